@@ -1,0 +1,169 @@
+/**
+ * Events: what happened. The log of a session is a sequence of them, each an entry with a gap-free number.
+ *
+ * Events carry every time and id that the machine needs, so that folding a log needs no clock and no chance.
+ */
+import type {
+  AssistantMessage,
+  Fault,
+  FinishReason,
+  Json,
+  ModelFailure,
+  ToolOutput,
+  Usage,
+  UserMessage,
+} from "./message.js";
+import type { Reason } from "./reasons.js";
+import type { CallOutcome, CallPolicy, Purpose, RunLimits, SessionInfo, State } from "./state.js";
+
+/** What a run was asked to do differently from its agent. Plain data: it is in the log. */
+export type RunOptions = {
+  readonly systemPrompt?: string;
+  readonly activeTools?: readonly string[];
+  readonly toolChoice?: ToolChoice;
+  /** False where nobody can be asked: ask then means deny (HITL-6). */
+  readonly interactive?: boolean;
+  readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+};
+
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** When an attempt or a call ran: epoch milliseconds and milliseconds. */
+export type Timing = { readonly startedAt: number; readonly durationMs: number; readonly firstDeltaMs?: number };
+
+/** What a policy says of a call, after parsing and validation. `input` only where a hook or a person changed it. */
+export type Decision =
+  | { readonly verdict: "allow"; readonly policy: CallPolicy; readonly input?: Json; readonly inputHash?: string }
+  | {
+      readonly verdict: "ask";
+      readonly policy: CallPolicy;
+      readonly input?: Json;
+      readonly inputHash: string;
+      readonly question?: string;
+      readonly expiresAt?: number;
+    }
+  | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean }
+  | { readonly verdict: "block"; readonly reason: string; readonly stopRun?: boolean }
+  /** It cannot be run: an unknown tool, arguments that do not parse or fit. */
+  | { readonly verdict: "reject"; readonly message: string };
+
+/** What a person says of a call that asks. The last three answer a question of recovery. */
+export type Answer =
+  | { readonly type: "approve" }
+  | { readonly type: "deny"; readonly note?: string }
+  | { readonly type: "modify"; readonly input: Json; readonly inputHash: string }
+  | { readonly type: "rerun" }
+  | { readonly type: "result"; readonly output: ToolOutput; readonly isError?: boolean }
+  | { readonly type: "fail"; readonly note?: string };
+
+/** What follows a failed attempt. */
+export type AfterFailure =
+  | { readonly type: "retry"; readonly inMs: number }
+  | { readonly type: "fallback"; readonly index: number }
+  | { readonly type: "compact" }
+  | { readonly type: "give_up"; readonly reason: Reason };
+
+export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
+
+type OfRun = { readonly runId: string };
+type OfStep = OfRun & { readonly modelCallIndex: number };
+type OfCall = OfRun & { readonly callKey: string };
+
+export type EventBody =
+  | ({ readonly type: "session_created"; readonly v: number } & SessionInfo)
+  | (OfRun & {
+      readonly type: "run_started";
+      readonly limits: RunLimits;
+      /** The request itself, or the entry that holds it where it was queued. */
+      readonly input?: readonly UserMessage[];
+      readonly queuedSeq?: number;
+      readonly options?: RunOptions;
+    })
+  | (OfRun & {
+      readonly type: "run_queued";
+      readonly limits: RunLimits;
+      readonly input: readonly UserMessage[];
+      readonly options?: RunOptions;
+    })
+  | { readonly type: "steered"; readonly input: readonly UserMessage[]; readonly by: "user" | "before_stop" | "output" }
+  | (OfStep & {
+      readonly type: "prepared";
+      readonly upTo: number;
+      readonly purpose: Purpose;
+      readonly activeTools?: readonly string[];
+      readonly toolChoice?: ToolChoice;
+      readonly promptHash?: string;
+      readonly toolsHash?: string;
+      readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+    })
+  | (OfRun & {
+      readonly type: "compacted";
+      /** The first entry that is still shown as it is; where it did not shrink, nothing changes. */
+      readonly from?: number;
+      readonly summary?: string;
+      readonly tokensBefore?: number;
+      readonly tokensAfter?: number;
+      readonly usage?: Usage;
+      readonly fault?: Fault;
+    })
+  | (OfStep & {
+      readonly type: "model_finished";
+      readonly attempt: number;
+      readonly model: string;
+      readonly message: AssistantMessage;
+      readonly finishReason: FinishReason;
+      readonly usage: Usage;
+      readonly timing: Timing;
+      readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
+    })
+  | (OfStep & {
+      readonly type: "model_failed";
+      readonly attempt: number;
+      readonly model: string;
+      readonly failure: ModelFailure;
+      readonly next: AfterFailure;
+      readonly usage?: Usage;
+      readonly timing: Timing;
+    })
+  | (OfRun & { readonly type: "woke"; readonly timer: Timer; readonly callKey?: string; readonly attempt?: number })
+  | (OfCall & { readonly type: "tool_decided"; readonly decision: Decision })
+  | (OfCall & { readonly type: "tool_waiting"; readonly on: "child" | "external"; readonly childId?: string })
+  | (OfCall & {
+      readonly type: "tool_finished";
+      readonly outcome: CallOutcome;
+      /** What the tool gave; absent where the machine made the result, whose text follows from `because`. */
+      readonly output?: ToolOutput;
+      readonly because?: number;
+      readonly attempt?: number;
+      readonly timing?: Timing;
+      /** The tool said that the run is done (FIN-7). */
+      readonly done?: { readonly message?: string };
+    })
+  | (OfCall & {
+      readonly type: "answered";
+      readonly answerId: string;
+      readonly answer: Answer;
+      /** Who decided, as the caller names them. */
+      readonly by?: string;
+      /** The hash of the input that was shown; an answer to another input does not count. */
+      readonly inputHash?: string;
+    })
+  | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
+  | (OfRun & { readonly type: "restarted"; readonly owner: string })
+  | {
+      readonly type: "late_result";
+      readonly callKey: string;
+      readonly outcome: CallOutcome;
+      readonly output?: ToolOutput;
+    }
+  | (OfRun & { readonly type: "run_finished"; readonly reason: Reason; readonly fault?: Fault; readonly output?: Json })
+  | (OfRun & { readonly type: "parent_notified" })
+  | { readonly type: "migrated"; readonly from: number; readonly state: State };
+
+/** An event, and when it happened (epoch milliseconds). */
+export type Event = EventBody & { readonly at: number };
+export type EventType = Event["type"];
+export type EventOf<Type extends EventType> = Extract<Event, { readonly type: Type }>;
+
+/** One line of the log. Numbers start at 1 and have no gaps. */
+export type Entry = { readonly seq: number; readonly event: Event };

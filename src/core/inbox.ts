@@ -1,0 +1,91 @@
+/**
+ * The inbox: what anybody may say to a session without holding it.
+ *
+ * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
+ */
+import type { Answer, EventBody, RunOptions } from "./event.js";
+import type { ToolOutput, UserMessage } from "./message.js";
+import { hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
+
+export type InboxBody =
+  | {
+      readonly type: "input";
+      readonly mode: "queue" | "steer";
+      readonly runId: string;
+      readonly input: readonly UserMessage[];
+      readonly limits: RunLimits;
+      readonly options?: RunOptions;
+      /** What the session is bound to, where it does not exist yet. */
+      readonly session: SessionInfo;
+    }
+  | {
+      readonly type: "answer";
+      readonly callKey: string;
+      readonly answer: Answer;
+      readonly by?: string;
+      readonly inputHash?: string;
+    }
+  | { readonly type: "result"; readonly callKey: string; readonly output: ToolOutput; readonly isError?: boolean }
+  /** Aborts the run under way, or only the one that is named. */
+  | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string };
+
+/** `id` makes it one message however often it is sent. */
+export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
+
+/** The events that a message stands for in this state; none where it comes too late. */
+export function eventsOf(message: InboxMessage, state: State): readonly EventBody[] {
+  const { body } = message;
+  switch (body.type) {
+    case "input":
+      return inputEvents(body, state);
+    case "answer":
+      if (!hasCalls(state)) return [];
+      return [
+        {
+          type: "answered",
+          runId: state.runId,
+          callKey: body.callKey,
+          answerId: message.id,
+          answer: body.answer,
+          ...(body.by === undefined ? {} : { by: body.by }),
+          ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
+        },
+      ];
+    case "result":
+      if (!hasCalls(state)) return [];
+      return [
+        {
+          type: "tool_finished",
+          runId: state.runId,
+          callKey: body.callKey,
+          outcome: body.isError === true ? "error" : "ok",
+          output: body.output,
+        },
+      ];
+    case "abort":
+      if (isResting(state) || (body.runId !== undefined && body.runId !== state.runId)) return [];
+      return [
+        {
+          type: "abort_requested",
+          runId: state.runId,
+          ...(body.note === undefined ? {} : { note: body.note }),
+          ...(body.by === undefined ? {} : { by: body.by }),
+        },
+      ];
+  }
+}
+
+function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State): readonly EventBody[] {
+  const created: readonly EventBody[] =
+    state.session === null ? [{ type: "session_created", v: state.v, ...body.session }] : [];
+  const run = {
+    runId: body.runId,
+    limits: body.limits,
+    input: body.input,
+    ...(body.options === undefined ? {} : { options: body.options }),
+  };
+  if (isResting(state)) return [...created, { type: "run_started", ...run }];
+  if (body.mode === "steer" && state.stopping === undefined)
+    return [{ type: "steered", input: body.input, by: "user" }];
+  return [{ type: "run_queued", ...run }];
+}

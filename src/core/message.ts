@@ -1,0 +1,150 @@
+/**
+ * Messages: what a person, a model and a tool say to each other, as plain JSON.
+ *
+ * The assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
+ */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** Data that a provider attaches to a part and wants back with it (thinking signatures, cache markers), by provider name. */
+export type ProviderMetadata = { readonly [provider: string]: { readonly [key: string]: Json } };
+
+export type TextPart = { readonly type: "text"; readonly text: string; readonly providerMetadata?: ProviderMetadata };
+
+export type ReasoningPart = {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly providerMetadata?: ProviderMetadata;
+};
+
+/** An image or another file: `data` is base64 text, or an http(s) URL. */
+export type FilePart = {
+  readonly type: "file";
+  readonly mediaType: string;
+  readonly data: string;
+  readonly filename?: string;
+  readonly providerMetadata?: ProviderMetadata;
+};
+
+/** Something that the model cites. Kept for the reader; not sent back to a model. */
+export type SourcePart = {
+  readonly type: "source";
+  readonly id: string;
+  readonly url?: string;
+  readonly title?: string;
+  readonly providerMetadata?: ProviderMetadata;
+};
+
+/**
+ * One tool call as the model asked for it.
+ * `toolCallId` is the provider's id: an attribute, never an identity (that is `callKey`).
+ * Arguments that are not acceptable JSON are kept as `{ _raw }`, and `invalid` says where parsing failed.
+ */
+export type ToolCallPart = {
+  readonly type: "tool_call";
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly input: Json;
+  readonly invalid?: string;
+  /** The provider ran it itself; its result is part of the same message. It is recorded and never run here. */
+  readonly providerExecuted?: boolean;
+  readonly providerMetadata?: ProviderMetadata;
+};
+
+/** What a tool gave, as the model sees it. */
+export type ToolOutput =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "json"; readonly value: Json }
+  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[] };
+
+export type ToolResultPart = {
+  readonly type: "tool_result";
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly output: ToolOutput;
+  readonly isError?: boolean;
+  readonly providerExecuted?: boolean;
+  readonly providerMetadata?: ProviderMetadata;
+};
+
+export type UserPart = TextPart | FilePart;
+export type AssistantPart = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
+
+export type UserMessage = { readonly role: "user"; readonly parts: readonly UserPart[] };
+export type AssistantMessage = { readonly role: "assistant"; readonly parts: readonly AssistantPart[] };
+export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+/** Token counts; a field is absent where the provider did not say. `partial` marks a failed or aborted attempt's. */
+export type Usage = {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly reasoningTokens?: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly partial?: boolean;
+};
+
+/** Why the model stopped: one of a closed set, and the provider's own word. */
+export type FinishReason = {
+  readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+  readonly raw?: string;
+};
+
+/** A failure as data. `code` is stable; `message` is for people. */
+export type Fault = {
+  readonly code: string;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly cause?: string;
+};
+
+export type ModelFailureKind =
+  | "rate_limit"
+  | "overloaded"
+  | "timeout"
+  | "network"
+  | "context_overflow"
+  | "quota"
+  | "auth"
+  | "invalid_request"
+  | "content_filter"
+  | "provider"
+  | "cancelled";
+
+/** A failed attempt of a model call, typed. `retryAfterMs` is what the provider asked for. */
+export type ModelFailure = {
+  readonly kind: ModelFailureKind;
+  readonly message: string;
+  readonly statusCode?: number;
+  readonly code?: string;
+  readonly retryAfterMs?: number;
+};
+
+/** The calls of a message that are ours to run, in order. */
+export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
+  return message.parts.filter(
+    (part): part is ToolCallPart => part.type === "tool_call" && part.providerExecuted !== true,
+  );
+}
+
+/** The text of a message: its text parts joined by a newline, trimmed (FIN-1). */
+export function textOf(message: Message): string {
+  const texts: string[] = [];
+  for (const part of message.parts) if (part.type === "text") texts.push(part.text);
+  return texts.join("\n").trim();
+}
+
+/** The sum of two usages; a count that neither knows stays unknown, never zero. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  for (const key of usageCounts) {
+    const left = a[key];
+    const right = b[key];
+    if (left !== undefined || right !== undefined) sum[key] = (left ?? 0) + (right ?? 0);
+  }
+  if (a.partial === true || b.partial === true) sum.partial = true;
+  return sum;
+}
+
+const usageCounts = ["inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens"] as const;

@@ -1,0 +1,42 @@
+/**
+ * Why a run ended: a closed set, with the status and the exit code that each gives (LOOP-7).
+ * docs/guide/outcomes.md shows this table; a test holds the two together.
+ */
+
+export const reasons = {
+  stop: { status: "completed", exitCode: 0, text: "" },
+  done: { status: "completed", exitCode: 0, text: "" },
+  other: { status: "completed", exitCode: 0, text: "The model stopped without giving an answer." },
+  aborted: { status: "aborted", exitCode: 130, text: "Request aborted." },
+  refused: { status: "failed", exitCode: 5, text: "The request was refused." },
+  max_steps: { status: "failed", exitCode: 4, text: "The run reached its limit of steps." },
+  max_errors: { status: "failed", exitCode: 4, text: "The run reached its limit of failed model calls." },
+  max_tokens: { status: "failed", exitCode: 4, text: "The run reached its limit of tokens." },
+  max_cost: { status: "failed", exitCode: 4, text: "The run reached its limit of cost." },
+  max_wall_clock: { status: "failed", exitCode: 4, text: "The run reached its limit of time." },
+  context_limit: { status: "failed", exitCode: 4, text: "The conversation no longer fits the model's context window." },
+  output_limit: { status: "failed", exitCode: 4, text: "The model's answer was cut at its output limit." },
+  content_filter: { status: "failed", exitCode: 5, text: "The provider's content filter stopped the answer." },
+  empty_response: { status: "failed", exitCode: 5, text: "The model gave an empty answer twice." },
+  invalid_output: {
+    status: "failed",
+    exitCode: 5,
+    text: "The model's answer did not have the shape that was asked for.",
+  },
+  model_error: { status: "failed", exitCode: 5, text: "The model could not be reached or failed." },
+  hook_failed: { status: "failed", exitCode: 5, text: "A hook failed." },
+  hook_stopped: { status: "aborted", exitCode: 5, text: "A hook stopped the run." },
+  denied_stop: { status: "aborted", exitCode: 5, text: "A tool call was denied and the run was stopped." },
+  repeated_call: { status: "failed", exitCode: 4, text: "The model kept repeating the same tool call." },
+  crash_loop: { status: "failed", exitCode: 5, text: "The run was restarted too often without progress." },
+} as const satisfies Record<string, { status: "completed" | "failed" | "aborted"; exitCode: number; text: string }>;
+
+/** Why a run ended. `text` in the table stands in where the model gave none. */
+export type Reason = keyof typeof reasons;
+
+/** Why a run stopped here though it can go on: the store failed, the process is draining, another process took over. */
+export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost";
+
+export function statusOf(reason: Reason): "completed" | "failed" | "aborted" {
+  return reasons[reason].status;
+}

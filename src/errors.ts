@@ -1,0 +1,42 @@
+/**
+ * Misuse and surroundings: what Pawl throws. Failures inside a run never throw; they are data in its result.
+ *
+ * Each code has a heading in docs/errors.md; a test holds the two together.
+ */
+export const errorCodes = [
+  "bad_configuration",
+  "bad_input",
+  "duplicate_tool",
+  "unknown_model",
+  "missing_package",
+  "no_session",
+  "run_finished",
+  "session_busy",
+  "session_active",
+  "session_held",
+  "agent_mismatch",
+  "root_mismatch",
+  "newer_format",
+  "misuse",
+  "no_such_call",
+  "already_answered",
+  "store_open",
+  "store_corrupt",
+  "store_failed",
+  "store_closed",
+  "not_storable",
+  "internal",
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** An error with a stable code. Its message says what happened, to what, and what to do next. */
+export class PawlError extends Error {
+  override readonly name = "PawlError";
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
