@@ -1,0 +1,347 @@
+/**
+ * Every behaviour that this project owes its users, as data. An id never changes its meaning.
+ *
+ * A test cites the rows that it proves (`verifies("LOOP-3")`). A run of all tests fails while a row that is owed is cited by no
+ * passing test, and any run fails on a citation of a row that is not here.
+ *
+ * Words: a **session** is a conversation and its append-only event log. A **run** is one accepted request in it. A **step** is one
+ * model call and the tool calls it asks for; its number is `modelCallIndex`, from 1. An **attempt** is one try of a model call. A
+ * **delta** is one increment of an attempt's stream. A **call** is one tool call, known by its `callKey`; the provider's id is only
+ * an attribute. A **turn** is one user message and all that follows until the next.
+ */
+
+export type Requirement = {
+  readonly id: string;
+  readonly text: string;
+  /** What of the row is owed now: all of it, nothing yet, or these of its parts. */
+  readonly owed: boolean | readonly string[];
+  /** The row is proved when every part is; a citation of the bare id proves them all. */
+  readonly parts?: readonly string[];
+};
+
+const rows = {
+  // LOOP: the loop itself
+  "LOOP-1":
+    "The loop runs model call → tool calls → model call until a terminal state; it loads no plugins and registers no tools: it is handed a model, tools, hooks and a store.",
+  "LOOP-2":
+    "One explicit state machine per session with the states `idle, preparing, model_running, tool_running, awaiting_human, completed, failed, aborted`. The table of every (state, event) pair is exported data. An event that does not apply changes nothing and says why: `stale` where it is late or repeated (harmless), a typed error naming state and event where the public API was misused. From a terminal state an input leads to `preparing`; every step re-enters through `preparing`.",
+  "LOOP-3":
+    "The core is pure: `transition(state, event)` and `effects(state)` use no clock, randomness, I/O or promise; the same log always folds to the same state.",
+  "LOOP-4":
+    "State carries the counters `errorCount`, `totalSteps`, `compactionAttempts` and the run's usage; limits are checked before the next model call with `>=`; a limit of 0 is refused when the agent is made. The first step always runs unless aborted or refused by `beforeRun`.",
+  "LOOP-5":
+    "`agent.run(input)` gives one typed result; `agent.runStream(input)` gives events in order, then the same result; `agent.iterate(input)` gives a frozen view (state and messages) after each step, after each error and once at the end. One code path serves the three.",
+  "LOOP-6":
+    "`agent.with({ tools, model, hooks, … })` gives a new agent and leaves the old one as it was; an agent's parts can be read back.",
+  "LOOP-7":
+    "Every outcome is data, never a sentence to be parsed: a union by `status` (`completed`, `failed`, `aborted`, `awaiting_human` with its approvals, `interrupted` where the store or the process gave out and `resume` can go on), with one of a closed set of `reason`s (src/core/reasons.ts), `text`, `usage`, `steps`, `sessionId`, `runId`, `error?`. Bad configuration and misuse of the API throw; what a model, tool, hook or store throws is a failure and never leaves a run as an exception.",
+  "LOOP-8":
+    "Two runs never interleave in a session. `send(input, { mode })` while a run is active: `queue` (default; becomes the next run), `steer` (goes in before the next model call; one that arrives during the last model call prevents completion) or `reject`. A steer never drops a call that has started; after an abort it stays first in the queue, and nothing queued starts by itself.",
+  "LOOP-9":
+    "`model` may be any AI SDK language model of specification v3 or v4, or an object of this project's own `Model` interface; a model can also be chosen by name from a model registry.",
+  "LOOP-10":
+    "`run`, `runStream`, `iterate` and `send` take `{ signal, sessionId, runId }`. Abort is looked at before the run, each model call and each tool start, and reaches the model's signal and `ctx.signal`. Abort is an intent: what runs is signalled and its outcome recorded (grace 5 s, then `interrupted`; what comes later is a `late_result` that the model is shown), then the run ends `aborted` with the text `Request aborted.`; its stream still ends with `final`.",
+  "LOOP-11":
+    "An unknown `sessionId` creates the session; a repeated `send` of one id is one message; a known `runId` starts nothing and returns that run; input may be text, messages or multimodal parts; a second commit for one (`runId`, `modelCallIndex`) is stale.",
+  "LOOP-12":
+    "`toolChoice`, `requireDoneTool` (false), `compaction`, `toolOutput` and `usage` (on; `null` turns one off), `services` (replaces the usage, compaction and output services; seen as `ctx.services`).",
+  "LOOP-13":
+    "Order of a step: limits, steered input, compaction (until none is needed or allowed), `beforeLLMCall`, model, `afterLLMCall`, commit, finish reason. Order of a call: parse, `beforeToolCall`, validate, `canExecuteTool`, approval, run, `afterToolCall`, commit.",
+  "LOOP-14": "The driver stays readable: under 300 lines, checked.",
+  // FIN: how a step ends
+  "FIN-1":
+    "`stop` without tool calls completes the run; its text is the message's text parts joined by a newline, trimmed.",
+  "FIN-2":
+    "Tool calls are taken only from the final assistant message. They are run when the finish reason is `stop`, `tool-calls` or other; with a message that was cut (`length`, `content-filter`, `error`) they get the error result `not run`. `tool-calls` without calls for us to run counts as `stop`.",
+  "FIN-3":
+    "`length` near the context limit (input tokens ≥ 0.8 × budget; budget = context window − reserved output, 32k when unknown) drops the cut message, forces a compaction and repeats the same `modelCallIndex`; `length` with room left is an output cap: the model is asked to go on under a new index, texts joined, at most `maxContinuations` times (2). Past either: reason `context_limit` or `output_limit` with the text so far.",
+  "FIN-4":
+    "`content-filter`: failed, reason `content_filter`; `error` after retries: failed, reason `model_error`; any other: completed, reason `other`. Each has a fixed text, used where the model gave none.",
+  "FIN-5":
+    "An empty answer (no text, no calls) is not committed and asked again once under the same index, then reason `empty_response`; never an unbounded loop.",
+  "FIN-6":
+    "At `maxSteps` (200): reason `max_steps`. `onMaxSteps: 'summary'` (default) makes one more model call with no tools and `toolChoice: none` and a request for a summary; that exchange is not kept in the history, its usage counts; a fixed sentence stands in if it fails. `'stop'` gives the sentence at once. The session can go on afterwards.",
+  "FIN-7":
+    "A tool signals done by `throw new TaskComplete(message?)` or by returning `done(message?)`: the run completes with that message, or else the step's text, reason `done`. Siblings that started finish, others get the result `skipped`; the done call's result stays. `requireDoneTool` also makes an answer without calls no end: a fixed user message asks to go on or signal done. | B2 B4.4",
+  "FIN-8":
+    "Before a run completes by the model or the done tool, `beforeStop` hooks may return a message that keeps it going (unfinished work), at most `maxStopPreventions` times (3); never past a limit.",
+  // STRM: streams and events
+  "STRM-1":
+    "Whatever the provider sends is normalised to `MessageDelta {runId, modelCallIndex, attempt, seq, kind, …}`: `start` first; `seq` strictly increasing within an attempt; exactly one `done` or `error` last in each attempt. The start of an attempt is committed before its first delta, so attempts never repeat a number, after a kill too.",
+  "STRM-2":
+    "Deltas are de-duplicated by (`runId`, `modelCallIndex`, `attempt`, `seq`); repeated, out-of-order and late ones change nothing; a new attempt replaces the partial message of the old. The message is committed only on `done`.",
+  "STRM-3": "A snapshot of the partial message can be had at any moment; snapshot + later deltas = final message.",
+  "STRM-4":
+    "Event order within a step: reasoning, text (not for a terminal answer), then for each call `call_start`, `tool_call`, `tool_result`, `call_complete` (`status: ok | error`, duration); calls side by side interleave, the order holds for each; `final` last and once, or `suspended` where the run waits for a person. Every `tool_call` has exactly one `tool_result`, on error and abort too.",
+  "STRM-5":
+    "Callbacks for those who want no iterator: `onText`, `onToolCall`, `onToolResult`, `onStepFinish`, `onResponse`, `onCompacted`. A callback or observer that throws, or never returns, cannot change or stop a run.",
+  "STRM-6":
+    "Public events derive from log events and carry the log's gap-free `seq`; deltas are live only and carry none. Any client can ask for everything after number N, live or after a restart, and gets a snapshot of what is being streamed; recovered runs emit the same terminal events as live ones. Disconnecting does not cancel; a cancel from any connection does.",
+  "STRM-7":
+    "A consumer more than 1,024 items behind gets one `lagged { fromSeq }` and goes on from the log; it neither stalls the run nor grows a queue.",
+  "STRM-8":
+    "Each model request carries `{ sessionId, runId, modelCallIndex, attempt }`; a delta that names another is a failure of kind `provider`.",
+  // RTRY: failure of the model
+  "RTRY-1":
+    "A failure becomes a typed `ModelFailure` of one kind: `rate_limit, overloaded, timeout, network, context_overflow, quota, auth, invalid_request, content_filter, provider, cancelled`; from the provider's error (status, code, headers), not from a message match where a code exists.",
+  "RTRY-2":
+    "`RetryPolicy` is an interface: (failure, attempt, elapsed) → wait or give up; one can be given per model. The default looks at the kind first: retried are `rate_limit, overloaded, timeout, network` and `provider` with 500, 502, 503, 504, 529; never quota, auth, invalid requests; `context_overflow` compacts instead. Base 2 s, doubling, cap 30 s, jitter; at most 5 retries of one call; `Retry-After` honoured up to 60 s, beyond it give up at once. `retry: { maxRetries, baseDelayMs, maxDelayMs, statusCodes }` adjusts it.",
+  "RTRY-3":
+    "A retry keeps the same `modelCallIndex`; completed calls are not run again; failed attempts' usage is counted.",
+  "RTRY-4":
+    "`errorCount` counts failed model attempts over the run, fallbacks included, and ends it at `maxErrors` (20).",
+  "RTRY-5":
+    "Timeouts: first chunk (2 min), between chunks (60 s), whole call (10 min), settable per model; a wait is ended at once by abort.",
+  "RTRY-6": "A stream that fails in the middle is a failed attempt: retried like any other.",
+  "RTRY-7": "`fallbacks`: models tried in order once the policy has given up on one.",
+  // HOOK: hooks and observers
+  "HOOK-1":
+    'Hooks in array order, each seeing what the one before changed: `beforeRun` (may change the input or refuse), `beforeStep`, `beforeLLMCall` (may choose among the registered tools by name, and change system prompt, tool choice, provider options), `afterLLMCall` (also after a failure), `beforeToolCall` (may change the input, not the name; block with a reason; stop the run), `afterToolCall` (after execution, errors included; may replace the output, `undefined` too; only what it returns is logged), `afterStep`, `beforeStop` (may return a message), `onError` (may return `retry` or `giveUp`), `onCompacted`, `afterRun`. Those without a "may" return nothing.',
+  "HOOK-2":
+    "What a hook may change is its return type; anything else it returns is refused with a typed event. Hooks get frozen inputs.",
+  "HOOK-3":
+    "Each hook has a timeout (10 s) and its own abort signal; one that throws or hangs is cut off, named in the trace, and its `onFailure` decides: `open` (carry on without it) or `closed` (block the call, withhold the output, fail the step). Default `closed` for `beforeToolCall`, `afterToolCall` and permission, `open` for the rest. | A10.3 P27",
+  "HOOK-4": "An abort during a hook means that the tool does not run.",
+  "HOOK-5":
+    "Observers only watch: they receive every committed event, delta and trace record, side by side and off the loop's path; their latency is not the loop's.",
+  "HOOK-6": "Every hook's latency and outcome is in the trace. | A10.1",
+  // TOOL: tool calls
+  "TOOL-1":
+    "A tool has a name, description, input schema (Standard Schema, or JSON Schema), and `execute(input, ctx)`; ctx has `signal`, `toolCallId`, `idempotencyKey`, `sessionId`, `runId`, `deps`, `services`, `progress()`. Optional: `readOnly`, `recover` (default `rerun` if `readOnly`, else `fail`), `needsApproval`, `sequential`, `timeoutMs`, `maxOutputBytes`, `executeRaw`. AI SDK tools work unchanged (they count as not read-only; one without `execute` waits until `session.provideResult` gives its result).",
+  "TOOL-2": "Unknown tool: an error result `Error: Unknown tool '…'`, and the loop goes on. | B4.1",
+  "TOOL-3":
+    "Arguments that are not JSON: the call event carries `{ _raw }`; the tool is run with the raw text only if it has `executeRaw`; otherwise an error result says where parsing failed. Arguments that fail the schema get an error result that lists what failed. | B4.2",
+  "TOOL-4":
+    "A tool that throws, times out (10 min) or returns what cannot be stored gives a result with `isError` and the text `Error: …`; its siblings are kept. Values are normalised first (Date, Map, BigInt, cycles cut and marked); only the rest is an error. | B4.3 P32",
+  "TOOL-5":
+    "Every call ends in exactly one recorded result, whatever happens: done, error, denied, blocked, skipped, not run, aborted, interrupted. Provider ids that repeat within a message, a run or a session never mix two calls; what a provider is sent has unique ids.",
+  "TOOL-6": "A call whose result is recorded is never executed again.",
+  "TOOL-7":
+    "Calls of a step run side by side up to `toolConcurrency` (8; 1 is serial, in order); tools marked `sequential` run alone; results enter the history in call order.",
+  "TOOL-8": "`dependencyOverrides`: what tools get as `deps` can be replaced per run, for tests.",
+  "TOOL-9":
+    "A result over `maxOutputBytes` (50 KiB) is kept whole in the store and cut for the model by whole lines from head and tail (a single huge line by characters) with a reference; built-in tools `read_output` and `search_output` fetch the rest. Results of MCP tools too. A store failure there never fails the call.",
+  "TOOL-10":
+    "Three consecutive calls of a run with the same name and canonical input, successes too, raise a policy: tell the model once, then stop with `repeated_call` (default), ask a person, or nothing.",
+  "TOOL-11":
+    "A tool may start a child session (an agent as a tool): its id is derived from the parent's call by a keyed hash, so that a restart finds it and a stranger cannot guess it; the parent waits without holding anything, and is told even if the child's process died on the way; the child gets a reserved share of the parent's remaining budget and its usage counts there; abort reaches it; its approvals show at the top with the inner tool and input.",
+  // CTX: context
+  "CTX-1":
+    "A `ContextManager` builds what the model sees, deterministically, from session entries, input messages, system prompt and its per-run override, stable run data, variable hints and tool specifications; it returns messages, tool specifications and what to append, committed before the call. Input messages enter once. | D B2.1",
+  "CTX-2": "The system prompt is sent once, first. | B2.1",
+  "CTX-3":
+    "Compaction by two triggers: before a call when the estimate or the last usage passes `triggerRatio` (0.75) of the budget, and forced on `length` or a provider's overflow error. `compactionAttempts` counts over the run; one that does not shrink counts double; at `maxCompactions` (20 a run, 2 in a row without a model call between) it stops: the call is still made, and only an overflow then ends with `context_limit`.",
+  "CTX-4":
+    "Compaction never parts a call from its result, in the kept tail or in the summariser's input; keeps the last turns (4, fewer if they alone do not fit); the summariser gets no tools; an empty or larger summary changes nothing; its failure does not fail the run; what a model sees always ends in a user or tool message.",
+  "CTX-5":
+    "Compaction appends an event; nothing is deleted: the full history stays readable, and a fork from before it sees the old messages.",
+  "CTX-6": "`compaction: { auto: false }` is honoured on overflow too.",
+  "CTX-7": "Token counts: from the provider's usage where known, estimated between (pluggable tokenizer).",
+  "CTX-8":
+    "Old tool results may be trimmed oldest first to a total budget, off by default (it breaks prompt caches), with a reference to the full text.",
+  "CTX-9":
+    "Usage per step and per run (input, output, reasoning, cache read and write), failed and aborted attempts included and marked partial; cost from a price table the user may replace; unknown is never zero.",
+  "CTX-10": "The assistant message is logged and sent back as received: all parts, order, provider metadata.",
+  // LIM: budgets
+  "LIM-1":
+    "`maxSteps` (200), `maxErrors` (20); `maxWallClockMs`, `maxTokens`, `maxCostUsd` off unless set. Each ends the run with its own reason, survives a restart and counts children. The wall clock also aborts what is running; it counts downtime, but not waiting for a person unless told to. | A10.4 P34",
+  "LIM-2": "Bursts apart from totals: `maxToolCallsPerStep` (surplus calls get `blocked`) beside the limits of a run.",
+  "LIM-3": "Reaching a limit leaves a session that can go on.",
+  // HITL: people in the loop
+  "HITL-1":
+    "`canExecuteTool(call, ctx)` → allow, deny(reason, `stopRun?`) or ask; a throw denies. A tool may say `needsApproval` itself (true, or a function of its input). The strictest answer wins.",
+  "HITL-2":
+    "An asked call waits while others run; with only asked calls left the state is `awaiting_human`, `run()` returns with that status and the pending approvals, the stream ends `suspended`, and the process may exit; days later any process that opens the store lists and answers them.",
+  "HITL-3":
+    "Answers: `approve`, `deny(note)`, `modify(input)`, `abort`. Denied: an error result, and the model goes on. Modified: the answer approves the edited input's hash; it is validated, hooks and deny rules see it again, it is executed, and both versions are recorded and shown to the model.",
+  "HITL-4":
+    "An approval is bound to the call and a hash of its input; N parallel approvals are answered in any order and one at a time, and an approved call runs while others wait; a second answer is an idempotent no-op that says so.",
+  "HITL-5": "Policy is not asked again for a decided call after a restart.",
+  "HITL-6": "Where nobody can be asked and the caller said so (`interactive: false`), ask means deny, with the reason.",
+  // REC: crash and recovery
+  "REC-1":
+    "What happened is committed before anything follows from it: state and events in one transaction with an expected sequence number; a writer with an old epoch or sequence is refused.",
+  "REC-2":
+    "A failed write stops the run at once; memory never runs ahead of the store; the caller gets `interrupted`, reason `store_failed`, and `resume` goes on.",
+  "REC-3":
+    'After a kill at any moment, `resume` carries on: no completed call runs again, the same `modelCallIndex` is reused, nothing is lost, no run stays "running" for ever.',
+  "REC-4":
+    'Each tool says how it recovers when its call had started and no result is known: `rerun` (safe to repeat, same `idempotencyKey`), `reconcile(call)` (asks the outside world), `ask` (a person), `fail` (an "interrupted, outcome unknown" result).',
+  "REC-5":
+    "`resume` on a finished run runs nothing and throws `run_finished`; on a run that another process holds it attaches to its events; with an agent that does not match the session's it is refused.",
+  "REC-6": "Fork a session at any event; replay a recorded session against new code without touching the world.",
+  "REC-7":
+    "A crash kit that users can run on their own agents: it stops the process before and after every commit and checks the invariants.",
+  "REC-8": "Abort in any state leaves a valid history: a result for every call; the next run works.",
+  "REC-9":
+    "A run that starts again 5 times without progress fails with `crash_loop`; progress sets the count back. A dead owner on this host can be replaced at once, a remote one when its lease ends; a clock that jumps, either way, and a laptop that slept neither fence a living owner nor lock a session for ever.",
+  "REC-10":
+    "SIGTERM drains: what can settle within the grace does, leases are released, the rest is `interrupted` and due.",
+  // STOR: stores
+  "STOR-1":
+    "One conformance suite (90 tests or more), public, for every store: one writer with epoch and expected sequence, inbox with unique ids consumed in a commit, gap-free log, list by status, due, watch, blobs, delete, verify.",
+  "STOR-2":
+    "Any process may post (message, answer, abort) to a session that another holds; it arrives once, is never lost, and wakes the holder or makes the session due.",
+  "STOR-3": "Cost of a commit and bytes written do not grow with the session.",
+  "STOR-4":
+    "Files are 0600; a damaged, foreign, read-only, full or locked database is a clear error and never a silent loss; `verify` finds damage; `delete` removes blobs and is refused while a run is active; old sessions can be pruned by age.",
+  "STOR-5": "Every released format of the log can be read, folded and resumed.",
+  // CLI: the command line
+  "CLI-1":
+    "`pawl run` runs a task on a folder with the model found or named, durable by default, streaming plain readable text; `--json` gives one event a line.",
+  "CLI-2":
+    "It asks before a tool that is not read-only (yes, no, edit, always for this tool in this run); where nobody can be asked it denies, or parks with `--park`.",
+  "CLI-3":
+    "Exit codes: 0 done, 2 usage, 3 waiting for a person, 4 a limit, 5 failed, 75 interrupted and resumable, 130 aborted. First Ctrl-C aborts cleanly, the second leaves at once.",
+  "CLI-4":
+    "`sessions`, `resume`, `doctor`, `approvals`, `approve`, `deny`, `steer`, `abort`, `fork`, `replay`, `trace`, `worker`; each with `--help` that shows an example, each with `--json`.",
+  "CLI-5": "With no key and no server it uses the demo model and says so; a key that fails is an error.",
+  // PLUG: plugins and the engine
+  "PLUG-1":
+    "`Engine` owns tools, models, agents, plugins and the store; `PluginManager` loads plugins `{name, version, dependencies?, setup(ctx), dispose?}` in dependency order; a cycle or a missing dependency is an error naming the path; `dispose` is called in reverse at shutdown.",
+  "PLUG-2":
+    "A plugin registers tools, hooks, observers, models and services. Of two tools with one name: options beat plugins, plugins beat built-ins, and two plugins are an error.",
+  "PLUG-3": "Tools from MCP servers (stdio and HTTP) come in as a plugin, with trust settings per server.",
+  // TRC: seeing it
+  "TRC-1":
+    "`LoopTrace`: per step, a summary of the input, hook latencies, attempts, first-chunk and total time, finish reason, usage, tool latencies, state changes; as JSON lines, and as OpenTelemetry spans with the GenAI conventions. | A10.1",
+  "TRC-2":
+    "Redaction is a function applied before anything is traced, logged to a file or shown; known key shapes are redacted by default. What is stored for the model changes only through hooks.",
+  "TRC-3":
+    "The log records what hooks changed (prompt and tool specifications once, by hash), so that any model request can be rebuilt exactly.",
+  // OUT: answers with a shape
+  "OUT-1":
+    "`output: schema` on a run: the final answer is parsed, validated and typed in the result; the provider's JSON mode is used where there is one.",
+  "OUT-2":
+    "An answer that does not fit is sent back once with what failed; then the run ends with reason `invalid_output` and the raw text.",
+  // SEC: security
+  "SEC-1":
+    "No server without authentication, loopback included: a token of 128 bits or more is made at start, printed once as a link, compared in constant time. Refuse to bind anything but loopback without an explicit token; a unix socket can be used instead.",
+  "SEC-2":
+    "`Host` and `Origin` are compared exactly, as parsed URLs, with what is expected; anything else is 403. No CORS by default. Changes need `content-type: application/json` and the token; a token is never in a URL that is logged or sent on (the start link exchanges it for a cookie: HttpOnly, SameSite=Strict).",
+  "SEC-3":
+    "Session, run and approval ids cannot be guessed (random, or a keyed hash) and are never authority by themselves: reading, streaming, approving, aborting each check the principal.",
+  "SEC-4":
+    "Limits: body size, JSON depth, number of streams, runs and sessions at once, rate; a clear 4xx, never a crash.",
+  "SEC-5":
+    "In the command line and the server: tools that are not read-only ask. In the library `createAgent` allows what its author registered unless a policy says otherwise. Everywhere: an unknown tool is an error, a policy that throws denies, deny beats ask beats allow.",
+  "SEC-6":
+    "An approval is bound to session, run, call and the SHA-256 of the canonical input; single use; who decided is recorded. An edit is the editor's approval of the edited hash; deny rules and hooks see it again. The whole command is shown, control characters made visible.",
+  "SEC-7":
+    'The shell tool is off unless asked for; argument vector, clean environment, process group killed on abort and timeout, output capped; sandboxed with bubblewrap where it is installed, and otherwise it says "not sandboxed".',
+  "SEC-8":
+    "File tools stay in their root: `realpath` of the deepest existing parent, compared with a separator, links out of the root refused, checked again at open. They never write the project's own configuration, hooks or store, even where those do not exist yet.",
+  "SEC-9":
+    "A fetch tool: http and https only; private, link-local and metadata addresses blocked after one resolution that is then connected to; redirects checked again; size and time capped.",
+  "SEC-10":
+    "MCP servers: the full command is shown and pinned; a change of a tool's schema or description asks again; annotations are hints from a stranger; minimal environment.",
+  "SEC-11": "Tool output is data: it is labelled with its source and can grant nothing.",
+  "SEC-12":
+    "JSON from models, tools, stores and clients: size and depth checked, dangerous keys refused, tools looked up in a `Map`.",
+  "SEC-13": "What the store returns is validated; no class is revived, nothing is evaluated.",
+  "SEC-14":
+    "Secrets stay out of events, traces and logs: handles are resolved inside the tool; redaction by value and by known shapes before anything is written or shown; content capture in OpenTelemetry is off by default; the database file is 0600; deleting a session deletes its blobs.",
+  "SEC-15": "No regular expression from a user or a model runs on the main thread without a bound.",
+  "SEC-16": "Dependencies without install scripts; `SECURITY.md` with the threat model.",
+} as const satisfies { readonly [id: string]: string };
+
+type Id = keyof typeof rows;
+
+/** Rows that are owed in parts, or proved in parts. */
+const partsOf: { readonly [id in Id]?: readonly string[] } = {
+  "LOOP-8": ["one-process", "between-processes"],
+  // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, replay, trace, worker.
+  "CLI-4": ["part-1", "part-2"],
+};
+
+const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
+  "LOOP-1",
+  "LOOP-2",
+  "LOOP-3",
+  "LOOP-4",
+  "LOOP-5",
+  "LOOP-6",
+  "LOOP-7",
+  "LOOP-8#one-process",
+  "LOOP-9",
+  "LOOP-10",
+  "LOOP-11",
+  "LOOP-13",
+  "LOOP-14",
+  "FIN-1",
+  "FIN-2",
+  "STRM-1",
+  "STRM-2",
+  "STRM-3",
+  "STRM-4",
+  "STRM-5",
+  "STRM-6",
+  "STRM-7",
+  "STRM-8",
+  "TOOL-1",
+  "TOOL-2",
+  "TOOL-3",
+  "TOOL-4",
+  "TOOL-5",
+  "TOOL-6",
+  "TOOL-7",
+  "CTX-2",
+  "CTX-10",
+  "RTRY-2",
+  "RTRY-3",
+  "RTRY-6",
+  "REC-1",
+  "REC-2",
+  "REC-3",
+  "REC-5",
+  "REC-8",
+  "STOR-1",
+  "STOR-3",
+  "STOR-4",
+  "CLI-1",
+  "CLI-3",
+  "CLI-4#part-1",
+  "CLI-5",
+  "SEC-7",
+  "SEC-8",
+  "SEC-12",
+  "SEC-13",
+  "SEC-16",
+]);
+
+export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {
+  const parts = partsOf[id as Id];
+  if (parts === undefined) return { id, text, owed: owed.has(id) };
+  const owedParts = parts.filter((part) => owed.has(`${id}#${part}`));
+  return { id, text, parts, owed: owed.has(id) || owedParts };
+});
+
+/** Everything that a test may cite: each row, and each part of a row as `id#part`. */
+const citable: ReadonlySet<string> = new Set(
+  requirements.flatMap(({ id, parts = [] }) => [id, ...parts.map((part) => `${id}#${part}`)]),
+);
+
+/** The citations that name no row and no part of one. */
+export function unknownCitations(citations: Iterable<string>): readonly string[] {
+  return [...new Set(citations)].filter((citation) => !citable.has(citation));
+}
+
+/** What is owed, one by one: a row, or a part of a row as `id#part`. */
+export function owedCitations(): readonly string[] {
+  return requirements.flatMap((row) => {
+    if (row.owed === false) return [];
+    const parts = row.owed === true ? row.parts : row.owed;
+    return parts === undefined ? [row.id] : parts.map((part) => `${row.id}#${part}`);
+  });
+}
+
+/** What is owed and not among the citations of the tests that passed. */
+export function unproved(citations: Iterable<string>): readonly string[] {
+  const proved = new Set(citations);
+  return owedCitations().filter((id) => !proved.has(id) && !proved.has(rowOf(id)));
+}
+
+function rowOf(citation: string): string {
+  const hash = citation.indexOf("#");
+  return hash < 0 ? citation : citation.slice(0, hash);
+}
