@@ -1,0 +1,107 @@
+/**
+ * Where a text that is not JSON goes wrong. Engines differ in their words, and in whether they say where.
+ */
+export type JsonFault = { readonly position: number; readonly what: string };
+
+/** The first fault of a text that does not parse. */
+export function findFault(text: string): JsonFault {
+  const closers: ("]" | "}")[] = [];
+  let expected: Expected = "value";
+  for (let index = skipSpace(text, 0); ; index = skipSpace(text, index)) {
+    const character = text[index];
+    const closer = closers.at(-1);
+    if (character === undefined) return ends(index, inWords(expected, closer));
+    if (expected === "comma or end") {
+      if (character === closer) closers.pop();
+      else if (character === "," && closer !== undefined) expected = closer === "}" ? "key" : "value";
+      else return unexpected(index, character, inWords(expected, closer));
+      index += 1;
+    } else if (expected === "colon") {
+      if (character !== ":") return unexpected(index, character, inWords(expected, closer));
+      expected = "value";
+      index += 1;
+    } else if ((expected === "value or ]" || expected === "key or }") && character === closer) {
+      closers.pop();
+      expected = "comma or end";
+      index += 1;
+    } else if (expected === "key" || expected === "key or }") {
+      if (character !== '"') return unexpected(index, character, inWords(expected, closer));
+      const end = readString(text, index);
+      if (typeof end !== "number") return end;
+      expected = "colon";
+      index = end;
+    } else if (character === "[" || character === "{") {
+      closers.push(character === "[" ? "]" : "}");
+      expected = character === "[" ? "value or ]" : "key or }";
+      index += 1;
+    } else {
+      const end = character === '"' ? readString(text, index) : readWord(text, index);
+      if (end === null) return unexpected(index, character, inWords(expected, closer));
+      if (typeof end !== "number") return end;
+      expected = "comma or end";
+      index = end;
+    }
+  }
+}
+
+function ends(position: number, expected: string): JsonFault {
+  return { position, what: `the text ends where ${expected} was expected` };
+}
+
+function unexpected(position: number, character: string, expected: string): JsonFault {
+  return { position, what: `unexpected ${shown(character)} where ${expected} was expected` };
+}
+
+type Expected = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or end";
+
+function inWords(expected: Expected, closer: string | undefined): string {
+  switch (expected) {
+    case "value":
+      return "a value";
+    case "value or ]":
+      return "a value or ']'";
+    case "key":
+      return "a key in double quotes";
+    case "key or }":
+      return "a key in double quotes or '}'";
+    case "colon":
+      return "':'";
+    case "comma or end":
+      return closer === undefined ? "the end" : `',' or '${closer}'`;
+  }
+}
+
+function skipSpace(text: string, start: number): number {
+  let index = start;
+  while (index < text.length && " \t\n\r".includes(text.charAt(index))) index += 1;
+  return index;
+}
+
+/** The index after the string; or what is wrong in it. */
+function readString(text: string, start: number): number | JsonFault {
+  for (let index = start + 1; index < text.length; index++) {
+    const character = text.charAt(index);
+    if (character === '"') return index + 1;
+    if (character < " ") return { position: index, what: `unescaped ${shown(character)} in a string` };
+    if (character !== "\\") continue;
+    const sequence = text.slice(index, index + 6);
+    if (/^\\["\\/bfnrt]/.test(sequence)) index += 1;
+    else if (/^\\u[0-9a-fA-F]{4}/.test(sequence)) index += 5;
+    else if (!/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(sequence))
+      return { position: index, what: "an escape that JSON does not have" };
+  }
+  return { position: text.length, what: `the text ends inside the string that began at position ${start},` };
+}
+
+/** The index after a number, `true`, `false` or `null`; null where there is none. */
+function readWord(text: string, start: number): number | null {
+  const word = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+  word.lastIndex = start;
+  return word.test(text) ? word.lastIndex : null;
+}
+
+function shown(character: string): string {
+  return character < " " || character > "~"
+    ? `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`
+    : `'${character}'`;
+}

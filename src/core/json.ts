@@ -1,0 +1,175 @@
+/**
+ * JSON from outside: parsed and checked before anything else sees it (SEC-12).
+ *
+ * Size is checked before parsing, and depth before anything recurses into a value. Failures are data, in words that a
+ * model can act on, and the same words on every version of the runtime.
+ */
+import { findFault } from "./json-fault.js";
+import type { Json } from "./message.js";
+
+export type JsonLimits = {
+  /** UTF-8 bytes of the text. Default 8 MiB. */
+  readonly maxBytes?: number;
+  /** Objects and arrays within each other. Default 200. */
+  readonly maxDepth?: number;
+};
+
+export type JsonResult = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly error: string };
+
+export const defaultMaxJsonBytes = 8 * 1024 * 1024;
+export const defaultMaxJsonDepth = 200;
+
+/** Keys that reach an object's prototype where code assigns them carelessly. */
+export function isDangerousKey(key: string): boolean {
+  return key === "__proto__" || key === "constructor" || key === "prototype";
+}
+
+/** Parses JSON text. What is wrong is told with its position and a short excerpt. */
+export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
+  const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
+  const maxDepth = limits.maxDepth ?? defaultMaxJsonDepth;
+  if (exceedsBytes(text, maxBytes)) return failed(tooLarge(maxBytes));
+  const deepAt = tooDeepAt(text, maxDepth);
+  if (deepAt !== -1) return failed(`${tooDeep(maxDepth)} (at position ${deepAt})`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const fault = findFault(text);
+    return failed(`${fault.what} at position ${fault.position}${excerpt(text, fault.position)}`);
+  }
+  const fault = findForbidden(value, maxDepth, []);
+  return fault === null ? { ok: true, value: value as Json } : failed(fault);
+}
+
+/** The same checks on a value that is parsed already: plain data only, without accessors. */
+export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
+  const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
+  const fault = findForbidden(value, limits.maxDepth ?? defaultMaxJsonDepth, []);
+  if (fault !== null) return failed(fault);
+  if (exceedsBytes(JSON.stringify(value), maxBytes)) return failed(tooLarge(maxBytes));
+  return { ok: true, value: value as Json };
+}
+
+/** One text for equal values, whatever the order of their keys. For values that were checked: it recurses. */
+export function canonicalJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item: Json) => canonicalJson(item)).join(",")}]`;
+  const object = value as { readonly [key: string]: Json };
+  const members = Object.keys(object)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** How a place inside a value is written: `files[0].path`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const key of path) {
+    if (typeof key === "number") text += `[${key}]`;
+    else if (typeof key === "string" && /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) text += text === "" ? key : `.${key}`;
+    else text += `[${typeof key === "string" ? JSON.stringify(key) : String(key)}]`;
+  }
+  return text;
+}
+
+function failed(error: string): JsonResult {
+  return { ok: false, error };
+}
+
+function tooLarge(maxBytes: number): string {
+  return `larger than ${maxBytes} bytes`;
+}
+
+function tooDeep(maxDepth: number): string {
+  return `nested deeper than ${maxDepth} levels`;
+}
+
+function exceedsBytes(text: string, maxBytes: number): boolean {
+  if (text.length > maxBytes) return true;
+  if (text.length * 3 <= maxBytes) return false;
+  let bytes = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    // Half of a surrogate pair counts for half of its four bytes.
+    bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
+  }
+  return bytes > maxBytes;
+}
+
+/** Where the text goes deeper than allowed; -1 where it does not. */
+function tooDeepAt(text: string, maxDepth: number): number {
+  // What is nested deeper has as many closing brackets as opening ones, or does not parse.
+  if (text.length < 2 * (maxDepth + 1)) return -1;
+  let depth = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === quote) index = endOfString(text, index);
+    else if (code === openBracket || code === openBrace) {
+      depth += 1;
+      if (depth > maxDepth) return index;
+    } else if (code === closeBracket || code === closeBrace) depth -= 1;
+  }
+  return -1;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** The index of the closing quote of the string that opens at `start`, or of the text's end. */
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === backslash) index += 1;
+    else if (code === quote) return index;
+  }
+  return text.length;
+}
+
+function findForbidden(value: unknown, depthLeft: number, path: PropertyKey[]): string | null {
+  if (typeof value !== "object") {
+    if (typeof value === "string" || typeof value === "boolean") return null;
+    if (typeof value === "number" && Number.isFinite(value)) return null;
+    return `${place(path)} is ${typeof value === "number" ? "a number that is not finite" : `of type ${typeof value}`}, which JSON does not have`;
+  }
+  if (value === null) return null;
+  if (depthLeft === 0) return `${place(path)} is ${tooDeep(path.length)}`;
+  if (Array.isArray(value)) return findInArray(value, depthLeft, path);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return `${place(path)} is not a plain object`;
+  for (const [key, member] of Object.entries(value)) {
+    if (isDangerousKey(key)) return `${place(path)} has the key "${key}", which is refused`;
+    path.push(key);
+    const fault = findForbidden(member, depthLeft - 1, path);
+    if (fault !== null) return fault;
+    path.pop();
+  }
+  return null;
+}
+
+function findInArray(items: readonly unknown[], depthLeft: number, path: PropertyKey[]): string | null {
+  for (let index = 0; index < items.length; index++) {
+    path.push(index);
+    const fault = findForbidden(items[index], depthLeft - 1, path);
+    if (fault !== null) return fault;
+    path.pop();
+  }
+  return null;
+}
+
+function place(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "the value";
+  return path.length > 10 ? `${formatPath(path.slice(0, 10))}…` : formatPath(path);
+}
+
+function excerpt(text: string, position: number): string {
+  if (text.trim() === "") return "";
+  const from = Math.max(0, position - 30);
+  const to = Math.min(text.length, position + 10);
+  const part = `${from > 0 ? "…" : ""}${text.slice(from, to)}${to < text.length ? "…" : ""}`;
+  return `, near ${JSON.stringify(part)}`;
+}
