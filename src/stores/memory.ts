@@ -1,0 +1,263 @@
+/**
+ * A store in memory: for tests, and for sessions that need not outlive their process.
+ *
+ * It serialises nothing and copies no events: what is committed must not be changed afterwards.
+ */
+import type { Entry } from "../core/event.js";
+import type { InboxMessage } from "../core/inbox.js";
+import type { State } from "../core/state.js";
+import { PawlError } from "../errors.js";
+import type {
+  Activity,
+  ClaimOptions,
+  ClaimResult,
+  Commit,
+  CommitResult,
+  Lease,
+  ListOptions,
+  Owner,
+  PostResult,
+  Problem,
+  ReleaseResult,
+  SessionSummary,
+  Store,
+} from "../ports/store.js";
+import { type Hold, isHeld, isLive, nobodyIsDead } from "./lease.js";
+import { activeError, checkId, checkSeq, hashOf, noSessionError } from "./rules.js";
+import { createWatchers, type Watchers } from "./watchers.js";
+
+type Session = {
+  readonly sessionId: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  epoch: number;
+  hold: Hold | null;
+  activity: Activity;
+  dueAt: number | null;
+  state: State | null;
+  readonly log: Entry[];
+  readonly inbox: Map<string, InboxMessage>;
+  /** Every message id there was, consumed ones too. */
+  readonly taken: Set<string>;
+  readonly blobs: Map<string, Uint8Array>;
+};
+
+type DeleteOptions = { readonly now: number; readonly force?: boolean };
+type Memory = { readonly sessions: Map<string, Session>; readonly watchers: Watchers; epoch: number; open: boolean };
+
+/** A store that keeps everything in this process. */
+export function createMemoryStore(): Store {
+  const memory: Memory = { sessions: new Map(), watchers: createWatchers(), epoch: 0, open: true };
+  const find = (sessionId: string): Session | undefined => sessionsOf(memory).get(sessionId);
+  const all = (): readonly Session[] => [...sessionsOf(memory).values()];
+  return {
+    claim: async (sessionId, options) => claim(memory, create(memory, sessionId, options.now), options),
+    renew: async (leases, now, leaseMs) =>
+      leases.filter((lease) => !renew(find(lease.sessionId), lease, now, leaseMs)).map((lease) => lease.sessionId),
+    release: async (lease) => release(find(lease.sessionId), lease),
+    commit: async (lease, commit) => append(memory, find(lease.sessionId), lease, commit),
+    load: async (sessionId) => {
+      const session = find(sessionId);
+      return session === undefined || session.state === null ? null : { seq: session.log.length, state: session.state };
+    },
+    read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
+      find(sessionId)?.log.slice(after, after + limit) ?? [],
+    post: async (sessionId, message) => post(memory, sessionId, message),
+    inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
+    list: async (options = {}) => list(all(), options),
+    due: async (now, limit, isDead = nobodyIsDead) => due(all(), now, limit, isDead),
+    watch: (listener) => {
+      sessionsOf(memory);
+      return memory.watchers.add(listener);
+    },
+    putBlob: async (sessionId, bytes) => putBlob(find(sessionId), sessionId, bytes),
+    getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.slice() ?? null,
+    delete: async (sessionId, options) => remove(memory, find(sessionId), options),
+    verify: async (sessionId) =>
+      all()
+        .filter((session) => sessionId === undefined || session.sessionId === sessionId)
+        .flatMap(problemsOf),
+    close: async () => {
+      memory.open = false;
+      memory.watchers.clear();
+    },
+  };
+}
+
+function sessionsOf(memory: Memory): Map<string, Session> {
+  if (!memory.open) throw new PawlError("store_closed", "The memory store is closed. Open a new one.");
+  return memory.sessions;
+}
+
+function create(memory: Memory, sessionId: string, at: number): Session {
+  const present = sessionsOf(memory).get(sessionId);
+  if (present !== undefined) return present;
+  checkId("session", sessionId);
+  const created = newSession(sessionId, at);
+  memory.sessions.set(sessionId, created);
+  return created;
+}
+
+function newSession(sessionId: string, at: number): Session {
+  return {
+    sessionId,
+    createdAt: at,
+    updatedAt: at,
+    epoch: 0,
+    hold: null,
+    activity: "resting",
+    dueAt: null,
+    state: null,
+    log: [],
+    inbox: new Map(),
+    taken: new Set(),
+    blobs: new Map(),
+  };
+}
+
+function holds(session: Session, lease: Lease): boolean {
+  return session.hold !== null && session.epoch === lease.epoch;
+}
+
+function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimResult {
+  const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { hold, sessionId } = session;
+  if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
+  // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
+  memory.epoch += 1;
+  session.epoch = memory.epoch;
+  session.hold = { owner, expiresAt: now + leaseMs, leaseMs };
+  const lease: Lease = { sessionId, epoch: session.epoch, owner, expiresAt: now + leaseMs };
+  return { type: "claimed", lease, seq: session.log.length, state: session.state };
+}
+
+function renew(session: Session | undefined, lease: Lease, now: number, leaseMs: number): boolean {
+  if (session === undefined || !holds(session, lease)) return false;
+  session.hold = { owner: lease.owner, expiresAt: now + leaseMs, leaseMs };
+  return true;
+}
+
+function release(session: Session | undefined, lease: Lease): ReleaseResult {
+  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+  if (session.inbox.size > 0) return { type: "inbox_not_empty" };
+  session.hold = null;
+  return { type: "released" };
+}
+
+function append(memory: Memory, session: Session | undefined, lease: Lease, commit: Commit): CommitResult {
+  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+  if (session.log.length !== commit.expectedSeq) return { type: "conflict", seq: session.log.length };
+  const { consume = [], record = [] } = commit;
+  for (const id of record) checkId("message", id);
+  const duplicate = record.find((id, index) => session.taken.has(id) || record.indexOf(id) < index);
+  if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
+  if (commit.release === true && leftAfter(session.inbox, consume)) return { type: "inbox_not_empty" };
+  checkSeq(commit);
+
+  for (const event of commit.events) session.log.push({ seq: session.log.length + 1, event });
+  for (const id of consume) session.inbox.delete(id);
+  for (const id of record) session.taken.add(id);
+  if (commit.events.length > 0) {
+    session.state = commit.state;
+    session.updatedAt = commit.at;
+  }
+  session.activity = commit.activity;
+  session.dueAt = commit.dueAt;
+  if (commit.release === true) session.hold = null;
+  memory.watchers.notify(session.sessionId);
+  return { type: "ok", seq: session.log.length };
+}
+
+function leftAfter(inbox: ReadonlyMap<string, InboxMessage>, consume: readonly string[]): boolean {
+  for (const id of inbox.keys()) if (!consume.includes(id)) return true;
+  return false;
+}
+
+function post(memory: Memory, sessionId: string, message: InboxMessage): PostResult {
+  checkId("message", message.id);
+  const session = create(memory, sessionId, message.at);
+  if (session.taken.has(message.id)) return { type: "duplicate" };
+  session.taken.add(message.id);
+  session.inbox.set(message.id, message);
+  memory.watchers.notify(sessionId);
+  return { type: "posted" };
+}
+
+function putBlob(session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
+  if (session === undefined) throw noSessionError(sessionId);
+  const hash = hashOf(bytes);
+  if (!session.blobs.has(hash)) session.blobs.set(hash, bytes.slice());
+  return hash;
+}
+
+function remove(memory: Memory, session: Session | undefined, options: DeleteOptions): boolean {
+  if (session === undefined) return false;
+  const held = session.hold !== null && isLive(session.hold, options.now);
+  if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
+  memory.sessions.delete(session.sessionId);
+  memory.watchers.notify(session.sessionId);
+  return true;
+}
+
+function list(sessions: readonly Session[], options: ListOptions): readonly SessionSummary[] {
+  const { status, limit, after } = options;
+  return sessions
+    .map(summaryOf)
+    .filter((summary) => status === undefined || status.includes(summary.status))
+    .sort(newestFirst)
+    .filter((summary) => after === undefined || newestFirst(after, summary) < 0)
+    .slice(0, limit);
+}
+
+function summaryOf(session: Session): SessionSummary {
+  return {
+    sessionId: session.sessionId,
+    info: session.state?.session ?? null,
+    status: session.state?.status ?? "idle",
+    activity: session.activity,
+    seq: session.log.length,
+    createdAt: session.createdAt,
+    updatedAt: session.updatedAt,
+    inbox: session.inbox.size,
+    holder: session.hold?.owner ?? null,
+  };
+}
+
+type Place = { readonly updatedAt: number; readonly sessionId: string };
+
+/** By time, then by the bytes of the id, as databases compare text. */
+function newestFirst(a: Place, b: Place): number {
+  if (a.updatedAt !== b.updatedAt) return b.updatedAt - a.updatedAt;
+  return Buffer.compare(Buffer.from(a.sessionId), Buffer.from(b.sessionId));
+}
+
+function due(
+  sessions: readonly Session[],
+  now: number,
+  limit: number,
+  isDead: (owner: Owner) => boolean,
+): readonly string[] {
+  return sessions
+    .filter((session) => session.inbox.size > 0 || (session.dueAt !== null && session.dueAt <= now))
+    .filter((session) => !isHeld(session.hold, now, isDead))
+    .sort((a, b) => dueSince(a) - dueSince(b))
+    .slice(0, limit)
+    .map((session) => session.sessionId);
+}
+
+function dueSince(session: Session): number {
+  const [first] = session.inbox.values();
+  return Math.min(session.dueAt ?? Number.POSITIVE_INFINITY, first?.at ?? Number.POSITIVE_INFINITY);
+}
+
+function problemsOf(session: Session): readonly Problem[] {
+  const { sessionId, log, state, blobs } = session;
+  const problems: Problem[] = [];
+  const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
+  if (gap >= 0) problems.push({ sessionId, what: `entry ${gap + 1} is missing` });
+  if (state !== null && state.seq !== log.length)
+    problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
+  for (const [hash, bytes] of blobs)
+    if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
+  return problems;
+}
