@@ -85,7 +85,6 @@ function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State):
     ...(body.options === undefined ? {} : { options: body.options }),
   };
   if (isResting(state)) return [...created, { type: "run_started", ...run }];
-  if (body.mode === "steer" && state.stopping === undefined)
-    return [{ type: "steered", input: body.input, by: "user" }];
+  if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, by: "user" }];
   return [{ type: "run_queued", ...run }];
 }

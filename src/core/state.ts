@@ -102,8 +102,8 @@ export type Call = CallIdentity &
         readonly policy: CallPolicy;
         readonly childId?: string;
       }
-    /** It will not run (again); its result follows in the same commit. `because` is the entry that says why. */
-    | { readonly at: "refused"; readonly outcome: Exclude<CallOutcome, "ok">; readonly because: number }
+    /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
+    | { readonly at: "settling"; readonly outcome: CallOutcome; readonly because: number }
     | { readonly at: "done"; readonly outcome: CallOutcome }
   );
 
@@ -138,7 +138,7 @@ type Session = {
   readonly context: { readonly from: number; readonly compactedAt?: number };
 };
 
-type Run = Session & {
+export type Run = Session & {
   readonly runId: string;
   readonly startedAt: number;
   /** The entry that started the run. */
@@ -156,11 +156,14 @@ type Run = Session & {
   readonly waitedMs: number;
   /** The model to use: 0 is the agent's, n its n-th fallback. */
   readonly fallback: number;
-  readonly stopping?: Stopping;
+  readonly stopping: Stopping | null;
 };
 
 /** Why a model is called: a step, going on after the output cap, a reminder that the done tool is owed, the last summary. */
 export type Purpose = "step" | "continue" | "remind" | "summary";
+
+/** Why a message is no base for running its calls (FIN-2). */
+export type Cut = "length" | "content-filter" | "error";
 
 export type Idle = Session & { readonly status: "idle" };
 export type Preparing = Run & {
@@ -176,22 +179,22 @@ export type ModelRunning = Run & {
   /** The model sees the log up to this entry, in each attempt. */
   readonly upTo: number;
   /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
-  readonly backoff?: { readonly until: number; readonly ms: number };
+  readonly backoff: { readonly until: number; readonly ms: number } | null;
 };
 export type ToolRunning = Run & {
   readonly status: "tool_running";
   readonly calls: readonly Call[];
   /** The message was cut, so its calls are not run. */
-  readonly cut?: "length" | "content-filter" | "error";
+  readonly cut: Cut | null;
   /** The entry of a call that signalled done. */
-  readonly doneSeq?: number;
+  readonly doneSeq: number | null;
 };
 export type AwaitingHuman = Run & {
   readonly status: "awaiting_human";
   readonly calls: readonly Call[];
   readonly since: number;
-  readonly cut?: "length" | "content-filter" | "error";
-  readonly doneSeq?: number;
+  readonly cut: Cut | null;
+  readonly doneSeq: number | null;
 };
 export type Completed = Run & {
   readonly status: "completed";
@@ -236,7 +239,7 @@ export function isWaiting(state: State): boolean {
   if (state.status === "awaiting_human") return true;
   return (
     state.status === "tool_running" &&
-    state.stopping === undefined &&
+    state.stopping === null &&
     state.calls.some((call) => call.at === "waiting") &&
     state.calls.every((call) => call.at === "waiting" || call.at === "done" || call.at === "asking")
   );

@@ -1,0 +1,256 @@
+/**
+ * The tool calls of a step, from the model's message to one result each.
+ *
+ * 1. A call moves only forward: deciding, asking, ready, running, done; an edited input alone goes back to deciding.
+ * 2. A ready call becomes running when a slot is free, in the commit that frees the slot.
+ * 3. Only running calls are in doubt after a crash; how they recover was written when they were decided.
+ * 4. An answer counts for the input that was shown, once.
+ */
+import type { EventOf } from "./event.js";
+import {
+  type AwaitingHuman,
+  type Call,
+  type CallOutcome,
+  type Cut,
+  callKeyOf,
+  type Preparing,
+  type Run,
+  type ToolRunning,
+} from "./state.js";
+import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
+
+export type Calling = ToolRunning | AwaitingHuman;
+type CallEvent = EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered"> | EventOf<"woke">;
+
+/** Enters the calls of a message; with a message that was cut, or a run that stops, they end at once. */
+export function enterCalls(run: Run, names: readonly string[], cut: Cut | null): ToolRunning {
+  const seq = run.seq + 1;
+  const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
+  const calls = names.map((name, index): Call => {
+    const call = { callKey: callKeyOf(run.runId, run.modelCallIndex, index + 1), name, inputSeq: seq };
+    return ending === null ? { ...call, at: "deciding" } : { ...call, at: "settling", outcome: ending, because: seq };
+  });
+  return { ...run, status: "tool_running", calls, cut, doneSeq: null };
+}
+
+/** Calls that have not started end with `aborted` or `skipped`; with `interrupted`, those that are open at all. */
+export function abandonCalls(
+  calls: readonly Call[],
+  outcome: "aborted" | "skipped" | "interrupted",
+  because: number,
+): readonly Call[] {
+  return calls.map((call) => {
+    if (call.at === "done" || call.at === "settling") return call;
+    const started = call.at === "running" || (call.at === "waiting" && call.on === "child");
+    if (started && outcome !== "interrupted") return call;
+    return settling(call, started ? "interrupted" : outcome === "interrupted" ? "aborted" : outcome, because);
+  });
+}
+
+/** What a restart makes of a call: only one that was running is in doubt. */
+export function recover(call: Call, because: number): Call {
+  if (call.at !== "running") return call;
+  const { policy, attempt } = call;
+  switch (policy.recover) {
+    case "rerun":
+      return { ...identity(call), at: "running", policy, attempt: attempt + 1 };
+    case "fail":
+      return settling(call, "interrupted", because);
+    case "ask":
+      return { ...identity(call), at: "asking", why: "recovery", policy, attempt };
+    case "reconcile":
+      return { ...identity(call), at: "reconciling", policy, attempt };
+  }
+}
+
+/** Applies an event to the call that it names; the very same state where it does not apply. */
+export function applyToCalls(state: Calling, event: CallEvent): Calling | Preparing {
+  const index = state.calls.findIndex((call) => call.callKey === event.callKey);
+  const call = state.calls[index];
+  if (call === undefined) return state;
+  const next = applyToCall(call, event, state.seq + 1);
+  if (next === call) return state;
+  const calls = state.calls.with(index, next);
+  const progressed = event.type === "tool_finished" && call.at !== "settling" ? { lives: 0 } : {};
+  return settleCalls({ ...state, ...progressed, ...signals(state, calls, event) }, event.at);
+}
+
+/** What an event says of more than its own call: a signal that the run is done, an outcome that was given up. */
+function signals(
+  state: Calling,
+  calls: readonly Call[],
+  event: CallEvent,
+): Pick<Calling, "calls" | "doneSeq" | "interrupted"> {
+  const { doneSeq, interrupted } = state;
+  if (event.type !== "tool_finished") return { calls, doneSeq, interrupted };
+  if (event.outcome === "interrupted")
+    return { calls, doneSeq, interrupted: [...interrupted, event.callKey].slice(-maxInterrupted) };
+  if (event.done === undefined) return { calls, doneSeq, interrupted };
+  const seq = state.seq + 1;
+  return { calls: abandonCalls(calls, "skipped", seq), doneSeq: doneSeq ?? seq, interrupted };
+}
+
+/** Calls whose late result is still taken; older ones are forgotten. */
+const maxInterrupted = 64;
+
+function applyToCall(call: Call, event: CallEvent, seq: number): Call {
+  switch (event.type) {
+    case "tool_decided":
+      return decided(call, event, seq);
+    case "tool_waiting":
+      return call.at === "running"
+        ? {
+            ...identity(call),
+            at: "waiting",
+            on: event.on,
+            policy: call.policy,
+            ...(event.childId === undefined ? {} : { childId: event.childId }),
+          }
+        : call;
+    case "tool_finished":
+      return finished(call, event);
+    case "answered":
+      return call.at === "asking" ? answered(call, event, seq) : call;
+    case "woke":
+      return call.at === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
+        ? settling(call, "denied", seq)
+        : call;
+  }
+}
+
+function decided(call: Call, { decision }: EventOf<"tool_decided">, seq: number): Call {
+  if (call.at !== "deciding" && call.at !== "reconciling") return call;
+  const attempt = call.at === "reconciling" ? call.attempt : 0;
+  switch (decision.verdict) {
+    case "allow":
+      return { ...decidedIdentity(call, decision, seq), at: "ready", policy: decision.policy, attempt };
+    case "ask":
+      return {
+        ...decidedIdentity(call, decision, seq),
+        at: "asking",
+        why: call.at === "reconciling" ? "recovery" : "policy",
+        policy: decision.policy,
+        attempt,
+        ...(decision.expiresAt === undefined ? {} : { expiresAt: decision.expiresAt }),
+      };
+    case "deny":
+      return settling(call, "denied", seq);
+    case "block":
+      return settling(call, "blocked", seq);
+    case "reject":
+      return settling(call, "error", seq);
+  }
+}
+
+function decidedIdentity(
+  call: Call,
+  decision: { readonly input?: unknown; readonly inputHash?: string },
+  seq: number,
+): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
+  const inputHash = decision.inputHash ?? call.inputHash;
+  return {
+    callKey: call.callKey,
+    name: call.name,
+    inputSeq: decision.input === undefined ? call.inputSeq : seq,
+    ...(inputHash === undefined ? {} : { inputHash }),
+  };
+}
+
+function finished(call: Call, event: EventOf<"tool_finished">): Call {
+  switch (call.at) {
+    case "settling":
+      return event.outcome === call.outcome && event.because === call.because ? done(call, event.outcome) : call;
+    case "running":
+      return event.attempt === undefined || event.attempt === call.attempt ? done(call, event.outcome) : call;
+    case "reconciling":
+    case "waiting":
+      return done(call, event.outcome);
+    case "deciding":
+    case "asking":
+    case "ready":
+    case "done":
+      return call;
+  }
+}
+
+function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answered">, seq: number): Call {
+  if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
+  const { answer } = event;
+  const { policy, attempt } = call;
+  if (answer.type === "approve") return { ...identity(call), at: "ready", policy, attempt };
+  if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
+  if (call.why === "policy")
+    return answer.type === "modify"
+      ? { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, at: "deciding", edited: { policy } }
+      : call;
+  switch (answer.type) {
+    case "rerun":
+      return { ...identity(call), at: "ready", policy, attempt };
+    case "result":
+      return settling(call, answer.isError === true ? "error" : "ok", seq);
+    case "fail":
+      return settling(call, "interrupted", seq);
+    case "modify":
+      return call;
+  }
+}
+
+/** Starts what is ready, and leaves the step when every call has its result. */
+export function settleCalls(state: Calling, at: number): Calling | Preparing {
+  const calls = schedule(state.calls, state.limits.toolConcurrency);
+  if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
+  const asked = calls.some((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
+  const waits = asked && calls.every((call) => call.at === "asking" || call.at === "waiting" || call.at === "done");
+  if (waits) {
+    if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
+    return { ...runOf(state), status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at };
+  }
+  if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
+  const waitedMs = state.waitedMs + Math.max(0, at - state.since);
+  return { ...runOf(state), waitedMs, status: "tool_running", calls, cut: state.cut, doneSeq: state.doneSeq };
+}
+
+function leaveStep(state: Calling, at: number): Preparing {
+  const waitedMs = state.waitedMs + (state.status === "awaiting_human" ? Math.max(0, at - state.since) : 0);
+  const run = { ...runOf(state), waitedMs };
+  if (state.stopping !== null) return finishRun(run, state.stopping.reason);
+  if (state.doneSeq !== null) return finishRun(run, "done");
+  return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);
+}
+
+/** Gives free slots to ready calls in call order; a sequential call runs alone, and one slot keeps the order of the calls. */
+function schedule(calls: readonly Call[], concurrency: number): readonly Call[] {
+  if (!calls.some((call) => call.at === "ready")) return calls;
+  let running = calls.filter((call) => call.at === "running").length;
+  let alone = calls.some((call) => call.at === "running" && call.policy.sequential === true);
+  let held = false;
+  return calls.map((call) => {
+    if (concurrency === 1 && call.at === "deciding") held = true;
+    if (call.at !== "ready") return call;
+    if (call.policy.external === true) return { ...identity(call), at: "waiting", on: "external", policy: call.policy };
+    if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
+      held = held || call.policy.sequential === true || concurrency === 1;
+      return call;
+    }
+    running += 1;
+    alone = call.policy.sequential === true;
+    return { ...identity(call), at: "running", policy: call.policy, attempt: call.attempt + 1 };
+  });
+}
+
+function identity({
+  callKey,
+  name,
+  inputSeq,
+  inputHash,
+}: Call): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
+  return inputHash === undefined ? { callKey, name, inputSeq } : { callKey, name, inputSeq, inputHash };
+}
+
+function settling(call: Call, outcome: CallOutcome, because: number): Call {
+  return { ...identity(call), at: "settling", outcome, because };
+}
+
+function done(call: Call, outcome: CallOutcome): Call {
+  return { ...identity(call), at: "done", outcome };
+}

@@ -1,0 +1,81 @@
+/**
+ * What follows from a state without anything happening outside: results that the machine makes, the end of a run, the
+ * start of a queued one. They are applied until none is left, and committed with what caused them.
+ */
+import type { Event, EventBody } from "./event.js";
+import type { Call, Preparing, State } from "./state.js";
+import { transition } from "./transition.js";
+
+/** The events that follow now. Each changes the state, so that applying them comes to an end. */
+export function consequences(state: State): readonly EventBody[] {
+  switch (state.status) {
+    case "preparing":
+      return endOf(state);
+    case "tool_running":
+    case "awaiting_human":
+      return state.calls.some(isSettling)
+        ? state.calls.filter(isSettling).map((call) => resultOf(state.runId, call))
+        : none;
+    case "completed":
+    case "failed":
+      return queuedRun(state);
+    case "idle":
+    case "model_running":
+    case "aborted":
+      return none;
+  }
+}
+
+/** What one event leads to: the state after it and all that follows, and the events in their order. */
+export type Advance = { readonly state: State; readonly events: readonly Event[] };
+
+/** Applies an event and its consequences, which happen at the same time. No events where it does not apply. */
+export function advance(state: State, event: Event): Advance {
+  let next = transition(state, event);
+  if (next === state) return { state, events: none };
+  const events: Event[] = [event];
+  for (let follow = consequences(next); follow.length > 0; follow = consequences(next)) {
+    for (const body of follow) {
+      const following: Event = { ...body, at: event.at };
+      next = transition(next, following);
+      events.push(following);
+    }
+  }
+  return { state: next, events };
+}
+
+const none: readonly never[] = [];
+
+type SettlingCall = Extract<Call, { at: "settling" }>;
+
+function isSettling(call: Call): call is SettlingCall {
+  return call.at === "settling";
+}
+
+function resultOf(runId: string, call: SettlingCall): EventBody {
+  return { type: "tool_finished", runId, callKey: call.callKey, outcome: call.outcome, because: call.because };
+}
+
+/** A run that stops, or that ended in a way which nobody may prevent, is over. */
+function endOf(state: Preparing): readonly EventBody[] {
+  if (state.stopping !== null) {
+    const { reason, fault } = state.stopping;
+    return [{ type: "run_finished", runId: state.runId, reason, ...(fault === undefined ? {} : { fault }) }];
+  }
+  if (state.for !== "finish" || isPreventable(state)) return none;
+  return [{ type: "run_finished", runId: state.runId, reason: state.reason }];
+}
+
+/** Only an end that the model or the done tool chose is looked at by `beforeStop` and the output check (FIN-8). */
+export function isPreventable(state: Preparing): boolean {
+  return state.for === "finish" && (state.reason === "stop" || state.reason === "done" || state.reason === "other");
+}
+
+/** Nothing queued starts by itself after an abort, nor while the parent is still to be told. */
+function queuedRun(state: Extract<State, { status: "completed" | "failed" }>): readonly EventBody[] {
+  if (state.notifyParent === true) return none;
+  for (const queued of state.queue)
+    if (queued.kind === "run")
+      return [{ type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq }];
+  return none;
+}

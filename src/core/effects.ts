@@ -1,0 +1,136 @@
+/**
+ * What should be in flight in a state. The same function serves the first start and every recovery.
+ *
+ * 1. Keys are unique within a state and stable while the same work is wanted.
+ * 2. An effect that settled is never wanted again under its key.
+ * 3. A state that does not rest and waits for nobody outside has at least one effect.
+ */
+import type { Effect } from "./effect.js";
+import { type ActiveState, type Call, hasCalls, isTerminal, type State, type TerminalState } from "./state.js";
+
+export function effects(state: State): readonly Effect[] {
+  if (state.status === "idle") return none;
+  if (isTerminal(state)) return parentEffects(state);
+  if (state.stopping !== null) return stoppingEffects(state);
+  switch (state.status) {
+    case "preparing":
+    case "model_running":
+      return withDeadline(state, [stepEffect(state)]);
+    case "tool_running":
+      return withDeadline(
+        state,
+        state.calls.flatMap((call) => callEffects(state.runId, call)),
+      );
+    case "awaiting_human":
+      return state.calls.flatMap((call) => callEffects(state.runId, call));
+  }
+}
+
+/**
+ * When the session wants a driver though nobody posts to it (epoch milliseconds): 0 for at once, null for never.
+ */
+export function dueAt(state: State): number | null {
+  let due: number | null = null;
+  for (const effect of effects(state)) {
+    const at = effect.type === "sleep" ? effect.until : 0;
+    if (due === null || at < due) due = at;
+  }
+  return due;
+}
+
+const none: readonly Effect[] = [];
+
+function stepEffect(state: Extract<State, { status: "preparing" | "model_running" }>): Effect {
+  const { runId, modelCallIndex, attempt } = state;
+  const step = `${runId}/${modelCallIndex}`;
+  if (state.status === "model_running") {
+    if (state.backoff === null)
+      return { type: "call_model", key: `${step}/model/${attempt}`, runId, modelCallIndex, attempt };
+    const { until, ms } = state.backoff;
+    return { type: "sleep", key: `${step}/backoff/${attempt}`, runId, timer: "backoff", until, ms, attempt };
+  }
+  const { compactionAttempts } = state.counters;
+  switch (state.for) {
+    case "step":
+      return { type: "prepare", key: `${step}/prepare/${attempt}.${compactionAttempts}`, runId };
+    case "compaction":
+      return { type: "compact", key: `${step}/compact/${compactionAttempts}`, runId };
+    case "finish":
+      return { type: "finish", key: `${step}/finish`, runId };
+  }
+}
+
+function callEffects(runId: string, call: Call): readonly Effect[] {
+  const { callKey } = call;
+  switch (call.at) {
+    case "deciding":
+      return [{ type: "decide", key: `${callKey}/decide/${call.inputSeq}`, runId, callKey }];
+    case "running":
+      return [{ type: "run_tool", key: `${callKey}/run/${call.attempt}`, runId, callKey, attempt: call.attempt }];
+    case "reconciling":
+      return [
+        { type: "reconcile", key: `${callKey}/reconcile/${call.attempt}`, runId, callKey, attempt: call.attempt },
+      ];
+    case "asking":
+      return call.expiresAt === undefined
+        ? none
+        : [
+            {
+              type: "sleep",
+              key: `${callKey}/expiry/${call.inputSeq}`,
+              runId,
+              timer: "approval",
+              until: call.expiresAt,
+              callKey,
+            },
+          ];
+    case "ready":
+    case "waiting":
+    case "settling":
+    case "done":
+      return none;
+  }
+}
+
+function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly Effect[] {
+  const { maxWallClockMs } = state.limits;
+  if (maxWallClockMs === undefined) return wanted;
+  const until = state.startedAt + state.waitedMs + maxWallClockMs;
+  const key = `${state.runId}/wall_clock/${state.waitedMs}`;
+  return [...wanted, { type: "sleep", key, runId: state.runId, timer: "wall_clock", until, ms: maxWallClockMs }];
+}
+
+/** What runs is no longer wanted, and thereby signalled; what it settles with still counts until the grace is over. */
+function stoppingEffects(state: ActiveState): readonly Effect[] {
+  if (state.stopping === null) return none;
+  const { until, graceMs } = state.stopping;
+  const grace: Effect = {
+    type: "sleep",
+    key: `${state.runId}/grace`,
+    runId: state.runId,
+    timer: "grace",
+    until,
+    ms: graceMs,
+  };
+  if (!hasCalls(state)) return [grace];
+  const children = state.calls.flatMap((call): readonly Effect[] =>
+    call.at === "waiting" && call.childId !== undefined
+      ? [
+          {
+            type: "cancel_child",
+            key: `${call.callKey}/cancel`,
+            runId: state.runId,
+            callKey: call.callKey,
+            childId: call.childId,
+          },
+        ]
+      : none,
+  );
+  return [grace, ...children];
+}
+
+function parentEffects(state: TerminalState): readonly Effect[] {
+  const parent = state.session?.parent;
+  if (state.notifyParent !== true || parent === undefined) return none;
+  return [{ type: "notify_parent", key: `${state.runId}/notify`, runId: state.runId, parent }];
+}

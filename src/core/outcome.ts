@@ -1,0 +1,116 @@
+/**
+ * Outcomes: how a run ended, or what it waits for, as data (LOOP-7).
+ */
+import type { Fault, Json, Usage } from "./message.js";
+import { type InterruptedReason, type Reason, reasons } from "./reasons.js";
+import { hasCalls, type State } from "./state.js";
+import type { Transcript } from "./transcript.js";
+
+/** Something that waits for somebody outside: an approval, a question of recovery, or a result that comes from elsewhere. */
+export type PendingApproval = {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly callKey: string;
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly input: Json;
+  /** SHA-256 of the canonical input: an answer that carries it counts for this input only. */
+  readonly inputHash?: string;
+  readonly why: "policy" | "recovery" | "external";
+  readonly question?: string;
+  readonly expiresAt?: number;
+};
+
+type ResultBase = {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** The answer; where the model gave none, a fixed sentence for the reason. */
+  readonly text: string;
+  readonly usage: Usage;
+  /** Model calls that were committed. */
+  readonly steps: number;
+};
+
+/** How a run ended, or why it stopped here. */
+export type RunResult = ResultBase &
+  (
+    | { readonly status: "completed"; readonly reason: Reason; readonly output?: Json }
+    | { readonly status: "failed"; readonly reason: Reason; readonly error?: Fault }
+    | { readonly status: "aborted"; readonly reason: Reason }
+    | { readonly status: "awaiting_human"; readonly approvals: readonly PendingApproval[] }
+    | {
+        readonly status: "interrupted";
+        readonly reason: InterruptedReason;
+        readonly resumable: true;
+        readonly error?: Fault;
+      }
+  );
+
+/** What waits for somebody outside, in call order. */
+export function approvalsOf(sessionId: string, state: State, transcript: Transcript): readonly PendingApproval[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.flatMap((call): readonly PendingApproval[] => {
+    const record = transcript.calls.get(call.callKey);
+    const external = call.at === "waiting" && call.on === "external";
+    if (record === undefined || (call.at !== "asking" && !external)) return [];
+    return [
+      {
+        sessionId,
+        runId: state.runId,
+        callKey: call.callKey,
+        toolCallId: record.part.toolCallId,
+        name: call.name,
+        input: record.input,
+        why: call.at === "asking" ? call.why : "external",
+        ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
+        ...(record.question === undefined ? {} : { question: record.question }),
+        ...(call.at === "asking" && call.expiresAt !== undefined ? { expiresAt: call.expiresAt } : {}),
+      },
+    ];
+  });
+}
+
+/** The result of a run that has ended, or that waits; null while it goes on. */
+export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
+  const { run } = transcript;
+  if (run === null || state.status === "idle" || state.runId !== run.runId) return null;
+  const base = { sessionId, runId: run.runId, usage: run.usage, steps: run.steps };
+  switch (state.status) {
+    case "completed":
+      return endOf(base, state.reason, undefined, transcript);
+    case "failed":
+      return endOf(base, state.reason, state.fault, transcript);
+    case "aborted":
+      return endOf(base, state.reason, undefined, transcript);
+    case "awaiting_human":
+      return {
+        ...base,
+        status: "awaiting_human",
+        text: run.answer,
+        approvals: approvalsOf(sessionId, state, transcript),
+      };
+    case "preparing":
+    case "model_running":
+    case "tool_running":
+      return null;
+  }
+}
+
+function endOf(
+  base: Omit<ResultBase, "text">,
+  reason: Reason,
+  fault: Fault | undefined,
+  { run }: Transcript,
+): RunResult {
+  const { status, text: fixed } = reasons[reason];
+  const said = (reason === "done" ? run?.doneMessage : undefined) ?? run?.answer ?? "";
+  const text = reason === "aborted" || said === "" ? fixed : said;
+  switch (status) {
+    case "completed":
+      return { ...base, text, status, reason, ...(run?.output === undefined ? {} : { output: run.output }) };
+    case "failed":
+      return { ...base, text, status, reason, ...(fault === undefined ? {} : { error: fault }) };
+    case "aborted":
+      return { ...base, text, status, reason };
+  }
+}

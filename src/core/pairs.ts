@@ -1,0 +1,63 @@
+/**
+ * Every pair of a state and an event: whether the event can apply there, comes too late, or says that the API was misused.
+ *
+ * An event that can apply may still be stale: it names another run, step, attempt or call than the present one.
+ */
+import type { EventType } from "./event.js";
+import type { Status } from "./state.js";
+
+export type Pair = "applies" | "stale" | "misuse";
+
+const everywhere = { late_result: "applies", migrated: "applies" } as const;
+
+const resting = {
+  ...everywhere,
+  session_created: "misuse",
+  run_started: "applies",
+  run_queued: "misuse",
+  steered: "misuse",
+  prepared: "stale",
+  compacted: "stale",
+  model_finished: "stale",
+  model_failed: "stale",
+  woke: "stale",
+  tool_decided: "stale",
+  tool_waiting: "stale",
+  tool_finished: "stale",
+  answered: "stale",
+  abort_requested: "stale",
+  restarted: "stale",
+  run_finished: "stale",
+  parent_notified: "stale",
+} as const;
+
+const active = {
+  ...resting,
+  run_started: "misuse",
+  run_queued: "applies",
+  steered: "applies",
+  woke: "applies",
+  abort_requested: "applies",
+  restarted: "applies",
+} as const;
+
+const calling = {
+  ...active,
+  tool_decided: "applies",
+  tool_waiting: "applies",
+  tool_finished: "applies",
+  answered: "applies",
+} as const;
+
+const terminal = { ...resting, parent_notified: "applies" } as const;
+
+export const pairs: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
+  idle: { ...resting, session_created: "applies" },
+  preparing: { ...active, prepared: "applies", compacted: "applies", run_finished: "applies" },
+  model_running: { ...active, model_finished: "applies", model_failed: "applies" },
+  tool_running: calling,
+  awaiting_human: calling,
+  completed: terminal,
+  failed: terminal,
+  aborted: terminal,
+};

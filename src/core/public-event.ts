@@ -1,0 +1,84 @@
+/**
+ * Public events: the names and shapes that a user of a run sees (STRM-4).
+ */
+import type { FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "./message.js";
+import type { PendingApproval, RunResult } from "./outcome.js";
+import type { CallOutcome, SessionInfo } from "./state.js";
+
+export type OfCall = {
+  readonly runId: string;
+  readonly callKey: string;
+  readonly toolCallId: string;
+  readonly name: string;
+};
+
+export type PublicEventBody =
+  | ({ readonly type: "session_created" } & SessionInfo)
+  | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
+  | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
+  | { readonly type: "steered"; readonly input: readonly UserMessage[]; readonly by: "user" | "before_stop" | "output" }
+  | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  | ({ readonly type: "call_start" } & OfCall)
+  | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  | ({
+      readonly type: "approval_requested";
+      readonly input: Json;
+      readonly why: "policy" | "recovery" | "external";
+      readonly inputHash?: string;
+      readonly question?: string;
+      readonly expiresAt?: number;
+    } & OfCall)
+  | ({
+      readonly type: "approval_answered";
+      readonly answer: string;
+      readonly input?: Json;
+      readonly note?: string;
+      readonly by?: string;
+    } & OfCall)
+  | ({
+      readonly type: "tool_result";
+      readonly outcome: CallOutcome;
+      readonly output: ToolOutput;
+      readonly isError: boolean;
+    } & OfCall)
+  | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
+  | {
+      readonly type: "step_finished";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+      readonly model: string;
+      readonly finishReason: FinishReason;
+      readonly usage: Usage;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: "attempt_failed";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+      readonly failure: ModelFailure;
+      readonly retryInMs?: number;
+    }
+  | {
+      readonly type: "compacted";
+      readonly runId: string;
+      readonly summary?: string;
+      readonly tokensBefore?: number;
+      readonly tokensAfter?: number;
+    }
+  | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
+  | { readonly type: "restarted"; readonly runId: string }
+  | {
+      readonly type: "late_result";
+      readonly callKey: string;
+      readonly outcome: CallOutcome;
+      readonly output?: ToolOutput;
+    }
+  | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
+  | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
+
+/** A public event: the entry that it comes from, and when that happened. Events of one entry share its number. */
+export type PublicEvent = PublicEventBody & { readonly sessionId: string; readonly seq: number; readonly at: number };
+export type PublicEventType = PublicEvent["type"];

@@ -1,0 +1,74 @@
+/**
+ * From one step to the next, and to the end of a run.
+ */
+import type { Reason } from "./reasons.js";
+import type { Cut, Preparing, Purpose, Run } from "./state.js";
+
+/** What every state of a run has in common. */
+export function runOf(state: Run): Run {
+  return {
+    v: state.v,
+    seq: state.seq,
+    session: state.session,
+    queue: state.queue,
+    interrupted: state.interrupted,
+    context: state.context,
+    runId: state.runId,
+    startedAt: state.startedAt,
+    startSeq: state.startSeq,
+    limits: state.limits,
+    modelCallIndex: state.modelCallIndex,
+    attempt: state.attempt,
+    counters: state.counters,
+    usage: state.usage,
+    lives: state.lives,
+    waitedMs: state.waitedMs,
+    fallback: state.fallback,
+    stopping: state.stopping,
+  };
+}
+
+/** Goes to the next step, unless a limit of the run is reached. */
+export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
+  const limit = reachedLimit(run, at);
+  if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
+    return finishRun(run, limit);
+  return {
+    ...run,
+    status: "preparing",
+    for: "step",
+    purpose: limit === undefined ? purpose : "summary",
+    modelCallIndex: run.modelCallIndex + 1,
+    attempt: 0,
+    fallback: 0,
+  };
+}
+
+/** The run is about to end for this reason. */
+export function finishRun(run: Run, reason: Reason): Preparing {
+  return { ...runOf(run), status: "preparing", for: "finish", reason };
+}
+
+/** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */
+export function afterCut(run: Run, cut: Cut, at: number): Preparing {
+  switch (cut) {
+    case "length": {
+      const continuations = run.counters.continuations + 1;
+      if (continuations > run.limits.maxContinuations) return finishRun(run, "output_limit");
+      return nextStep({ ...run, counters: { ...run.counters, continuations } }, "continue", at);
+    }
+    case "content-filter":
+      return finishRun(run, "content_filter");
+    case "error":
+      return finishRun(run, "model_error");
+  }
+}
+
+function reachedLimit({ limits, counters, usage, startedAt, waitedMs }: Run, at: number): Reason | undefined {
+  if (counters.errorCount >= limits.maxErrors) return "max_errors";
+  if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
+    return "max_tokens";
+  if (limits.maxWallClockMs !== undefined && at - startedAt - waitedMs >= limits.maxWallClockMs)
+    return "max_wall_clock";
+  return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
+}

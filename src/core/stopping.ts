@@ -1,0 +1,40 @@
+/**
+ * The end of a run before its time: what has not started ends at once, what runs is signalled and waited for.
+ */
+import { abandonCalls, settleCalls } from "./calls.js";
+import type { Fault } from "./message.js";
+import type { Reason } from "./reasons.js";
+import { type ActiveState, hasCalls, type Stopping } from "./state.js";
+import { finishRun } from "./steps.js";
+
+/** From here on nothing starts; the run ends when nothing is open, or when the grace is over. */
+export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
+  const graceMs = graceOf(state);
+  const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
+  const stopped: ActiveState = { ...state, stopping };
+  switch (stopped.status) {
+    case "preparing":
+      return finishRun(stopped, reason);
+    case "model_running":
+      return stopped.backoff === null ? stopped : finishRun(stopped, reason);
+    case "tool_running":
+    case "awaiting_human":
+      return settleCalls({ ...stopped, calls: abandonCalls(stopped.calls, "aborted", state.seq + 1) }, at);
+  }
+}
+
+/** The grace is over, or the process that ran it is gone: what is still open is given up. */
+export function giveUp(state: ActiveState, at: number): ActiveState {
+  if (state.stopping === null) return state;
+  if (hasCalls(state))
+    return settleCalls({ ...state, calls: abandonCalls(state.calls, "interrupted", state.seq + 1) }, at);
+  return state.status === "model_running" ? finishRun(state, state.stopping.reason) : state;
+}
+
+function graceOf(state: ActiveState): number {
+  if (!hasCalls(state)) return state.limits.abortGraceMs;
+  const own = state.calls.flatMap((call) =>
+    call.at === "running" ? [call.policy.graceMs ?? state.limits.abortGraceMs] : [],
+  );
+  return own.length === 0 ? state.limits.abortGraceMs : Math.max(...own);
+}

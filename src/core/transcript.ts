@@ -1,0 +1,289 @@
+/**
+ * The transcript: what a model sees of the log. It is kept up to date entry by entry, so that a step costs the same at
+ * the end of a long session as at its start.
+ *
+ * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
+ * 2. A model call sees the log up to its `upTo`: input that came later is shown after that call's message and results.
+ * 3. Ids of calls are unique within the transcript, whatever the provider gave.
+ * 4. A message that was shown is never changed; its object stays the same.
+ */
+import type { Entry, EventOf, RunOptions } from "./event.js";
+import {
+  type AssistantMessage,
+  addUsage,
+  type Json,
+  type Message,
+  type ToolOutput,
+  textOf,
+  toolCallsOf,
+  type Usage,
+  type UserMessage,
+} from "./message.js";
+import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
+import { callKeyOf, type Purpose } from "./state.js";
+
+export type Transcript = {
+  /** What the model sees. Grows by appending; copy it to keep it. */
+  readonly messages: Message[];
+  /** The entry that each message comes from. */
+  readonly seqs: number[];
+  /** The calls of the present or last step, in order. */
+  calls: Map<string, CallRecord>;
+  /** Input that a model call under way does not see. */
+  later: { readonly seq: number; readonly message: UserMessage }[];
+  /** Requests that were queued and have not started, by entry. */
+  readonly queued: Map<number, { readonly input: readonly UserMessage[]; readonly options?: RunOptions }>;
+  /** The run under way, or the last one. */
+  run: RunRecord | null;
+  readonly ids: Set<string>;
+};
+
+export type RunRecord = {
+  readonly runId: string;
+  readonly startedAt: number;
+  readonly options: RunOptions;
+  purpose: Purpose;
+  /** The text of the answer so far: of the present step, and of the answers that it continues. */
+  answer: string;
+  /** What the done tool said. */
+  doneMessage?: string;
+  usage: Usage;
+  steps: number;
+  /** The answer as data, where a shape was asked for. */
+  output?: Json;
+};
+
+export function createTranscript(): Transcript {
+  return { messages: [], seqs: [], calls: new Map(), later: [], queued: new Map(), run: null, ids: new Set() };
+}
+
+/** Adds the next entry of the log. */
+export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
+  switch (event.type) {
+    case "run_started":
+      startRun(transcript, seq, event);
+      break;
+    case "run_queued":
+      transcript.queued.set(seq, {
+        input: event.input,
+        ...(event.options === undefined ? {} : { options: event.options }),
+      });
+      break;
+    case "steered":
+      for (const message of event.input) transcript.later.push({ seq, message });
+      break;
+    case "late_result": {
+      const text = noteText(event.callKey, event.output);
+      transcript.later.push({ seq, message: { role: "user", parts: [{ type: "text", text }] } });
+      break;
+    }
+    case "prepared":
+      prepare(transcript, seq, event);
+      break;
+    case "compacted":
+      compact(transcript, event);
+      break;
+    case "model_finished":
+      addAnswer(transcript, seq, event);
+      break;
+    case "model_failed":
+      if (transcript.run !== null && event.usage !== undefined)
+        transcript.run.usage = addUsage(transcript.run.usage, event.usage);
+      break;
+    case "tool_decided":
+      decide(transcript, seq, event);
+      break;
+    case "answered":
+      answer(transcript, seq, event);
+      break;
+    case "woke": {
+      const call = event.callKey === undefined ? undefined : transcript.calls.get(event.callKey);
+      if (call !== undefined) call.because = { seq, text: "nobody answered before the approval expired" };
+      break;
+    }
+    case "tool_finished":
+      finish(transcript, seq, event);
+      break;
+    case "run_finished":
+      if (transcript.run !== null && event.output !== undefined) transcript.run.output = event.output;
+      break;
+    case "session_created":
+    case "tool_waiting":
+    case "abort_requested":
+    case "restarted":
+    case "parent_notified":
+    case "migrated":
+      break;
+  }
+}
+
+function show(transcript: Transcript, seq: number, message: Message): void {
+  transcript.messages.push(message);
+  transcript.seqs.push(seq);
+}
+
+/** Shows the input that came while something else was under way. */
+function showLater(transcript: Transcript, upTo: number): void {
+  if (transcript.later.length === 0) return;
+  const rest: Transcript["later"] = [];
+  for (const one of transcript.later) {
+    if (one.seq <= upTo) show(transcript, one.seq, one.message);
+    else rest.push(one);
+  }
+  transcript.later = rest;
+}
+
+function startRun(transcript: Transcript, seq: number, event: EventOf<"run_started">): void {
+  const queued = event.queuedSeq === undefined ? undefined : transcript.queued.get(event.queuedSeq);
+  if (event.queuedSeq !== undefined) transcript.queued.delete(event.queuedSeq);
+  showLater(transcript, seq);
+  for (const message of event.input ?? queued?.input ?? []) show(transcript, seq, message);
+  transcript.calls = new Map();
+  transcript.run = {
+    runId: event.runId,
+    startedAt: event.at,
+    options: event.options ?? queued?.options ?? {},
+    purpose: "step",
+    answer: "",
+    usage: {},
+    steps: 0,
+  };
+}
+
+/** What the model is told where its own answer was no end. */
+export const continueText = "Your answer was cut at the output limit. Go on exactly where it stopped; repeat nothing.";
+export const remindText =
+  "You have not signalled that the work is done. Go on, or call the tool that signals it if there is nothing left to do.";
+export const summaryText =
+  "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
+
+function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
+  const { run } = transcript;
+  if (run === null) return;
+  showLater(transcript, event.upTo);
+  run.purpose = event.purpose;
+  const told = event.purpose === "continue" ? continueText : event.purpose === "remind" ? remindText : undefined;
+  if (told === undefined) run.answer = "";
+  // A restart prepares the same step again: it is told once.
+  else if (transcript.messages.at(-1)?.role !== "user")
+    show(transcript, seq, { role: "user", parts: [{ type: "text", text: told }] });
+}
+
+function compact(transcript: Transcript, event: EventOf<"compacted">): void {
+  const { run, messages, seqs } = transcript;
+  if (run !== null && event.usage !== undefined) run.usage = addUsage(run.usage, event.usage);
+  const { from } = event;
+  if (from === undefined || event.summary === undefined) return;
+  const kept = seqs.findIndex((seq) => seq >= from);
+  const cut = kept === -1 ? messages.length : kept;
+  messages.splice(0, cut, { role: "user", parts: [{ type: "text", text: event.summary }] });
+  seqs.splice(0, cut, from);
+}
+
+function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_finished">): void {
+  const { run } = transcript;
+  if (run === null) return;
+  run.usage = addUsage(run.usage, event.usage);
+  run.steps += 1;
+  const text = textOf(event.message);
+  run.answer = run.purpose === "continue" && run.answer !== "" ? `${run.answer}\n${text}` : text;
+  transcript.calls = new Map();
+  if (run.purpose === "summary") return;
+  const message = withUniqueIds(transcript.ids, event.message);
+  const parts = toolCallsOf(message);
+  parts.forEach((part, index) => {
+    const callKey = callKeyOf(event.runId, event.modelCallIndex, index + 1);
+    transcript.calls.set(callKey, { callKey, part, input: part.input, decided: false, edited: false });
+  });
+  show(transcript, seq, message);
+}
+
+/** The same message where its ids are fine, as they nearly always are. */
+function withUniqueIds(ids: Set<string>, message: AssistantMessage): AssistantMessage {
+  let renamed = false;
+  const own = new Map<string, string>();
+  const parts = message.parts.map((part) => {
+    if (part.type === "tool_result") {
+      const toolCallId = own.get(part.toolCallId) ?? part.toolCallId;
+      return toolCallId === part.toolCallId ? part : { ...part, toolCallId };
+    }
+    if (part.type !== "tool_call") return part;
+    const toolCallId = freeId(ids, part.toolCallId);
+    ids.add(toolCallId);
+    if (toolCallId === part.toolCallId) return part;
+    renamed = true;
+    own.set(part.toolCallId, toolCallId);
+    return { ...part, toolCallId };
+  });
+  return renamed ? { ...message, parts } : message;
+}
+
+function freeId(ids: ReadonlySet<string>, wanted: string): string {
+  if (wanted !== "" && !ids.has(wanted)) return wanted;
+  const stem = wanted === "" ? "call" : wanted;
+  for (let count = ids.size + 1; ; count += 1) {
+    const id = `${stem}_${count}`;
+    if (!ids.has(id)) return id;
+  }
+}
+
+function decide(transcript: Transcript, seq: number, event: EventOf<"tool_decided">): void {
+  const call = transcript.calls.get(event.callKey);
+  if (call === undefined) return;
+  const { decision } = event;
+  call.decided = true;
+  switch (decision.verdict) {
+    case "allow":
+    case "ask":
+      if (decision.input !== undefined) call.input = decision.input;
+      if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
+      break;
+    case "deny":
+    case "block":
+      call.because = { seq, text: decision.reason };
+      break;
+    case "reject":
+      call.because = { seq, text: decision.message };
+      break;
+  }
+}
+
+function answer(transcript: Transcript, seq: number, event: EventOf<"answered">): void {
+  const call = transcript.calls.get(event.callKey);
+  if (call === undefined) return;
+  const { answer: given } = event;
+  switch (given.type) {
+    case "modify":
+      call.input = given.input;
+      call.edited = true;
+      break;
+    case "deny":
+    case "fail":
+      call.because = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
+      break;
+    case "result":
+      call.because = { seq, output: given.output };
+      break;
+    case "approve":
+    case "rerun":
+      break;
+  }
+}
+
+function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
+  const call = transcript.calls.get(event.callKey);
+  if (call === undefined || call.result !== undefined) return;
+  const because = event.because !== undefined && call.because?.seq === event.because ? call.because : undefined;
+  const output: ToolOutput = event.output ??
+    because?.output ?? { type: "text", text: refusalText(event.outcome, because?.text) };
+  const { timing } = event;
+  call.result = { outcome: event.outcome, output, ...(timing === undefined ? {} : { durationMs: timing.durationMs }) };
+  if (event.done?.message !== undefined && transcript.run !== null) transcript.run.doneMessage ??= event.done.message;
+  showResults(transcript, seq);
+}
+
+/** The results of a step are shown together, in the order of its calls, once the last one is known. */
+function showResults(transcript: Transcript, seq: number): void {
+  for (const call of transcript.calls.values()) if (call.result === undefined) return;
+  show(transcript, seq, { role: "tool", parts: [...transcript.calls.values()].map(shownOutput) });
+}

@@ -1,0 +1,242 @@
+/**
+ * What the world sees of a session: public events and results, a pure view of the log's entries (STRM-4, STRM-6).
+ *
+ * The order within a step: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result`, `call_complete`;
+ * calls side by side interleave. `final` comes last and once in a run, or `suspended` where it waits for a person.
+ */
+import type { Entry, EventOf } from "./event.js";
+import type { UserMessage } from "./message.js";
+import { approvalsOf, resultOf } from "./outcome.js";
+import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
+import { hasCalls, type State } from "./state.js";
+import type { Transcript } from "./transcript.js";
+
+/**
+ * The public events of one entry.
+ * @param transcript the transcript after the entry
+ * @param before the state before the entry
+ * @param after the state after it
+ */
+export function publicEvents(
+  sessionId: string,
+  entry: Entry,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEvent[] {
+  const bodies = bodiesOf(sessionId, entry, transcript, before, after);
+  const suspended = after.status === "awaiting_human" && before.status !== "awaiting_human";
+  const { seq } = entry;
+  const { at } = entry.event;
+  const events = bodies.map((body): PublicEvent => ({ ...body, sessionId, seq, at }));
+  if (suspended)
+    events.push({
+      type: "suspended",
+      runId: after.runId,
+      approvals: approvalsOf(sessionId, after, transcript),
+      sessionId,
+      seq,
+      at,
+    });
+  return events;
+}
+
+function bodiesOf(
+  sessionId: string,
+  { event }: Entry,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  switch (event.type) {
+    case "session_created": {
+      const { v: _, at: __, ...body } = event;
+      return [body];
+    }
+    case "run_started":
+      return [{ type: "run_started", runId: event.runId, input: event.input ?? startedInput(transcript) }];
+    case "run_queued":
+      return [{ type: "run_queued", runId: event.runId, input: event.input }];
+    case "steered":
+      return [{ type: "steered", input: event.input, by: event.by }];
+    case "model_finished":
+      return messageEvents(event, transcript);
+    case "model_failed":
+      return [failedAttempt(event)];
+    case "compacted":
+      return [compactedEvent(event)];
+    case "tool_decided":
+      return decidedEvents(event, transcript, before, after);
+    case "answered":
+      return answeredEvents(event, transcript);
+    case "tool_waiting":
+      return callEvent(transcript, event, (call, record) =>
+        event.on === "external" ? [{ type: "approval_requested", why: "external", input: record.input, ...call }] : [],
+      );
+    case "tool_finished":
+      return finishedEvents(event, transcript);
+    case "abort_requested":
+      return [{ type: "abort_requested", runId: event.runId, ...noteOf(event) }];
+    case "restarted":
+      return [{ type: "restarted", runId: event.runId }, ...recoveryQuestions(transcript, before, after)];
+    case "late_result":
+      return [
+        {
+          type: "late_result",
+          callKey: event.callKey,
+          outcome: event.outcome,
+          ...(event.output === undefined ? {} : { output: event.output }),
+        },
+      ];
+    case "run_finished": {
+      const result = resultOf(sessionId, after, transcript);
+      return result === null ? [] : [{ type: "final", runId: event.runId, result }];
+    }
+    case "prepared":
+    case "woke":
+    case "parent_notified":
+    case "migrated":
+      return [];
+  }
+}
+
+function startedInput(transcript: Transcript): readonly UserMessage[] {
+  const last: UserMessage[] = [];
+  for (let index = transcript.messages.length - 1; index >= 0; index -= 1) {
+    const message = transcript.messages[index];
+    if (message?.role !== "user") break;
+    last.unshift(message);
+  }
+  return last;
+}
+
+function messageEvents(event: EventOf<"model_finished">, transcript: Transcript): readonly PublicEventBody[] {
+  const { runId, modelCallIndex } = event;
+  const bodies: PublicEventBody[] = [];
+  const terminal = transcript.calls.size === 0;
+  for (const part of event.message.parts) {
+    if (part.type === "reasoning" && part.text !== "")
+      bodies.push({ type: "reasoning", runId, modelCallIndex, text: part.text });
+    if (part.type === "text" && part.text !== "" && !terminal)
+      bodies.push({ type: "text", runId, modelCallIndex, text: part.text });
+  }
+  for (const { callKey, part } of transcript.calls.values())
+    bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
+  const { attempt, model, finishReason, usage, timing } = event;
+  bodies.push({
+    type: "step_finished",
+    runId,
+    modelCallIndex,
+    attempt,
+    model,
+    finishReason,
+    usage,
+    durationMs: timing.durationMs,
+  });
+  return bodies;
+}
+
+function failedAttempt(event: EventOf<"model_failed">): PublicEventBody {
+  const { runId, modelCallIndex, attempt, failure, next } = event;
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, failure } as const;
+  return next.type === "retry" ? { ...body, retryInMs: next.inMs } : body;
+}
+
+function compactedEvent({ runId, summary, tokensBefore, tokensAfter }: EventOf<"compacted">): PublicEventBody {
+  return {
+    type: "compacted",
+    runId,
+    ...(summary === undefined ? {} : { summary }),
+    ...(tokensBefore === undefined ? {} : { tokensBefore }),
+    ...(tokensAfter === undefined ? {} : { tokensAfter }),
+  };
+}
+
+type Named = { readonly runId: string; readonly callKey: string };
+type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
+
+function callEvent(
+  transcript: Transcript,
+  { runId, callKey }: Named,
+  make: (call: OfCall, record: CallRecordOf) => readonly PublicEventBody[],
+): readonly PublicEventBody[] {
+  const record = transcript.calls.get(callKey);
+  if (record === undefined) return [];
+  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: record.part.name }, record);
+}
+
+function positionOf(state: State, callKey: string) {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+function decidedEvents(
+  event: EventOf<"tool_decided">,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) => {
+    const was = positionOf(before, event.callKey);
+    const first = was?.at === "deciding" && was.edited === undefined;
+    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
+    const now = positionOf(after, event.callKey);
+    if (now?.at === "waiting")
+      bodies.push({ type: "approval_requested", why: "external", input: record.input, ...call });
+    if (now?.at === "asking") bodies.push({ ...question(now, record), ...call });
+    return bodies;
+  });
+}
+
+function question(call: Extract<NonNullable<ReturnType<typeof positionOf>>, { at: "asking" }>, record: CallRecordOf) {
+  return {
+    type: "approval_requested",
+    why: call.why,
+    input: record.input,
+    ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
+    ...(record.question === undefined ? {} : { question: record.question }),
+    ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
+  } as const;
+}
+
+/** A restart may turn calls that were running into questions. */
+function recoveryQuestions(transcript: Transcript, before: State, after: State): readonly PublicEventBody[] {
+  if (!hasCalls(after)) return [];
+  return after.calls.flatMap((now) => {
+    if (now.at !== "asking" || positionOf(before, now.callKey)?.at === "asking") return [];
+    return callEvent(transcript, { runId: after.runId, callKey: now.callKey }, (call, record) => [
+      { ...question(now, record), ...call },
+    ]);
+  });
+}
+
+function answeredEvents(event: EventOf<"answered">, transcript: Transcript): readonly PublicEventBody[] {
+  const { answer, by } = event;
+  const note = "note" in answer ? answer.note : undefined;
+  return callEvent(transcript, event, (call) => [
+    {
+      type: "approval_answered",
+      answer: answer.type,
+      ...(answer.type === "modify" ? { input: answer.input } : {}),
+      ...(note === undefined ? {} : { note }),
+      ...(by === undefined ? {} : { by }),
+      ...call,
+    },
+  ]);
+}
+
+function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) => {
+    const { result } = record;
+    if (result === undefined) return [];
+    const isError = result.outcome !== "ok";
+    return [
+      ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
+      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...call },
+      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+    ];
+  });
+}
+
+function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
+  return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
+}
