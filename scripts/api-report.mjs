@@ -1,0 +1,78 @@
+/**
+ * The public API as text, one report for each entry point: etc/<entry>.api.md. A change of the API is a change of a report.
+ *
+ *     node scripts/api-report.mjs             fails where a report is not up to date
+ *     node scripts/api-report.mjs --local     writes the reports
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+
+const isLocal = process.argv.includes("--local");
+const { name: packageName, exports } = JSON.parse(readFileSync("package.json", "utf8"));
+
+const entries = Object.entries(exports)
+  .filter(([, target]) => typeof target === "object")
+  .map(([path, target]) => ({
+    name: path === "." ? packageName : path.slice(2).replaceAll("/", "-"),
+    types: target.types,
+  }));
+
+mkdirSync("etc", { recursive: true });
+const outdated = entries.filter((entry) => !isUpToDate(entry)).map(({ name }) => `etc/${name}.api.md`);
+const leftOver = readdirSync("etc").filter((file) => !entries.some(({ name }) => file === `${name}.api.md`));
+if (isLocal) for (const file of leftOver) rmSync(join("etc", file));
+
+if (!isLocal && outdated.length + leftOver.length > 0) {
+  for (const file of outdated) console.error(`${file} is not up to date.`);
+  for (const file of leftOver) console.error(`etc/${file} belongs to no entry point.`);
+  console.error("Look at what changed in the public API, then write the reports with: npm run api");
+  process.exitCode = 1;
+}
+
+function isUpToDate({ name, types }) {
+  if (!existsSync(types)) {
+    console.error(`${types} does not exist; build first.`);
+    process.exitCode = 1;
+    return false;
+  }
+  const result = Extractor.invoke(configuration(name, types), {
+    localBuild: isLocal,
+    messageCallback: (message) => {
+      message.handled = message.logLevel !== ExtractorLogLevel.Error;
+      if (!message.handled) process.exitCode = 1;
+    },
+  });
+  return !result.apiReportChanged || isLocal;
+}
+
+function configuration(name, types) {
+  const reported = { logLevel: "warning", addToApiReportFile: true };
+  return ExtractorConfig.prepare({
+    packageJsonFullPath: resolve("package.json"),
+    configObjectFullPath: undefined,
+    configObject: {
+      projectFolder: resolve("."),
+      mainEntryPointFilePath: resolve(types),
+      newlineKind: "lf",
+      compiler: { tsconfigFilePath: resolve("tsconfig.build.json") },
+      apiReport: {
+        enabled: true,
+        reportFileName: `${name}.api.md`,
+        reportFolder: resolve("etc"),
+        reportTempFolder: resolve("temp/api"),
+      },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      messages: {
+        compilerMessageReporting: { default: { logLevel: "error" } },
+        extractorMessageReporting: {
+          default: reported,
+          "ae-missing-release-tag": { logLevel: "none" },
+          "ae-unresolved-link": { logLevel: "none" },
+        },
+        tsdocMessageReporting: { default: { logLevel: "none" } },
+      },
+    },
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * Runs the examples as a user would, against the built package: each is a program that checks its own result.
+ *
+ *     npm run examples                 all of them
+ *     npm run examples -- NAME …       these
+ *
+ * An example is examples/NAME.ts or examples/NAME/main.ts. It runs in an empty folder of its own, with a PAWL_HOME of its own and
+ * none of the environment's model keys, and has failed when it exits with anything but 0 or takes longer than a minute.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+
+const compiled = "temp/examples";
+const timeoutMs = 60_000;
+
+const examples = findExamples();
+const asked = process.argv.slice(2);
+for (const name of asked) {
+  if (!examples.some((example) => example.name === name)) stop(2, `There is no example "${name}".`);
+}
+if (examples.length === 0) stop(0, "There are no examples.");
+
+compile();
+const failed = examples
+  .filter(({ name }) => asked.length === 0 || asked.includes(name))
+  .filter((example) => !succeeds(example))
+  .map(({ name }) => name);
+if (failed.length > 0) stop(1, `Examples that failed: ${failed.join(", ")}`);
+
+function findExamples() {
+  if (!existsSync("examples")) return [];
+  return readdirSync("examples", { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isFile() && entry.name.endsWith(".ts")) {
+      const name = entry.name.slice(0, -".ts".length);
+      return [{ name, program: join(compiled, `${name}.js`) }];
+    }
+    if (entry.isDirectory() && existsSync(join("examples", entry.name, "main.ts"))) {
+      return [{ name: entry.name, program: join(compiled, entry.name, "main.js") }];
+    }
+    return [];
+  });
+}
+
+function compile() {
+  const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
+  rmSync(compiled, { recursive: true, force: true });
+  const { status } = spawnSync(process.execPath, [compiler, "-p", "tsconfig.examples.json"], { stdio: "inherit" });
+  if (status !== 0) stop(1, "The examples do not compile.");
+}
+
+function succeeds({ name, program }) {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-example-"));
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [resolve(program)], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder, PAWL_HOME: join(folder, "pawl") },
+    encoding: "utf8",
+    timeout: timeoutMs,
+  });
+  rmSync(folder, { recursive: true, force: true });
+  if (status === 0) {
+    console.log(`passed  ${name}`);
+    return true;
+  }
+  console.error(
+    `failed  ${name}: ${signal === null ? `exit code ${status}` : `ended by ${signal}`}\n${stdout}${stderr}`,
+  );
+  return false;
+}
+
+function stop(code, message) {
+  (code === 0 ? console.log : console.error)(message);
+  process.exit(code);
+}
