@@ -1,0 +1,197 @@
+import { tool as aiTool, dynamicTool, jsonSchema } from "ai";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { PawlError } from "../../src/errors.js";
+import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
+import { fromAiSdkTool } from "../../src/runtime/ai-sdk-tool.js";
+import { normaliseTools, type Tools } from "../../src/runtime/tools.js";
+import { verifies } from "../verifies.js";
+
+const context: ToolContext = {
+  signal: new AbortController().signal,
+  toolCallId: "call_1",
+  idempotencyKey: "run_1/0/0",
+  attempt: 1,
+  sessionId: "session_1",
+  runId: "run_1",
+  deps: { database: "x" },
+  progress: () => {},
+};
+
+const echo: AnyTool = {
+  name: "echo",
+  description: "Says it again",
+  input: { type: "object" },
+  execute: (input) => input,
+};
+
+function refusalOf(tools: unknown): string {
+  try {
+    normaliseTools(tools as Tools);
+  } catch (error) {
+    return `${(error as PawlError).code}: ${(error as PawlError).message}`;
+  }
+  throw new Error("it was not refused");
+}
+
+describe("normaliseTools", () => {
+  test("gives each tool by its name, with what a model is told", verifies("TOOL-1"), () => {
+    const tools = normaliseTools([echo, { ...echo, name: "echo-2" }]);
+    expect([...tools.keys()]).toEqual(["echo", "echo-2"]);
+    expect(tools.get("echo")?.tool).toBe(echo);
+    expect(tools.get("echo")?.specification).toEqual({
+      name: "echo",
+      description: "Says it again",
+      inputSchema: { type: "object" },
+    });
+  });
+
+  test("knows no tool by a name of Object's", verifies("TOOL-2#lookup", "SEC-12"), () => {
+    for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"])
+      expect(normaliseTools({ echo }).get(name)).toBeUndefined();
+  });
+
+  const refusals: readonly [what: string, tools: unknown, message: string][] = [
+    ["two of one name", [echo, { ...echo }], 'duplicate_tool: Two tools are named "echo"'],
+    ["a name with a space", [{ ...echo, name: "my tool" }], "bad_configuration"],
+    ["an empty name", [{ ...echo, name: "" }], "bad_configuration"],
+    ["a name of 65 letters", [{ ...echo, name: "x".repeat(65) }], "bad_configuration"],
+    ["no name", [{ ...echo, name: undefined }], "bad_configuration"],
+    ["no description", [{ ...echo, description: undefined }], "has no description"],
+    [
+      "a schema that cannot be used",
+      [{ ...echo, input: z.string() }],
+      'The tool "echo": The input schema cannot be used',
+    ],
+    ["another key than the name", { other: echo }, 'stands under the key "other"'],
+    ["an AI SDK tool in a list", [aiTool({ inputSchema: z.object({}) })], "{ name: tool }"],
+  ];
+  test.each(refusals)("refuses %s", verifies("TOOL-1"), (_what, tools, message) => {
+    expect(refusalOf(tools)).toContain(message);
+  });
+});
+
+describe("a tool of the AI SDK", () => {
+  const weather = aiTool({
+    description: "The weather of a city",
+    inputSchema: z.object({ city: z.string(), days: z.number().default(1) }),
+    execute: async ({ city, days }, { toolCallId, abortSignal, messages, experimental_context }) => ({
+      city,
+      days,
+      toolCallId,
+      aborted: abortSignal?.aborted,
+      messages: messages.length,
+      experimental_context,
+    }),
+  });
+
+  test("works unchanged, and counts as one that changes something", verifies("TOOL-1#ai-sdk"), async () => {
+    const compiled = normaliseTools({ weather, echo }).get("weather");
+    expect(compiled?.specification).toMatchObject({
+      name: "weather",
+      description: "The weather of a city",
+      inputSchema: { type: "object", required: ["city"] },
+    });
+    expect(compiled?.tool.readOnly).toBeUndefined();
+    const input = await compiled?.validate({ city: "Bern" });
+    expect(input).toEqual({ ok: true, value: { city: "Bern", days: 1 } });
+    expect(await compiled?.tool.execute?.({ city: "Bern", days: 1 }, context)).toEqual({
+      city: "Bern",
+      days: 1,
+      toolCallId: "call_1",
+      aborted: false,
+      messages: 0,
+      experimental_context: { database: "x" },
+    });
+  });
+
+  test("waits for its result where it has no execute", verifies("TOOL-1#ai-sdk"), () => {
+    const external = fromAiSdkTool("ask", aiTool({ description: "Asks", inputSchema: z.object({}) }));
+    expect(external.execute).toBeUndefined();
+  });
+
+  test("gives the last part of a result that comes in parts", verifies("TOOL-1#ai-sdk"), async () => {
+    const streaming = aiTool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield { done: 1 };
+        yield { done: 2 };
+      },
+    });
+    expect(await fromAiSdkTool("work", streaming).execute?.({}, context)).toEqual({ done: 2 });
+  });
+
+  test("asks for approval as it says", verifies("TOOL-1#ai-sdk"), async () => {
+    const inputSchema = z.object({ amount: z.number() });
+    expect(fromAiSdkTool("pay", aiTool({ inputSchema })).needsApproval).toBe(false);
+    expect(fromAiSdkTool("pay", aiTool({ inputSchema, needsApproval: true })).needsApproval).toBe(true);
+    const { needsApproval } = fromAiSdkTool(
+      "pay",
+      aiTool({ inputSchema, needsApproval: async ({ amount }) => amount > 10 }),
+    );
+    if (typeof needsApproval !== "function") throw new Error("it is a function");
+    expect([await needsApproval({ amount: 11 }), await needsApproval({ amount: 1 })]).toEqual([true, false]);
+  });
+
+  test("shows a model what toModelOutput makes", verifies("TOOL-1#ai-sdk"), async () => {
+    const outputs: readonly [given: unknown, shown: unknown][] = [
+      [
+        { type: "text", value: "x" },
+        { type: "text", text: "x" },
+      ],
+      [
+        { type: "json", value: { a: 1 } },
+        { type: "json", value: { a: 1 } },
+      ],
+      [
+        {
+          type: "content",
+          value: [
+            { type: "text", text: "a" },
+            { type: "media", data: "AA", mediaType: "image/png" },
+            { type: "image-url", url: "http://x/y.png" },
+            { type: "custom" },
+          ],
+        },
+        {
+          type: "content",
+          parts: [
+            { type: "text", text: "a" },
+            { type: "file", data: "AA", mediaType: "image/png" },
+            { type: "file", data: "http://x/y.png", mediaType: "image/*" },
+            { type: "text", text: "[custom]" },
+          ],
+        },
+      ],
+    ];
+    for (const [given, shown] of outputs) {
+      const picture = aiTool({ inputSchema: z.object({}), execute: () => 1, toModelOutput: () => given as never });
+      expect(await fromAiSdkTool("picture", picture).execute?.({}, context)).toEqual(shown);
+    }
+    const failing = aiTool({
+      inputSchema: z.object({}),
+      execute: () => 1,
+      toModelOutput: () => ({ type: "error-text", value: "no" }),
+    });
+    await expect(fromAiSdkTool("picture", failing).execute?.({}, context)).rejects.toThrow("no");
+  });
+
+  test("takes every form of schema that the AI SDK takes", verifies("TOOL-1#ai-sdk"), () => {
+    const specification = { inputSchema: { type: "object" } };
+    const forms = {
+      plain: jsonSchema({ type: "object" }),
+      lazy: () => jsonSchema({ type: "object" }),
+      none: undefined,
+    };
+    for (const [name, inputSchema] of Object.entries(forms))
+      expect(normaliseTools({ [name]: { inputSchema } }).get(name)).toMatchObject({ specification });
+    expect(normaliseTools({ any: dynamicTool({ inputSchema: z.object({}), execute: async () => 1 }) }).has("any")).toBe(
+      true,
+    );
+  });
+
+  test("is refused where only its provider can run it", () => {
+    const provided = { type: "provider", id: "openai.web_search", args: {}, inputSchema: z.object({}) };
+    expect(refusalOf({ provided })).toContain("run by its provider");
+  });
+});
