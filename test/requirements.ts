@@ -250,6 +250,10 @@ type Id = keyof typeof rows;
 /** Rows that are owed in parts, or proved in parts. */
 const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "LOOP-8": ["one-process", "between-processes"],
+  "TOOL-1": ["schema", "context", "ai-sdk", "external"],
+  "TOOL-2": ["lookup", "loop"],
+  "TOOL-3": ["position", "issues", "raw"],
+  "TOOL-4": ["thrown", "timeout", "normalised", "unstorable"],
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, replay, trace, worker.
   "CLI-4": ["part-1", "part-2"],
 };
