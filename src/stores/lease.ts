@@ -7,7 +7,7 @@ import type { Owner } from "../ports/store.js";
 export type Hold = { readonly owner: Owner; readonly expiresAt: number; readonly leaseMs: number };
 
 /** The lease has not run out. One that ends later than now + its own length was written before a clock jumped: it is void. */
-export function isLive(hold: Hold, now: number): boolean {
+export function isLive(hold: Omit<Hold, "owner">, now: number): boolean {
   return hold.expiresAt > now && hold.expiresAt <= now + hold.leaseMs;
 }
 

@@ -246,8 +246,9 @@ function due(
 }
 
 function dueSince(session: Session): number {
-  const [first] = session.inbox.values();
-  return Math.min(session.dueAt ?? Number.POSITIVE_INFINITY, first?.at ?? Number.POSITIVE_INFINITY);
+  let since = session.dueAt ?? Number.POSITIVE_INFINITY;
+  for (const message of session.inbox.values()) since = Math.min(since, message.at);
+  return since;
 }
 
 function problemsOf(session: Session): readonly Problem[] {

@@ -8,6 +8,11 @@ import type { Commit } from "../ports/store.js";
 const longestId = 512;
 const unpaired = /\p{Surrogate}/u;
 
+/** Whether there can be a session or a message with this id. */
+export function isPossibleId(id: string): boolean {
+  return problemOf(id) === null;
+}
+
 /** An id has 1 to 512 characters, no NUL and no lone surrogate (a database would take two such ids for one). */
 export function checkId(what: "session" | "message", id: string): void {
   const problem = problemOf(id);

@@ -1,0 +1,124 @@
+/**
+ * Opening the file: ours or refused, readable by its owner alone, with the journal that its SQLite is safe with.
+ */
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { PawlError } from "../errors.js";
+import { isBusy, numbersOf, rollBack, type SqliteHandle } from "./sqlite-driver.js";
+import { applicationId, createTables, tablesVersion } from "./sqlite-schema.js";
+
+export type Synchronous = "full" | "normal";
+
+/** Makes the file where there is none, for its owner alone; and its folder. */
+export function createFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(file, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** SQLite gives the files that it adds the mode of the main one; those of a file that was open to others are closed too. */
+export function protectFiles(file: string): void {
+  for (const suffix of ["", "-journal", "-wal", "-shm"]) {
+    const path = `${file}${suffix}`;
+    if (existsSync(path)) chmodSync(path, 0o600);
+  }
+}
+
+/** Where a handle keeps its data; empty for one in memory. */
+export function fileOf(handle: SqliteHandle): string {
+  return text(handle.prepare("PRAGMA database_list").get(), "file");
+}
+
+/**
+ * Makes the tables in an empty file, and checks any other: ours, of a version that is known, writable.
+ * Repeats nothing by itself: a busy database throws.
+ */
+export function prepareFile(handle: SqliteHandle, file: string, synchronous: Synchronous): void {
+  handle.exec("PRAGMA busy_timeout = 0");
+  const isNew = identify(handle, file) === "empty";
+  chooseJournal(handle, file, isNew);
+  handle.exec(`PRAGMA synchronous = ${synchronous}`);
+  // What is deleted is overwritten: it may have been secret.
+  handle.prepare("PRAGMA secure_delete = ON").get();
+  handle.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have made the tables meanwhile.
+    if (identify(handle, file) === "empty") handle.exec(createTables);
+    else probeWriting(handle);
+    handle.exec("COMMIT");
+  } catch (error) {
+    rollBack(handle);
+    throw error;
+  }
+}
+
+/** A database that cannot be written must say so now, not at the first commit. Nothing is left of it. */
+function probeWriting(handle: SqliteHandle): void {
+  handle.exec("SAVEPOINT probe");
+  handle.exec("UPDATE store SET epoch = epoch");
+  handle.exec("ROLLBACK TO probe");
+  handle.exec("RELEASE probe");
+}
+
+function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
+  const id = number(handle.prepare("PRAGMA application_id").get(), "application_id");
+  const version = number(handle.prepare("PRAGMA user_version").get(), "user_version");
+  const tables = number(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
+  if (tables === 0 && id === 0 && version === 0) return "empty";
+  if (id !== applicationId)
+    throw new PawlError(
+      "store_open",
+      `${file} is the database of another program. It was left as it is; name another file.`,
+    );
+  if (version > tablesVersion)
+    throw new PawlError(
+      "newer_format",
+      `The store ${file} was made by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
+    );
+  return "ours";
+}
+
+/**
+ * Before SQLite 3.51.3, two connections that write in WAL mode can damage a file. So only a newer one starts a file in WAL
+ * mode, an older one turns it back, and nobody changes the journal of a file that others may have open.
+ */
+function chooseJournal(handle: SqliteHandle, file: string, isNew: boolean): void {
+  const current = text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode");
+  const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
+  if (current === "memory" || (current === "wal" && isSafe)) return;
+  const wanted = isNew && isSafe ? "wal" : "truncate";
+  const chosen = setJournal(handle, wanted);
+  if (chosen === "wal" && !isSafe)
+    throw new PawlError(
+      "store_open",
+      `The store ${file} is open in another process with a later SQLite, in a mode that this one cannot share safely. Run both on the same version of Node, or end the other first.`,
+    );
+}
+
+function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
+  try {
+    return text(handle.prepare(`PRAGMA journal_mode = ${mode}`).get(), "journal_mode");
+  } catch (error) {
+    if (isBusy(error)) return text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode");
+    throw error;
+  }
+}
+
+/** WAL is safe with several writers from SQLite 3.51.3 on. */
+export function isSafeWithWal(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = numbersOf(version);
+  return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
+}
+
+function text(row: unknown, column: string): string {
+  const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
+  return typeof value === "string" ? value : "";
+}
+
+function number(row: unknown, column: string): number {
+  const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
+  return typeof value === "number" ? value : 0;
+}

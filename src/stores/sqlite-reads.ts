@@ -1,0 +1,135 @@
+/**
+ * What is read of sessions; everything is validated on the way.
+ */
+import type { Entry } from "../core/event.js";
+import type { InboxMessage } from "../core/inbox.js";
+import { formatVersion, type State } from "../core/state.js";
+import type { Activity, ListOptions, Owner, SessionSummary } from "../ports/store.js";
+import { keySpan } from "./sqlite-schema.js";
+import { type Database, headOf, numberOf, stateOf } from "./sqlite-sessions.js";
+import {
+  checkFormat,
+  corrupt,
+  decodeEntries,
+  decodeMessage,
+  decodeOwner,
+  decodeState,
+  isStatus,
+  type Place,
+} from "./validate.js";
+
+export function load(db: Database, sessionId: string): { readonly seq: number; readonly state: State } | null {
+  const tail = headOf(db, sessionId)?.tail ?? null;
+  const state = stateOf(db, sessionId, tail);
+  return state === null ? null : { seq: state.seq, state };
+}
+
+type LogRow = { readonly key: number; readonly v: number; readonly events: string };
+
+/** Rows are fetched in portions, so that a long log is not in memory twice. */
+const portion = 256;
+
+export function read(db: Database, sessionId: string, after: number, limit: number): readonly Entry[] {
+  const id = numberOf(db, sessionId);
+  if (id === undefined) return [];
+  const entries: Entry[] = [];
+  const end = (id + 1) * keySpan;
+  let key = id * keySpan + after;
+  while (entries.length < limit) {
+    const rows = db.statements.rowsAfter.all(key, end, Math.min(portion, limit)) as readonly LogRow[];
+    for (const row of rows) {
+      const place = { file: db.file, sessionId, seq: row.key - id * keySpan };
+      checkFormat(row.v, place);
+      addEntries(entries, decodeEntries(row.events, place), after, place);
+      key = row.key;
+      if (entries.length >= limit) break;
+    }
+    if (rows.length < Math.min(portion, limit)) break;
+  }
+  return entries.slice(0, limit);
+}
+
+function addEntries(entries: Entry[], more: readonly Entry[], after: number, place: Place): void {
+  const next = entries.at(-1)?.seq ?? after;
+  for (const entry of more) {
+    if (entry.seq <= after) continue;
+    if (entry.seq !== next + 1 && entry === more[0])
+      throw corrupt(place, `entries ${next + 1} to ${entry.seq - 1} are missing`);
+    entries.push(entry);
+  }
+}
+
+export function inbox(db: Database, sessionId: string): readonly InboxMessage[] {
+  const id = numberOf(db, sessionId);
+  if (id === undefined) return [];
+  const rows = db.statements.inbox.all(id) as readonly { readonly body: string }[];
+  return rows.map((row) => decodeMessage(row.body, { file: db.file, sessionId, seq: 0 }));
+}
+
+type SummaryRow = {
+  readonly id: number;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly activity: string;
+  readonly owner: string | null;
+  readonly tail: number | null;
+  readonly inbox: number;
+  readonly v: number | null;
+  readonly status: string | null;
+  readonly state: string | null;
+};
+
+export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
+  const status = options.status === undefined ? null : JSON.stringify(options.status);
+  const { updatedAt, sessionId } = options.after ?? { updatedAt: null, sessionId: null };
+  const limit = options.limit ?? -1;
+  const rows = db.statements.list.all(status, status, updatedAt, updatedAt, updatedAt, sessionId, limit);
+  return (rows as readonly SummaryRow[]).map((row) => summaryOf(db, row));
+}
+
+/** A session of a later version is listed too, as far as it can be read. */
+function summaryOf(db: Database, row: SummaryRow): SessionSummary {
+  const seq = row.tail === null ? 0 : row.tail - row.id * keySpan;
+  const place = { file: db.file, sessionId: row.name, seq };
+  const status = row.status ?? "idle";
+  const isNewer = row.v !== null && row.v > formatVersion;
+  if (!isStatus(status)) {
+    if (row.v !== null) checkFormat(row.v, place);
+    throw corrupt(place, `its status ${JSON.stringify(status)} is unknown`);
+  }
+  return {
+    sessionId: row.name,
+    info: row.state === null || isNewer ? null : decodeState(row.state, place).session,
+    status,
+    activity: activityOf(row.activity, place),
+    seq,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    inbox: row.inbox,
+    holder: row.owner === null ? null : decodeOwner(row.owner, place),
+  };
+}
+
+function activityOf(text: string, place: Place): Activity {
+  if (text === "resting" || text === "active" || text === "waiting") return text;
+  throw corrupt(place, `its activity ${JSON.stringify(text)} is unknown`);
+}
+
+export function due(db: Database, now: number, limit: number, isDead: (owner: Owner) => boolean): readonly string[] {
+  const owners = db.statements.owners.all() as readonly { readonly owner: string; readonly name: string }[];
+  const dead = owners
+    .filter((row) => isDead(decodeOwner(row.owner, { file: db.file, sessionId: row.name, seq: 0 })))
+    .map((row) => row.owner);
+  const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), limit) as readonly {
+    readonly name: string;
+  }[];
+  return rows.map((row) => row.name);
+}
+
+export function getBlob(db: Database, sessionId: string, hash: string): Uint8Array | null {
+  const id = numberOf(db, sessionId);
+  if (id === undefined) return null;
+  const row = db.statements.blob.get(id, hash) as { readonly bytes: Uint8Array | ArrayBuffer } | undefined;
+  return row === undefined ? null : new Uint8Array(row.bytes);
+}

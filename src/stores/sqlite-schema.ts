@@ -1,0 +1,139 @@
+/**
+ * The tables, and every statement that is run on them.
+ *
+ * A commit is one row, keyed by its session's number and its last `seq` in one integer: an append touches the end of one
+ * b-tree and nothing else. A session's own row is written only when what it says changes.
+ */
+import type { SqliteHandle, SqliteStatement } from "./sqlite-driver.js";
+
+/** "Pawl" in ASCII: marks the file as ours. */
+export const applicationId = 0x5061776c;
+
+/** The version of these tables. (The format of what is in them is `formatVersion`, named by each row.) */
+export const tablesVersion = 1;
+
+/** Entries of a session have keys from its number times this one, on. */
+export const keySpan = 2 ** 32;
+
+export const createTables = `
+CREATE TABLE store (epoch INTEGER NOT NULL) STRICT;
+INSERT INTO store VALUES (0);
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  created_at REAL NOT NULL,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  owner TEXT,
+  lease_until REAL NOT NULL DEFAULT 0,
+  lease_ms REAL NOT NULL DEFAULT 0,
+  activity TEXT NOT NULL DEFAULT 'resting',
+  due_at REAL
+) STRICT;
+CREATE INDEX sessions_by_epoch ON sessions (epoch);
+CREATE INDEX sessions_held ON sessions (owner) WHERE owner IS NOT NULL;
+CREATE INDEX sessions_due ON sessions (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE commits (
+  key INTEGER PRIMARY KEY,
+  v INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  at REAL NOT NULL,
+  events TEXT NOT NULL,
+  state TEXT NOT NULL
+) STRICT;
+CREATE TABLE messages (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  at REAL NOT NULL,
+  body TEXT,
+  UNIQUE (session, id)
+) STRICT;
+CREATE INDEX inbox ON messages (session, at) WHERE body IS NOT NULL;
+CREATE TABLE blobs (
+  session INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (session, hash)
+) STRICT;
+PRAGMA application_id = ${applicationId};
+PRAGMA user_version = ${tablesVersion};
+`;
+
+/** The key of the last commit of session `s`; null where there is none. */
+const tail = `(SELECT key FROM commits WHERE key BETWEEN s.id * ${keySpan} AND s.id * ${keySpan} + ${keySpan - 1} ORDER BY key DESC LIMIT 1)`;
+
+// A body that is null is that of a message that was consumed: its id stays taken.
+const statements = {
+  head: `SELECT s.id, s.epoch, s.owner, s.lease_until AS leaseUntil, s.lease_ms AS leaseMs, s.activity, s.due_at AS dueAt, ${tail} AS tail FROM sessions s WHERE s.name = ?`,
+  addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
+  number: "SELECT id FROM sessions WHERE name = ?",
+  nextEpoch: "UPDATE store SET epoch = epoch + 1",
+  epoch: "SELECT epoch FROM store",
+  hold: "UPDATE sessions SET epoch = ?, owner = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
+  letGo: "UPDATE sessions SET owner = NULL WHERE id = ?",
+  renew:
+    "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
+  stillHeld: "SELECT name, epoch FROM sessions WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
+  describe: "UPDATE sessions SET activity = ?, due_at = ? WHERE id = ?",
+
+  append: "INSERT INTO commits (key, v, status, at, events, state) VALUES (?, ?, ?, ?, ?, ?)",
+  stateAt: "SELECT v, state FROM commits WHERE key = ?",
+  rowsAfter: "SELECT key, v, events FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
+  rowAfter: "SELECT key, v, status, events, state FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1",
+
+  take: "INSERT INTO messages (session, id, at, body) VALUES (?, ?, ?, ?)",
+  isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
+  consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
+  inbox: "SELECT id, body FROM messages WHERE session = ? AND body IS NOT NULL ORDER BY number",
+  inboxIds: "SELECT id FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?",
+
+  addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
+  blob: "SELECT bytes FROM blobs WHERE session = ? AND hash = ?",
+  blobAfter: "SELECT hash, bytes FROM blobs WHERE session = ? AND hash > ? ORDER BY hash LIMIT 1",
+
+  dropCommits: "DELETE FROM commits WHERE key BETWEEN ? AND ?",
+  dropMessages: "DELETE FROM messages WHERE session = ?",
+  dropBlobs: "DELETE FROM blobs WHERE session = ?",
+  dropSession: "DELETE FROM sessions WHERE id = ?",
+
+  list: `WITH page AS (
+      SELECT s.id, s.name, s.created_at, s.activity, s.owner, t.key, coalesce(t.at, s.created_at) AS updated_at
+      FROM sessions s LEFT JOIN commits t ON t.key = ${tail}
+      WHERE (? IS NULL OR coalesce(t.status, 'idle') IN (SELECT value FROM json_each(?)))
+        AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
+      ORDER BY updated_at DESC, s.name LIMIT ?)
+    SELECT p.id, p.name, p.created_at AS createdAt, p.activity, p.owner, p.key AS tail, p.updated_at AS updatedAt,
+      t.v, t.status, t.state, (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
+    FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
+  owners: "SELECT owner, min(name) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY owner",
+  due: `WITH wanting (id, since) AS (
+      SELECT id, due_at FROM sessions WHERE due_at <= ?
+      UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
+    SELECT s.name FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
+    WHERE s.owner IS NULL OR s.lease_until <= ? OR s.lease_until > ? + s.lease_ms
+      OR s.owner IN (SELECT value FROM json_each(?))
+    ORDER BY w.since, s.id LIMIT ?`,
+
+  names: "SELECT id, name, owner FROM sessions WHERE id > ? AND (? IS NULL OR name = ?) ORDER BY id LIMIT 1",
+  strays: `SELECT count(*) AS count FROM (
+      SELECT key / ${keySpan} AS session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
+    WHERE session NOT IN (SELECT id FROM sessions)`,
+  integrity: "PRAGMA integrity_check(20)",
+
+  dataVersion: "PRAGMA data_version",
+  lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
+  heldTails: `SELECT s.name, ${tail} AS tail FROM sessions s WHERE s.owner IS NOT NULL`,
+  claimedSince: "SELECT name FROM sessions WHERE epoch > ?",
+  postedSince: "SELECT DISTINCT s.name FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?",
+
+  begin: "BEGIN IMMEDIATE",
+  commit: "COMMIT",
+} as const;
+
+export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
+
+export function prepareStatements(handle: SqliteHandle): Statements {
+  const prepared: { [name: string]: SqliteStatement } = {};
+  for (const [name, sql] of Object.entries(statements)) prepared[name] = handle.prepare(sql);
+  return prepared as Statements;
+}

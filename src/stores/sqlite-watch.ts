@@ -1,0 +1,75 @@
+/**
+ * Changes by other processes: SQLite tells cheaply that there were some; which sessions is looked up then.
+ *
+ * What another process commits to, it holds: so it is a session that was held when we last looked, that is held now, or
+ * that was claimed in between (epochs count for the whole store). What it posts has a number higher than the last seen.
+ */
+import type { Database } from "./sqlite-sessions.js";
+import type { Watchers } from "./watchers.js";
+
+type Seen = {
+  readonly dataVersion: number;
+  readonly epoch: number;
+  readonly message: number;
+  /** The last commit of each session that is held. */
+  readonly tails: ReadonlyMap<string, number | null>;
+};
+
+/** Looks every `everyMs` milliseconds while somebody watches; call it when a listener was added. */
+export function createPolling(db: Database, watchers: Watchers, everyMs: number): { start(): void; stop(): void } {
+  let timer: NodeJS.Timeout | null = null;
+  let seen: Seen | null = null;
+  const stop = (): void => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+  };
+  const tick = (): void => {
+    if (watchers.count() === 0) {
+      stop();
+      return;
+    }
+    try {
+      if (seen === null || dataVersionOf(db) !== seen.dataVersion) seen = look(db, seen, watchers.notify);
+    } catch {
+      // Locked, or failing: a change is a hint, the next look tells of it, and the next use of the store of the failure.
+    }
+  };
+  return {
+    start() {
+      if (timer !== null) return;
+      seen = null;
+      tick();
+      timer = setInterval(tick, everyMs);
+      timer.unref();
+    },
+    stop,
+  };
+}
+
+function look(db: Database, before: Seen | null, notify: (sessionId: string) => void): Seen {
+  const { statements } = db;
+  // Read first: what changes while we look is looked at again.
+  const dataVersion = dataVersionOf(db);
+  const held = statements.heldTails.all() as readonly { readonly name: string; readonly tail: number | null }[];
+  const now: Seen = {
+    dataVersion,
+    epoch: (statements.epoch.get() as { readonly epoch: number }).epoch,
+    message: (statements.lastMessage.get() as { readonly number: number }).number,
+    tails: new Map(held.map((row) => [row.name, row.tail])),
+  };
+  if (before !== null) for (const sessionId of changedSince(db, before, now)) notify(sessionId);
+  return now;
+}
+
+function changedSince(db: Database, before: Seen, now: Seen): ReadonlySet<string> {
+  const changed = new Set<string>();
+  for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) changed.add(sessionId);
+  type Named = readonly { readonly name: string }[];
+  for (const row of db.statements.claimedSince.all(before.epoch) as Named) changed.add(row.name);
+  for (const row of db.statements.postedSince.all(before.message) as Named) changed.add(row.name);
+  return changed;
+}
+
+function dataVersionOf(db: Database): number {
+  return (db.statements.dataVersion.get() as { readonly data_version: number }).data_version;
+}
