@@ -41,7 +41,7 @@ const failed = [...outcomes].filter(([, passed]) => !passed).map(([name]) => nam
 const passed = outcomes.size - failed.length;
 if (options.report !== undefined) writeFileSync(options.report, JSON.stringify({ passed, failed }));
 if (failed.length > 0) console.log(`\nFailed: ${failed.join(", ")}`);
-console.log(`${passed} passed, ${failed.length} failed`);
+console.log(`${passed} of ${outcomes.size} steps passed.`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
 function chosen(only, without) {
