@@ -16,7 +16,11 @@ export function requirementsReporter(): Reporter {
       const { cited, proved } = citationsOf(modules);
 
       const unknown = unknownCitations(cited);
-      if (unknown.length > 0) fail(vitest, `Tests cite requirements that do not exist: ${unknown.join(", ")}`);
+      if (unknown.length > 0)
+        fail(
+          vitest,
+          `Tests cite requirements that do not exist: ${unknown.join(", ")} (rows and parts are in test/requirements.ts)`,
+        );
 
       if (!(await ranEverything(vitest, modules))) return;
       const owed = owedCitations().length;

@@ -250,7 +250,7 @@ type Id = keyof typeof rows;
 /** Rows that are owed in parts, or proved in parts. */
 const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "LOOP-8": ["one-process", "between-processes"],
-  "TOOL-1": ["schema", "context", "ai-sdk", "external"],
+  "TOOL-1": ["schema", "context", "recover", "ai-sdk", "external"],
   "TOOL-2": ["lookup", "loop"],
   "TOOL-3": ["position", "issues", "raw"],
   "TOOL-4": ["thrown", "timeout", "normalised", "unstorable"],
