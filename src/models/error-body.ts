@@ -1,0 +1,100 @@
+/**
+ * What providers write in the body of an error, in one shape. Each has its own: `{ error: { message, type, code } }`,
+ * `{ type: "error", error: { … } }`, `[{ error: { status, details } }]`, `{ message, code }`, `{ error: "…" }`,
+ * `{ detail: "…" }`, or a web page from a proxy.
+ */
+
+export type ErrorBody = {
+  readonly message?: string;
+  /** Codes and types, the most telling first. */
+  readonly codes: readonly string[];
+  /** An HTTP status inside the body. */
+  readonly status?: number;
+  /** Google's typed details. */
+  readonly details: readonly JsonObject[];
+  /** The quota of a day is used up: waiting for seconds does not help. */
+  readonly dailyQuota: boolean;
+  /** The title of a web page, which may be empty. */
+  readonly page?: string;
+};
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** The largest body that is looked into, in characters. */
+const longestBody = 256 * 1024;
+
+/** Reads the body out of an error that was thrown, or out of an error that came inside a stream. */
+export function readErrorBody(error: unknown): ErrorBody {
+  const text = stringIn(error, "responseBody");
+  if (text !== undefined && isPage(text)) return { codes: [], details: [], dailyQuota: false, page: titleOf(text) };
+  const found = findError(parse(text)) ?? findError(dataOf(error));
+  return found !== undefined ? describe(found) : { codes: [], details: [], dailyQuota: false };
+}
+
+/** The parsed part of an SDK error; errors inside a stream are plain objects and their own data. */
+function dataOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return typeof error === "string" ? { message: error } : error;
+  const { data, value } = error as { readonly data?: unknown; readonly value?: unknown };
+  return data ?? value;
+}
+
+function parse(text: string | undefined): unknown {
+  if (text === undefined || text.length > longestBody) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the status and the SDK's own message say what there is to say.
+    return undefined;
+  }
+}
+
+/** The object that says what went wrong: the innermost `error`. */
+function findError(value: unknown): JsonObject | undefined {
+  const body = Array.isArray(value) ? value[0] : value;
+  if (!isObject(body)) return undefined;
+  if (isObject(body.error)) return body.error;
+  if (isObject(body.response) && isObject(body.response.error)) return body.response.error;
+  if (typeof body.error === "string") return { ...body, message: body.error };
+  if (typeof body.message === "string") return body;
+  return typeof body.detail === "string" ? { message: body.detail } : undefined;
+}
+
+function describe(error: JsonObject): ErrorBody {
+  const details = (Array.isArray(error.details) ? error.details : []).filter(isObject);
+  const status = [error.statusCode, error.code].find((item) => typeof item === "number");
+  const codes = [error.code, ...details.map((detail) => detail.reason), error.type, error.status].filter(
+    (code): code is string => typeof code === "string" && /^[\w.-]{1,80}$/.test(code),
+  );
+  const message = stringIn(error, "message");
+  return {
+    codes,
+    details,
+    dailyQuota: details.some(isDailyQuota),
+    ...(message !== undefined && message.trim() !== "" && { message }),
+    ...(typeof status === "number" && { status }),
+  };
+}
+
+function isDailyQuota(detail: JsonObject): boolean {
+  const violations: unknown = detail.violations;
+  if (!Array.isArray(violations)) return false;
+  return violations.some((violation) => stringIn(violation, "quotaId")?.includes("PerDay") === true);
+}
+
+function isPage(text: string): boolean {
+  return /^\s*(<!doctype html|<html|<head|<body)/i.test(text.slice(0, 200));
+}
+
+function titleOf(page: string): string {
+  return /<title[^>]{0,100}>([^<]{0,200})<\/title>/i.exec(page.slice(0, 4096))?.[1]?.trim() ?? "";
+}
+
+function stringIn(value: unknown, key: string): string | undefined {
+  if (!isObject(value)) return undefined;
+  const member = value[key];
+  return typeof member === "string" ? member : undefined;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

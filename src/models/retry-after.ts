@@ -1,0 +1,44 @@
+/**
+ * How long a provider asks to wait: `retry-after-ms`, `Retry-After` in seconds or as an HTTP date, or Google's
+ * `RetryInfo` in the body. What is negative, past or not a number says nothing.
+ */
+import type { JsonObject } from "./error-body.js";
+
+/** Milliseconds from `now`, or undefined where the provider does not say. */
+export function readRetryAfter(headers: unknown, details: readonly JsonObject[], now: number): number | undefined {
+  return (
+    milliseconds(headerOf(headers, "retry-after-ms"), 1) ??
+    milliseconds(headerOf(headers, "retry-after"), 1_000) ??
+    untilDate(headerOf(headers, "retry-after"), now) ??
+    fromDetails(details)
+  );
+}
+
+function headerOf(headers: unknown, name: string): string | undefined {
+  if (typeof headers !== "object" || headers === null) return undefined;
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name && typeof value === "string") return value.trim();
+  }
+  return undefined;
+}
+
+function milliseconds(text: string | undefined, unit: number): number | undefined {
+  if (text === undefined || !/^\d{1,12}(\.\d{1,9})?$/.test(text)) return undefined;
+  return Math.ceil(Number(text) * unit);
+}
+
+function untilDate(text: string | undefined, now: number): number | undefined {
+  // A date has a month's name; a bare number would be read as a year.
+  if (text === undefined || !/[a-z]{3}/i.test(text)) return undefined;
+  const wait = Date.parse(text) - now;
+  return Number.isFinite(wait) && wait >= 0 ? wait : undefined;
+}
+
+function fromDetails(details: readonly JsonObject[]): number | undefined {
+  for (const { retryDelay } of details) {
+    if (typeof retryDelay !== "string" || !retryDelay.endsWith("s")) continue;
+    const wait = milliseconds(retryDelay.slice(0, -1), 1_000);
+    if (wait !== undefined) return wait;
+  }
+  return undefined;
+}
