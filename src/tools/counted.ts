@@ -1,0 +1,6 @@
+/** `1 file`, `2 files`: how the tools count in what they say. */
+export function counted(count: number, noun: keyof typeof plurals): string {
+  return `${count} ${count === 1 ? noun : plurals[noun]}`;
+}
+
+const plurals = { file: "files", line: "lines", entry: "entries", byte: "bytes", occurrence: "occurrences" } as const;

@@ -1,0 +1,125 @@
+/**
+ * Text files: read whole within a bound, and written all or nothing.
+ */
+import { randomBytes } from "node:crypto";
+import type { Stats } from "node:fs";
+import { constants, lstat, mkdir, open, realpath, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { assertOpenedInRoot, assertRegular, explained, openToRead, type Place, type Root } from "./root.js";
+
+/** 16 MiB: above it a file is not read. */
+export const maxFileBytes = 16 * 1024 * 1024;
+
+export type TextFile = {
+  readonly text: string;
+  /** Some bytes are no UTF-8 and stand as U+FFFD: writing the text back would lose them. */
+  readonly isDamaged: boolean;
+  readonly stats: Stats;
+};
+
+export type FileContent = TextFile | { readonly refused: "binary" | "large"; readonly bytes: number };
+
+/** @throws Error where it is missing, no regular file, unreadable, or outside the root. */
+export async function readTextFile(root: Root, place: Place): Promise<FileContent> {
+  const handle = await openToRead(root, place).catch((error: unknown) => {
+    throw explained(error, place.shown);
+  });
+  try {
+    const stats = await handle.stat();
+    if (stats.size > maxFileBytes) return { refused: "large", bytes: stats.size };
+    const bytes = await handle.readFile();
+    if (bytes.subarray(0, 8192).includes(0)) return { refused: "binary", bytes: bytes.length };
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    return { text, isDamaged: text.includes("\ufffd") && !Buffer.from(text).equals(bytes), stats };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** @throws Error also where it is no text, or too large. */
+export async function readTextOrThrow(root: Root, place: Place): Promise<TextFile> {
+  const content = await readTextFile(root, place);
+  if (!("refused" in content)) return content;
+  throw new Error(
+    content.refused === "binary"
+      ? `${place.shown} is a binary file (${content.bytes} bytes) and cannot be read as text.`
+      : `${place.shown} has ${content.bytes} bytes; files over ${maxFileBytes} are not read.`,
+  );
+}
+
+/** The lines of a text, without their ends; a last line end begins no line. */
+export function linesOf(text: string): readonly string[] {
+  if (text === "") return [];
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+export type Written = { readonly bytes: number; readonly isNew: boolean };
+
+/**
+ * Writes beside the file and renames, so that a reader sees the old text or the new and a crash leaves one of them. Folders are made as needed; the
+ * file's mode is kept.
+ *
+ * @param expected What the text was read from: where the file has changed since, it is left alone.
+ */
+export async function writeTextFile(root: Root, place: Place, text: string, expected?: Stats): Promise<Written> {
+  try {
+    const existing = await statIfThere(place);
+    if (existing !== null) await assertRegular(place);
+    await makeFolder(place);
+    const temporary = join(
+      dirname(place.absolute),
+      `.${basename(place.absolute).slice(0, 100)}.${randomBytes(6).toString("hex")}.tmp`,
+    );
+    const written = await writeNew(root, { absolute: temporary, shown: place.shown }, text, existing?.mode);
+    try {
+      if (expected !== undefined) assertSame(place, expected, await statIfThere(place));
+      await rename(temporary, place.absolute);
+    } catch (error) {
+      await unlink(temporary);
+      throw error;
+    }
+    return { bytes: written, isNew: existing === null };
+  } catch (error) {
+    throw explained(error, place.shown);
+  }
+}
+
+/** A file that did not exist, synced to the disk; nothing of it is left where that fails. */
+async function writeNew(root: Root, place: Place, text: string, mode: number | undefined): Promise<number> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const bytes = Buffer.from(text);
+  const handle = await open(place.absolute, flags);
+  try {
+    await assertOpenedInRoot(root, handle, place);
+    await handle.writeFile(bytes);
+    if (mode !== undefined) await handle.chmod(mode & 0o777);
+    await handle.sync();
+  } catch (error) {
+    await unlink(place.absolute);
+    throw error;
+  } finally {
+    await handle.close();
+  }
+  return bytes.length;
+}
+
+async function makeFolder(place: Place): Promise<void> {
+  const folder = dirname(place.absolute);
+  await mkdir(folder, { recursive: true });
+  // Were a folder on the way replaced by a link meanwhile, the real path would be another.
+  if ((await realpath(folder)) !== folder) throw new Error(`${place.shown}: its folder changed while it was written.`);
+}
+
+async function statIfThere(place: Place): Promise<Stats | null> {
+  return await lstat(place.absolute).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  });
+}
+
+function assertSame(place: Place, before: Stats, now: Stats | null): void {
+  const isSame = now !== null && now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size;
+  if (!isSame) throw new Error(`${place.shown} was changed by somebody else while it was edited. Read it again.`);
+}

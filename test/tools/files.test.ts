@@ -1,0 +1,393 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Reconciled } from "../../src/ports/tool.js";
+import { createFileTools } from "../../src/tools/files.js";
+import { compileGlob } from "../../src/tools/glob.js";
+import { createRoot, resolveForWriting } from "../../src/tools/root.js";
+import { findMatches } from "../../src/tools/search.js";
+import { readTextOrThrow, writeTextFile } from "../../src/tools/text-file.js";
+import { verifies } from "../verifies.js";
+import { createContext, createFolder, runTool } from "./folder.js";
+
+const project = {
+  "README.md": "# Title\n\nText.\n",
+  "src/b.ts": "const b = 1; // TODO: name it\n",
+  "src/a/c.ts": "export const c = 2;\n// todo later\n",
+  "src/a/d.js": "TODOS and TODO.\n",
+  "node_modules/x/index.js": "// TODO: not ours\n",
+  ".git/HEAD": "ref: TODO\n",
+};
+
+describe("list_files", () => {
+  const cases: readonly [what: string, input: object, output: string][] = [
+    ["all", {}, "README.md\nsrc/a/c.ts\nsrc/a/d.js\nsrc/b.ts\n(4 files)"],
+    ["a folder", { path: "src/a" }, "src/a/c.ts\nsrc/a/d.js\n(2 files)"],
+    ["a pattern for names", { pattern: "*.ts" }, "src/a/c.ts\nsrc/b.ts\n(2 files)"],
+    ["a pattern from the root", { path: "src", pattern: "src/a/*" }, "src/a/c.ts\nsrc/a/d.js\n(2 files)"],
+    ["a pattern from the folder", { path: "src", pattern: "a/**" }, "src/a/c.ts\nsrc/a/d.js\n(2 files)"],
+    ["one level", { depth: 1 }, ".git/\nREADME.md\nnode_modules/\nsrc/\n(4 entries)"],
+    ["two levels", { path: "src", depth: 2 }, "src/a/\nsrc/a/c.ts\nsrc/a/d.js\nsrc/b.ts\n(4 entries)"],
+    ["what is left out else", { all: true, pattern: "*.js" }, "node_modules/x/index.js\nsrc/a/d.js\n(2 files)"],
+    ["a limit", { limit: 1 }, "README.md\n(4 files, the first 1 shown)"],
+    ["none that fit", { pattern: "*.py" }, "No files that fit *.py in .."],
+    ["a folder that is not there", { path: "lib" }, "Error: lib does not exist."],
+    ["a file", { path: "README.md" }, "Error: README.md has something on its way that is not a folder."],
+    ["options it does not have", { recursive: true }, "Error: recursive: is not a property that the schema has"],
+  ];
+  test.each(cases)("lists %s", async (_what, input, output) => {
+    const tools = createFileTools({ root: createFolder(project) });
+    expect(await runTool(tools, "list_files", input)).toBe(output);
+  });
+
+  test("sees links and does not follow them", verifies("SEC-8"), async () => {
+    const root = createFolder({ "a/x.txt": "" });
+    symlinkSync("..", join(root, "a/up"));
+    expect(await runTool(createFileTools({ root }), "list_files", {})).toBe("a/up\na/x.txt\n(2 files)");
+  });
+
+  test("stops when it is aborted", async () => {
+    const tools = createFileTools({ root: createFolder(project) });
+    expect(await runTool(tools, "list_files", {}, AbortSignal.abort(new Error("stopped")))).toBe("Error: stopped");
+    expect(await runTool(tools, "search_files", { text: "x" }, AbortSignal.abort(new Error("stopped")))).toBe(
+      "Error: stopped",
+    );
+  });
+});
+
+describe("read_file", () => {
+  const lines = Array.from({ length: 2500 }, (_, index) => `line ${index + 1}`).join("\n");
+  const files = {
+    "a.txt": "one\ntwo\r\nthree",
+    "empty.txt": "",
+    "long.txt": lines,
+    "wide.txt": "x".repeat(5000),
+    "image.png": new Uint8Array([0x89, 0x50, 0, 1]),
+    "latin.txt": new Uint8Array([0x63, 0x61, 0x66, 0xe9]),
+    "bom.txt": "\ufefftext",
+    "large.txt": "y".repeat(16 * 1024 * 1024 + 1),
+    "many.txt": `${"z".repeat(1000)}\n`.repeat(1000),
+  };
+  const cases: readonly [what: string, input: object, output: string | RegExp][] = [
+    ["a whole file", { path: "a.txt" }, "1\tone\n2\ttwo\n3\tthree"],
+    ["a range", { path: "a.txt", startLine: 2, endLine: 2 }, "2\ttwo\n(lines 2 to 2 of 3)"],
+    ["a range beyond the end", { path: "a.txt", startLine: 3, endLine: 99 }, "3\tthree\n(lines 3 to 3 of 3)"],
+    ["a start beyond the end", { path: "a.txt", startLine: 4 }, "Error: a.txt has only 3 lines."],
+    ["a range that runs back", { path: "a.txt", startLine: 3, endLine: 2 }, "Error: endLine is before startLine."],
+    ["a line that does not exist", { path: "a.txt", startLine: 0 }, /^Error: startLine: /],
+    ["an empty file", { path: "empty.txt" }, "(empty.txt is empty)"],
+    ["a long file", { path: "long.txt" }, /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; go on with startLine 2001\)$/],
+    [
+      "the rest of it",
+      { path: "long.txt", startLine: 2001 },
+      /^2001\tline 2001\n(?:.*\n)*2500\tline 2500\n\(lines 2001 to 2500 of 2500\)$/,
+    ],
+    ["a wide line", { path: "wide.txt" }, `1\t${"x".repeat(2000)}… (cut: the line has 5000 characters)`],
+    ["more than anybody reads", { path: "many.txt" }, /\(lines 1 to 262 of 1000; go on with startLine 263\)$/],
+    ["a binary file", { path: "image.png" }, "Error: image.png is a binary file (4 bytes) and cannot be read as text."],
+    ["text in another encoding", { path: "latin.txt" }, "1\tcaf\ufffd\n(some bytes are no UTF-8 and stand as \ufffd)"],
+    ["a byte order mark", { path: "bom.txt" }, "1\t\ufefftext"],
+    [
+      "a file that is too large",
+      { path: "large.txt" },
+      /^Error: large.txt has 16777217 bytes; files over 16777216 are not read/,
+    ],
+    ["a folder", { path: "." }, "Error: . is a folder."],
+    ["what is not there", { path: "none.txt" }, "Error: none.txt does not exist."],
+  ];
+  test.each(cases)("reads %s", async (_what, input, output) => {
+    const result = await runTool(createFileTools({ root: createFolder(files) }), "read_file", input);
+    if (typeof output === "string") expect(result).toBe(output);
+    else expect(result).toMatch(output);
+  });
+});
+
+describe("search_files", () => {
+  const cases: readonly [what: string, input: object, output: string][] = [
+    [
+      "a text",
+      { text: "TODO" },
+      "src/a/d.js:1: TODOS and TODO.\nsrc/b.ts:1: const b = 1; // TODO: name it\n(2 lines in 2 files; 4 files searched)",
+    ],
+    [
+      "any case",
+      { text: "todo", ignoreCase: true, path: "src", pattern: "*.ts" },
+      "src/a/c.ts:2: // todo later\nsrc/b.ts:1: const b = 1; // TODO: name it\n(2 lines in 2 files; 2 files searched)",
+    ],
+    [
+      "whole words",
+      { text: "TODOS", wholeWord: true },
+      "src/a/d.js:1: TODOS and TODO.\n(1 line in 1 file; 4 files searched)",
+    ],
+    [
+      "a word that is only part of one",
+      { text: "TOD", wholeWord: true },
+      'No lines contain "TOD" (4 files searched under .)',
+    ],
+    [
+      "one file",
+      { text: "export", path: "src/a/c.ts" },
+      "src/a/c.ts:1: export const c = 2;\n(1 line in 1 file; 1 file searched)",
+    ],
+    [
+      "a limit",
+      { text: "TODO", limit: 1 },
+      "src/a/d.js:1: TODOS and TODO.\n(2 lines in 2 files, the first 1 shown; 4 files searched)",
+    ],
+    ["what a regular expression would be", { text: "(a+)+$" }, 'No lines contain "(a+)+$" (4 files searched under .)'],
+    ["nothing", { text: "" }, "Error: text: String is too short (0 < 1)."],
+    [
+      "more than a line",
+      { text: "a\nb" },
+      "Error: The text spans lines, and lines are searched one by one: give a part of one line.",
+    ],
+    ["where nothing is", { text: "a", path: "lib" }, "Error: lib does not exist."],
+  ];
+  test.each(cases)("finds %s", verifies("SEC-15"), async (_what, input, output) => {
+    const tools = createFileTools({ root: createFolder(project) });
+    expect(await runTool(tools, "search_files", input)).toBe(output);
+  });
+
+  test("passes over what it cannot read, and says so", async () => {
+    const root = createFolder({
+      "a.txt": "here",
+      "b.bin": "here\0",
+      "large.txt": `here${" ".repeat(16 * 1024 * 1024)}`,
+    });
+    expect(await runTool(createFileTools({ root }), "search_files", { text: "here" })).toBe(
+      "a.txt:1: here\n(1 line in 1 file; 1 file searched; 1 file over 16 MiB left out)",
+    );
+  });
+
+  test("shows a long line around its match", () => {
+    const text = `${"a".repeat(1000)}needle${"b".repeat(1000)}`;
+    const [match] = findMatches(text, { text: "needle" });
+    expect(match?.text).toMatch(/^…a{50}needleb+…$/);
+    expect(match?.text.length).toBeLessThan(310);
+  });
+});
+
+describe("write_file", () => {
+  test("makes a file with its folders, and replaces it", async () => {
+    const root = createFolder();
+    const tools = createFileTools({ root });
+    expect(await runTool(tools, "write_file", { path: "a/b/c.md", content: "één\n" })).toBe(
+      "Wrote a/b/c.md (6 bytes, 1 line; a new file)",
+    );
+    expect(await runTool(tools, "write_file", { path: "a/b/c.md", content: "" })).toBe(
+      "Wrote a/b/c.md (0 bytes, 0 lines; replaced what it held)",
+    );
+    expect(readFileSync(join(root, "a/b/c.md"), "utf8")).toBe("");
+    expect(readdirSync(join(root, "a/b"))).toEqual(["c.md"]);
+  });
+
+  test("keeps the file's mode, and the link that names it", async () => {
+    const root = createFolder({ "run.sh": "old" });
+    chmodSync(join(root, "run.sh"), 0o755);
+    symlinkSync("run.sh", join(root, "link.sh"));
+    await runTool(createFileTools({ root }), "write_file", { path: "link.sh", content: "new" });
+    expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("new");
+    expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
+    expect(readdirSync(root)).toEqual(["link.sh", "run.sh"]);
+  });
+
+  test("leaves nothing behind where it fails", async () => {
+    const root = createFolder({ "folder/a.txt": "" });
+    expect(await runTool(createFileTools({ root }), "write_file", { path: "folder", content: "x" })).toBe(
+      "Error: folder is a folder.",
+    );
+    expect(await runTool(createFileTools({ root }), "write_file", { path: "", content: "x" })).toBe(
+      "Error: . is a folder.",
+    );
+    expect(readdirSync(root)).toEqual(["folder"]);
+  });
+});
+
+describe("edit_file", () => {
+  const cases: readonly [what: string, content: string, input: object, result: string | RegExp, after: string][] = [
+    [
+      "one occurrence",
+      "a\nb\nc\n",
+      { oldText: "b", newText: "B" },
+      "Replaced 1 occurrence in f.txt (line 2)",
+      "a\nB\nc\n",
+    ],
+    [
+      "several lines",
+      "a\nb\nc\n",
+      { oldText: "b\nc", newText: "d" },
+      "Replaced 1 occurrence in f.txt (line 2)",
+      "a\nd\n",
+    ],
+    [
+      "every occurrence",
+      "x\nx x\n",
+      { oldText: "x", newText: "yx", replaceAll: true },
+      "Replaced 3 occurrences in f.txt (lines 1, 2, 2)",
+      "yx\nyx yx\n",
+    ],
+    ["a removal", "abc", { oldText: "b", newText: "" }, "Replaced 1 occurrence in f.txt (line 1)", "ac"],
+    [
+      "what a pattern would be",
+      "a$&b",
+      { oldText: "$&", newText: "$1$&" },
+      "Replaced 1 occurrence in f.txt (line 1)",
+      "a$1$&b",
+    ],
+    [
+      "plain line ends in a file of others",
+      "a\r\nb\r\nc\r\n",
+      { oldText: "a\nb", newText: "x\ny" },
+      "Replaced 1 occurrence in f.txt (line 1)",
+      "x\r\ny\r\nc\r\n",
+    ],
+    [
+      "an ambiguous text",
+      "x\ny\nx\n",
+      { oldText: "x", newText: "z" },
+      /^Error: The old text stands 2 times in f.txt \(lines 1, 3\)\. Give more/,
+      "x\ny\nx\n",
+    ],
+    [
+      "a text that is not there",
+      "abc",
+      { oldText: "x", newText: "z" },
+      /^Error: The old text does not stand in f.txt\. Read the file/,
+      "abc",
+    ],
+    [
+      "a text with other spaces",
+      "if (a)  {\n\tb",
+      { oldText: "if (a) {\n  b", newText: "z" },
+      /It stands there with other spaces or line ends/,
+      "if (a)  {\n\tb",
+    ],
+    ["nothing to change", "abc", { oldText: "a", newText: "a" }, /nothing to change/, "abc"],
+    ["an empty old text", "abc", { oldText: "", newText: "a" }, /^Error: oldText: /, "abc"],
+  ];
+  test.each(cases)("replaces %s", async (_what, content, input, result, after) => {
+    const root = createFolder({ "f.txt": content });
+    const said = await runTool(createFileTools({ root }), "edit_file", { path: "f.txt", ...input });
+    if (typeof result === "string") expect(said).toBe(result);
+    else expect(said).toMatch(result);
+    expect(readFileSync(join(root, "f.txt"), "utf8")).toBe(after);
+  });
+
+  test("leaves alone what it would damage", async () => {
+    const root = createFolder({ "latin.txt": new Uint8Array([0x63, 0xe9]), "b.bin": "a\0" });
+    const tools = createFileTools({ root });
+    expect(await runTool(tools, "edit_file", { path: "latin.txt", oldText: "c", newText: "d" })).toContain(
+      "is not UTF-8",
+    );
+    expect(await runTool(tools, "edit_file", { path: "b.bin", oldText: "a", newText: "d" })).toContain(
+      "is a binary file",
+    );
+    expect(await runTool(tools, "edit_file", { path: "none", oldText: "a", newText: "d" })).toBe(
+      "Error: none does not exist.",
+    );
+  });
+
+  test("loses no edit where two are made at once", async () => {
+    const root = createFolder({ "f.txt": "one two" });
+    const tools = createFileTools({ root });
+    const results = await Promise.all([
+      runTool(tools, "edit_file", { path: "f.txt", oldText: "one", newText: "ONE" }),
+      runTool(tools, "edit_file", { path: "f.txt", oldText: "two", newText: "TWO" }),
+    ]);
+    expect(results.every((result) => result.startsWith("Replaced"))).toBe(true);
+    expect(readFileSync(join(root, "f.txt"), "utf8")).toBe("ONE TWO");
+  });
+
+  test("leaves alone what somebody else changed meanwhile", async () => {
+    const root = createRoot(createFolder({ "f.txt": "old" }));
+    const place = await resolveForWriting(root, "f.txt");
+    const { stats } = await readTextOrThrow(root, place);
+    writeFileSync(place.absolute, "changed");
+    await expect(writeTextFile(root, place, "new", stats)).rejects.toThrow("was changed by somebody else");
+    expect(readFileSync(place.absolute, "utf8")).toBe("changed");
+    expect(readdirSync(root.path)).toEqual(["f.txt"]);
+  });
+});
+
+describe("after a crash", () => {
+  test("reading may run again, and so may writing", verifies("TOOL-1#recover"), () => {
+    const tools = createFileTools({ root: createFolder() });
+    expect(tools.map(({ name, readOnly, recover }) => [name, readOnly, typeof recover])).toEqual([
+      ["list_files", true, "undefined"],
+      ["read_file", true, "undefined"],
+      ["search_files", true, "undefined"],
+      ["write_file", undefined, "string"],
+      ["edit_file", undefined, "object"],
+    ]);
+  });
+
+  const cases: readonly [what: string, content: string, input: object, status: Reconciled["status"]][] = [
+    ["the old text is there", "a b", { oldText: "b", newText: "c" }, "not_started"],
+    ["the new text is there", "a c", { oldText: "b", newText: "c" }, "finished"],
+    ["both are", "a b c", { oldText: "b", newText: "c" }, "unknown"],
+    ["the new text holds the old one", "a bb", { oldText: "b", newText: "bb" }, "unknown"],
+    ["neither is", "a", { oldText: "b", newText: "c" }, "unknown"],
+    ["it was a removal, and is done", "a", { oldText: "b", newText: "" }, "finished"],
+    ["it was a removal, and is not done", "a b", { oldText: "b", newText: "" }, "not_started"],
+    ["the file has other line ends", "a\r\nx\r\n", { oldText: "b\nc", newText: "a\nx" }, "finished"],
+    ["it is no text", "b\0", { oldText: "b", newText: "c" }, "unknown"],
+  ];
+  test.each(cases)("an edit is looked up: %s", verifies("TOOL-1#recover"), async (_what, content, input, status) => {
+    const root = createFolder({ "f.txt": content });
+    const edit = createFileTools({ root }).find((tool) => tool.name === "edit_file");
+    if (typeof edit?.recover !== "object") throw new Error("edit_file can be looked up");
+    expect(await edit.recover.reconcile({ ...createContext(), input: { path: "f.txt", ...input } })).toMatchObject({
+      status,
+    });
+    expect(readFileSync(join(root, "f.txt"), "utf8")).toBe(content);
+  });
+});
+
+describe("compileGlob", () => {
+  const cases: readonly [pattern: string, fits: readonly string[], not: readonly string[]][] = [
+    ["*.ts", ["a.ts", "src/a.ts"], ["a.tsx", "ts"]],
+    ["src/*.ts", ["src/a.ts", "src/.ts"], ["a.ts", "src/b/a.ts"]],
+    ["src/**/*.ts", ["src/a.ts", "src/b/c/a.ts"], ["a.ts", "lib/src/a.ts"]],
+    ["**", ["a", "a/b"], []],
+    ["src/", ["src/a", "src/b/c"], ["lib/a"]],
+    ["./a?.md", ["ab.md", "a😀.md"], ["a.md", "abc.md"]],
+    ["**/test/**", ["test/a", "a/test/b"], ["a/b"]],
+    ["*.{ts,tsx}", ["a.ts", "a.tsx"], ["a.js"]],
+    ["{src,{test,docs}}/*", ["src/a", "test/a", "docs/a"], ["lib/a"]],
+    ["a[b].ts", ["a[b].ts"], ["ab.ts"]],
+    ["{", ["{"], ["a"]],
+  ];
+  test.each(cases)("%s", (pattern, fits, not) => {
+    for (const path of fits) expect([path, compileGlob(pattern)(path)]).toEqual([path, true]);
+    for (const path of not) expect([path, compileGlob(pattern)(path)]).toEqual([path, false]);
+  });
+
+  test("is bounded, whatever a model writes", verifies("SEC-15"), () => {
+    expect(compileGlob(`${"*a".repeat(200)}*b`)("a".repeat(4000))).toBe(false);
+    expect(compileGlob(`${"**/a/".repeat(100)}b`)("a/".repeat(1000))).toBe(false);
+    expect(() => compileGlob("{a,b}".repeat(20))).toThrow("more than 100 alternatives");
+  });
+
+  test("agrees with a plain definition of * within a name", () => {
+    const letters = fc.stringMatching(/^[ab]{0,8}$/);
+    fc.assert(
+      fc.property(fc.stringMatching(/^[ab*]{1,6}$/), letters, (pattern, name) => {
+        const expected = new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name);
+        if (pattern !== "**" && name !== "") expect(compileGlob(pattern)(name)).toBe(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test("nothing is left beside a file that was written many times", async () => {
+  const root = createFolder();
+  writeFileSync(join(root, "a.txt"), "");
+  const tools = createFileTools({ root });
+  await Promise.all(
+    Array.from({ length: 20 }, (_, index) => runTool(tools, "write_file", { path: "a.txt", content: String(index) })),
+  );
+  expect(readdirSync(root)).toEqual(["a.txt"]);
+  expect(existsSync(join(root, "a.txt"))).toBe(true);
+});

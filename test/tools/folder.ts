@@ -1,0 +1,48 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
+import { compileTool } from "../../src/runtime/tools.js";
+
+/** A folder with these files, removed when the test has finished. */
+export function createFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "pawl-tools-")));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+  return folder;
+}
+
+/** Runs a tool as the loop does: its input is checked first. A failure is its message after `Error: `. */
+export async function runTool(
+  tools: readonly AnyTool[],
+  name: string,
+  input: object,
+  signal?: AbortSignal,
+): Promise<string> {
+  const tool = tools.find((candidate) => candidate.name === name);
+  if (tool?.execute === undefined) throw new Error(`There is no tool ${name}.`);
+  const checked = await compileTool(tool).validate(input as never);
+  if (!checked.ok) return `Error: ${checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")}`;
+  try {
+    return String(await tool.execute(checked.value, createContext(signal)));
+  } catch (error) {
+    return String(error);
+  }
+}
+
+export function createContext(signal = new AbortController().signal): ToolContext {
+  return {
+    signal,
+    toolCallId: "call",
+    idempotencyKey: "run/0/0",
+    attempt: 1,
+    sessionId: "session",
+    runId: "run",
+    deps: undefined,
+    progress: () => {},
+  };
+}
