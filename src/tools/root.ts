@@ -172,5 +172,5 @@ function outside(path: string): Error {
 }
 
 function notRegular(place: Place): Error {
-  return new Error(`${place.shown} is not a regular file (a pipe, a socket or a device).`);
+  return new Error(`${place.shown} is not a regular file (a pipe, a socket, a device or a link).`);
 }

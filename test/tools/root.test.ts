@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { createFileTools } from "../../src/tools/files.js";
-import { assertOpenedInRoot, createRoot, explained, isWithin, resolveInRoot } from "../../src/tools/root.js";
+import { createRoot, explained, isWithin, openToRead, resolveInRoot } from "../../src/tools/root.js";
+import { readTextFile, writeTextFile } from "../../src/tools/text-file.js";
 import { verifies } from "../verifies.js";
 import { createFolder, runTool } from "./folder.js";
 
@@ -121,9 +121,22 @@ describe("what is opened is looked at again", () => {
     const place = await resolveInRoot(root, "src/a.txt");
     renameSync(join(world, "root/src"), join(world, "root/moved"));
     symlinkSync(join(world, "outside"), join(world, "root/src"));
-    const handle = await open(place.absolute);
-    await expect(assertOpenedInRoot(root, handle, place)).rejects.toThrow("leads out of the root");
-    await handle.close();
+    await expect(openToRead(root, place)).rejects.toThrow("leads out of the root");
+    await expect(readTextFile(root, place)).rejects.toThrow("leads out of the root");
+    await expect(writeTextFile(root, place, "written")).rejects.toThrow("its folder changed");
+    expect(readdirSync(join(world, "outside"))).toEqual(["a.txt"]);
+    expect(readFileSync(join(world, "outside/a.txt"), "utf8")).toBe("secret");
+  });
+
+  test("a file that becomes a link after its path was resolved", verifies("SEC-8"), async () => {
+    const world = createFolder({ "root/a.txt": "inside", "outside/a.txt": "secret" });
+    const root = createRoot(join(world, "root"));
+    const place = await resolveInRoot(root, "a.txt");
+    rmSync(place.absolute);
+    symlinkSync(join(world, "outside/a.txt"), place.absolute);
+    await expect(readTextFile(root, place)).rejects.toThrow("is not a regular file");
+    await expect(writeTextFile(root, place, "written")).rejects.toThrow("is not a regular file");
+    expect(readFileSync(join(world, "outside/a.txt"), "utf8")).toBe("secret");
   });
 
   test("a neighbour that swaps a folder for a link all the time leads nobody out", verifies("SEC-8"), async () => {
