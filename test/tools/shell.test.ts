@@ -1,0 +1,223 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createCappedOutput } from "../../src/tools/capped-output.js";
+import { detectSandbox, sandboxedCommand } from "../../src/tools/sandbox.js";
+import { createShellTool, type ShellToolOptions } from "../../src/tools/shell.js";
+import { verifies } from "../verifies.js";
+import { createFolder, runTool } from "./folder.js";
+
+function run(command: string, options: Partial<ShellToolOptions> = {}, signal?: AbortSignal): Promise<string> {
+  const tool = createShellTool({ root: createFolder(), sandbox: "off", killGraceMs: 100, ...options });
+  return runTool([tool], "shell", { command }, signal);
+}
+
+/** Runs until the command has made its file, then aborts. */
+async function abortWhenReady(command: string): Promise<{ readonly result: string; readonly root: string }> {
+  const root = createFolder();
+  const controller = new AbortController();
+  const running = run(command, { root }, controller.signal);
+  await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true), { timeout: 10_000 });
+  controller.abort();
+  return { result: await running, root };
+}
+
+/** Whether a process exists that has not ended; one that nobody has waited for yet has. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+async function expectGone(pidFile: string): Promise<void> {
+  const pid = Number(readFileSync(pidFile, "utf8"));
+  expect(pid).toBeGreaterThan(1);
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+}
+
+describe("what a command gives", () => {
+  const cases: readonly [what: string, command: string, result: string | RegExp][] = [
+    ["output", "echo hello; echo world", "hello\nworld\n(exit code 0; not sandboxed)"],
+    ["both outputs", "echo out; echo err >&2; exit 3", /^(out\nerr|err\nout)\n\(exit code 3; not sandboxed\)$/],
+    ["none", "true", "(no output)\n(exit code 0; not sandboxed)"],
+    ["a signal", "kill -KILL $$", "(no output)\n(killed by SIGKILL; not sandboxed)"],
+    ["no input to wait for", "cat; read line || echo nothing", "nothing\n(exit code 0; not sandboxed)"],
+    ["bytes that are no text", "printf 'a\\377\\000b'", "a\ufffd\u0000b\n(exit code 0; not sandboxed)"],
+    ["a command that does not exist", "no-such-command-here", /not found\n\(exit code 127; not sandboxed\)$/],
+    ["quotes as they are", `printf '%s' "a  'b'  $((1 + 1))"`, "a  'b'  2\n(exit code 0; not sandboxed)"],
+    ["the folder", 'test "$PWD" = "$(pwd -P)" && ls', "(no output)\n(exit code 0; not sandboxed)"],
+    ["an error for a NUL", "echo \0", "Error: The command contains a NUL character."],
+    ["an error for nothing", "", /^Error: command: /],
+  ];
+  test.each(cases)("%s", verifies("SEC-7"), async (_what, command, result) => {
+    const said = await run(command);
+    if (typeof result === "string") expect(said).toBe(result);
+    else expect(said).toMatch(result);
+  });
+
+  test("an environment without this process's secrets", verifies("SEC-7"), async () => {
+    vi.stubEnv("PAWL_TEST_SECRET", "secret-value");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const said = await run("env", { env: { GIVEN: "yes" } });
+    expect(said).toContain("GIVEN=yes");
+    expect(said).toMatch(/^PATH=/m);
+    expect(said).not.toContain("secret-value");
+    const names = said
+      .split("\n")
+      .filter((line) => line.includes("="))
+      .map((line) => line.split("=")[0]);
+    const known = [
+      "PATH",
+      "HOME",
+      "USER",
+      "LOGNAME",
+      "SHELL",
+      "LANG",
+      "LC_ALL",
+      "LC_CTYPE",
+      "TERM",
+      "TZ",
+      "TMPDIR",
+      "GIVEN",
+      "PWD",
+      "OLDPWD",
+      "SHLVL",
+      "_",
+    ];
+    expect(names.filter((name) => !known.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("the beginning and the end of 30 MB", verifies("SEC-7"), async () => {
+    const said = await run("echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last", {
+      maxOutputBytes: 2000,
+    });
+    expect(said).toMatch(/^first\nx+\n\[… 29998012 bytes left out …\]\nx+\nlast\n\(exit code 0; not sandboxed\)$/);
+    expect(said.length).toBeLessThan(2200);
+  });
+});
+
+describe("a command that is stopped", () => {
+  test("by its time, with what it said until then", verifies("SEC-7"), async () => {
+    const said = await run("echo begun; sleep 1000", { timeoutMs: 300 });
+    expect(said).toMatch(
+      /^Error: The command was stopped after 300 ms; not sandboxed\. Its output until then:\n(begun|\(no output\))$/,
+    );
+  });
+
+  test("by an abort, with its grandchildren", verifies("SEC-7"), async () => {
+    const { result, root } = await abortWhenReady("sh -c 'sleep 1000 & echo $! > pid; touch ready; wait' & wait");
+    expect(result).toMatch(/^Error: The command was aborted; not sandboxed/);
+    await expectGone(join(root, "pid"));
+  });
+
+  test("though it ignores SIGTERM", verifies("SEC-7"), async () => {
+    const { result, root } = await abortWhenReady(
+      "trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.05; done",
+    );
+    expect(result).toMatch(/^Error: The command was aborted/);
+    await expectGone(join(root, "pid"));
+  });
+
+  test("before it began", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    expect(await run("touch begun", { root }, AbortSignal.abort(new Error("no more")))).toBe("Error: no more");
+    expect(existsSync(join(root, "begun"))).toBe(false);
+  });
+
+  test("is given time to tidy up", verifies("SEC-7"), async () => {
+    const { result } = await abortWhenReady(
+      "trap 'echo tidied; exit 0' TERM; touch ready; while :; do sleep 0.05; done",
+    );
+    expect(result).toMatch(/^Error: The command was aborted.*\n(?:.*\n)*tidied$/);
+  });
+});
+
+test("what runs in the background ends with the command", verifies("SEC-7"), async () => {
+  const root = createFolder();
+  const said = await run("sleep 1000 & echo $! > pid; echo done", { root });
+  expect(said).toBe("done\n(exit code 0; not sandboxed; what it left in the background was ended)");
+  await expectGone(join(root, "pid"));
+});
+
+test("a process that has left the group does not keep the call waiting", async () => {
+  const root = createFolder();
+  const said = await run(
+    "setsid sh -c 'echo $$ > pid; touch ready; exec sleep 60' & while [ ! -e ready ]; do sleep 0.02; done; echo done",
+    { root },
+  );
+  process.kill(Number(readFileSync(join(root, "pid"), "utf8")), "SIGKILL");
+  expect(said).toContain("done\n(exit code 0");
+});
+
+describe("the tool", () => {
+  test("asks before each command, and says whether it is sandboxed", verifies("SEC-7"), () => {
+    const tool = createShellTool({ root: createFolder(), sandbox: "off", timeoutMs: 5000 });
+    expect(tool).toMatchObject({ name: "shell", needsApproval: true, timeoutMs: 17_000 });
+    expect(tool.readOnly).toBeUndefined();
+    expect(tool.description).toContain("It is not sandboxed. It takes 5 seconds at most");
+    const usual = createShellTool({ root: createFolder() });
+    expect(usual.description).toContain(detectSandbox() === "none" ? "It is not sandboxed." : "It is sandboxed:");
+  });
+
+  test("takes less time where the model asks for less, and never more", verifies("SEC-7"), async () => {
+    const tool = createShellTool({ root: createFolder(), sandbox: "off", killGraceMs: 100, timeoutMs: 60_000 });
+    expect(await runTool([tool], "shell", { command: "sleep 1000", timeoutMs: 100 })).toContain("stopped after 100 ms");
+    expect(await runTool([tool], "shell", { command: "true", timeoutMs: 60_001 })).toMatch(/^Error: timeoutMs: /);
+  });
+
+  test("runs in the sandbox where there is one, and the same without", verifies("SEC-7"), async () => {
+    const root = createFolder({ "a.txt": "inside\n" });
+    const said = await run("cat a.txt && echo more > b.txt && cat b.txt", { root, sandbox: "auto" });
+    expect(said).toMatch(/^inside\nmore\n\(exit code 0/);
+    expect(said.includes("not sandboxed")).toBe(detectSandbox() === "none");
+  });
+
+  test(
+    "hands bubblewrap an argument vector: all read-only but the root, no network, no survivors",
+    verifies("SEC-7"),
+    () => {
+      const command = sandboxedCommand("bubblewrap", "/a b", "echo 'x'; rm -rf $HOME");
+      const text = command.join(" ");
+      expect(command.slice(-4)).toEqual(["--", "sh", "-c", "echo 'x'; rm -rf $HOME"]);
+      expect(command).toContain("/a b");
+      for (const part of [
+        "--ro-bind / /",
+        "--bind /a b /a b --chdir /a b",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+      ])
+        expect(text).toContain(part);
+      expect(text.indexOf("--ro-bind / /")).toBeLessThan(text.indexOf("--bind /a b"));
+      expect(text.indexOf("--tmpfs /tmp")).toBeLessThan(text.indexOf("--bind /a b"));
+    },
+  );
+});
+
+describe("createCappedOutput", () => {
+  test("gives all of it where it fits, and never cuts a character", verifies("SEC-7"), () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: "grapheme", maxLength: 30 })),
+        fc.integer({ min: 2, max: 60 }),
+        (chunks, maxBytes) => {
+          const output = createCappedOutput(maxBytes);
+          const text = chunks.join("");
+          for (const chunk of chunks) output.add(Buffer.from(chunk));
+          const kept = output.text();
+          if (Buffer.byteLength(text) <= 2 * Math.floor(maxBytes / 2)) expect(kept).toBe(text);
+          else {
+            const [head = "", tail = ""] = kept.split(/\n\[… \d+ bytes left out …\]\n/u);
+            expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
+            expect(Buffer.byteLength(head + tail)).toBeLessThanOrEqual(maxBytes);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
