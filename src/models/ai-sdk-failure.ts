@@ -192,7 +192,7 @@ function systemCodeOf(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
     const code = (current as { readonly code?: unknown }).code;
-    if (typeof code === "string" && /^(E[A-Z]+|UND_ERR_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
+    if (typeof code === "string" && /^(E(?!RR_)[A-Z_]+|UND_ERR_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
     current = current.cause;
   }
   return undefined;
