@@ -13,6 +13,7 @@ import {
   type CallOutcome,
   type Cut,
   callKeyOf,
+  isHeldOutside,
   type Preparing,
   type Run,
   type ToolRunning,
@@ -33,7 +34,10 @@ export function enterCalls(run: Run, names: readonly string[], cut: Cut | null):
   return { ...run, status: "tool_running", calls, cut, doneSeq: null };
 }
 
-/** Calls that have not started end with `aborted` or `skipped`; with `interrupted`, those that are open at all. */
+/**
+ * Ends the calls that nobody works on, or with `interrupted` all that are open. One that has started, or may have, ends
+ * with `interrupted` whatever is asked for: its outcome is unknown.
+ */
 export function abandonCalls(
   calls: readonly Call[],
   outcome: "aborted" | "skipped" | "interrupted",
@@ -41,10 +45,31 @@ export function abandonCalls(
 ): readonly Call[] {
   return calls.map((call) => {
     if (call.at === "done" || call.at === "settling") return call;
-    const started = call.at === "running" || (call.at === "waiting" && call.on === "child");
-    if (started && outcome !== "interrupted") return call;
-    return settling(call, started ? "interrupted" : outcome === "interrupted" ? "aborted" : outcome, because);
+    if (isUnderWay(call) && outcome !== "interrupted") return call;
+    if (mayHaveStarted(call)) return settling(call, "interrupted", because);
+    return settling(call, outcome === "interrupted" ? "aborted" : outcome, because);
   });
+}
+
+/** It takes a slot: it runs here, or in a session that it started. */
+function isUnderWay(call: Call): boolean {
+  return call.at === "running" || (call.at === "waiting" && call.on === "child");
+}
+
+function mayHaveStarted(call: Call): boolean {
+  switch (call.at) {
+    case "running":
+    case "reconciling":
+    case "waiting":
+      return true;
+    case "asking":
+    case "ready":
+      return call.attempt > 0;
+    case "deciding":
+    case "settling":
+    case "done":
+      return false;
+  }
 }
 
 /** What a restart makes of a call: only one that was running is in doubt. */
@@ -121,6 +146,7 @@ function applyToCall(call: Call, event: CallEvent, seq: number): Call {
 function decided(call: Call, { decision }: EventOf<"tool_decided">, seq: number): Call {
   if (call.at !== "deciding" && call.at !== "reconciling") return call;
   const attempt = call.at === "reconciling" ? call.attempt : 0;
+  const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
   switch (decision.verdict) {
     case "allow":
       return { ...decidedIdentity(call, decision, seq), at: "ready", policy: decision.policy, attempt };
@@ -134,11 +160,11 @@ function decided(call: Call, { decision }: EventOf<"tool_decided">, seq: number)
         ...(decision.expiresAt === undefined ? {} : { expiresAt: decision.expiresAt }),
       };
     case "deny":
-      return settling(call, "denied", seq);
+      return refused("denied");
     case "block":
-      return settling(call, "blocked", seq);
+      return refused("blocked");
     case "reject":
-      return settling(call, "error", seq);
+      return refused("error");
   }
 }
 
@@ -200,7 +226,7 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const calls = schedule(state.calls, state.limits.toolConcurrency);
   if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
   const asked = calls.some((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
-  const waits = asked && calls.every((call) => call.at === "asking" || call.at === "waiting" || call.at === "done");
+  const waits = asked && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
     return { ...runOf(state), status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at };
@@ -218,14 +244,15 @@ function leaveStep(state: Calling, at: number): Preparing {
   return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);
 }
 
-/** Gives free slots to ready calls in call order; a sequential call runs alone, and one slot keeps the order of the calls. */
+/** Gives free slots to ready calls in call order; a sequential call runs alone, and a single slot keeps the order of the calls. */
 function schedule(calls: readonly Call[], concurrency: number): readonly Call[] {
   if (!calls.some((call) => call.at === "ready")) return calls;
-  let running = calls.filter((call) => call.at === "running").length;
-  let alone = calls.some((call) => call.at === "running" && call.policy.sequential === true);
+  const underWay = calls.filter(isUnderWay);
+  let running = underWay.length;
+  let alone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
   let held = false;
   return calls.map((call) => {
-    if (concurrency === 1 && call.at === "deciding") held = true;
+    if (concurrency === 1 && (call.at === "deciding" || call.at === "reconciling")) held = true;
     if (call.at !== "ready") return call;
     if (call.policy.external === true) return { ...identity(call), at: "waiting", on: "external", policy: call.policy };
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {

@@ -98,7 +98,7 @@ export type EventBody =
     })
   | (OfRun & {
       readonly type: "compacted";
-      /** The first entry that is still shown as it is; where it did not shrink, nothing changes. */
+      /** The first entry that is still shown as it is, and what stands for the rest; both, or nothing changes. */
       readonly from?: number;
       readonly summary?: string;
       readonly tokensBefore?: number;
@@ -156,7 +156,14 @@ export type EventBody =
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
     }
-  | (OfRun & { readonly type: "run_finished"; readonly reason: Reason; readonly fault?: Fault; readonly output?: Json })
+  | (OfRun & {
+      readonly type: "run_finished";
+      readonly reason: Reason;
+      readonly fault?: Fault;
+      readonly output?: Json;
+      /** The step whose preparation ended the run: a hook that refused or failed, a budget. */
+      readonly modelCallIndex?: number;
+    })
   | (OfRun & { readonly type: "parent_notified" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State };
 

@@ -6,6 +6,7 @@
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { ToolOutput, UserMessage } from "./message.js";
 import { hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
+import { owesNotice, transition } from "./transition.js";
 
 export type InboxBody =
   | {
@@ -32,8 +33,17 @@ export type InboxBody =
 /** `id` makes it one message however often it is sent. */
 export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
 
-/** The events that a message stands for in this state; none where it comes too late. */
+/** The events that a message stands for in this state; none where it comes too late, or says what is known. */
 export function eventsOf(message: InboxMessage, state: State): readonly EventBody[] {
+  let present = state;
+  return meaningOf(message, state).filter((body) => {
+    const before = present;
+    present = transition(before, { ...body, at: message.at });
+    return present !== before;
+  });
+}
+
+function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
   const { body } = message;
   switch (body.type) {
     case "input":
@@ -51,17 +61,12 @@ export function eventsOf(message: InboxMessage, state: State): readonly EventBod
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
         },
       ];
-    case "result":
-      if (!hasCalls(state)) return [];
-      return [
-        {
-          type: "tool_finished",
-          runId: state.runId,
-          callKey: body.callKey,
-          outcome: body.isError === true ? "error" : "ok",
-          output: body.output,
-        },
-      ];
+    case "result": {
+      const { callKey, output } = body;
+      const outcome = body.isError === true ? "error" : "ok";
+      if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
+      return hasCalls(state) ? [{ type: "tool_finished", runId: state.runId, callKey, outcome, output }] : [];
+    }
     case "abort":
       if (isResting(state) || (body.runId !== undefined && body.runId !== state.runId)) return [];
       return [
@@ -84,6 +89,7 @@ function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State):
     input: body.input,
     ...(body.options === undefined ? {} : { options: body.options }),
   };
+  if (owesNotice(state)) return [{ type: "run_queued", ...run }];
   if (isResting(state)) return [...created, { type: "run_started", ...run }];
   if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, by: "user" }];
   return [{ type: "run_queued", ...run }];

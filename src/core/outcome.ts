@@ -100,10 +100,11 @@ function endOf(
   base: Omit<ResultBase, "text">,
   reason: Reason,
   fault: Fault | undefined,
-  { run }: Transcript,
+  transcript: Transcript,
 ): RunResult {
+  const { run } = transcript;
   const { status, text: fixed } = reasons[reason];
-  const said = (reason === "done" ? run?.doneMessage : undefined) ?? run?.answer ?? "";
+  const said = saidAtEnd(reason, transcript);
   const text = reason === "aborted" || said === "" ? fixed : said;
   switch (status) {
     case "completed":
@@ -114,3 +115,12 @@ function endOf(
       return { ...base, text, status, reason };
   }
 }
+
+/** What the model said at the end. The words that go with tool calls are no answer, but where they signal the end or were cut. */
+function saidAtEnd(reason: Reason, { run, calls }: Transcript): string {
+  if (run === null) return "";
+  if (reason === "done" && run.doneMessage !== undefined) return run.doneMessage;
+  return calls.size === 0 || endsWithinStep.has(reason) ? run.answer : "";
+}
+
+const endsWithinStep: ReadonlySet<Reason> = new Set(["done", "output_limit", "content_filter", "model_error"]);

@@ -8,10 +8,9 @@ import type { Status } from "./state.js";
 
 export type Pair = "applies" | "stale" | "misuse";
 
-const everywhere = { late_result: "applies", migrated: "applies" } as const;
-
 const resting = {
-  ...everywhere,
+  late_result: "applies",
+  migrated: "applies",
   session_created: "misuse",
   run_started: "applies",
   run_queued: "misuse",
@@ -41,22 +40,21 @@ const active = {
   restarted: "applies",
 } as const;
 
-const calling = {
-  ...active,
-  tool_decided: "applies",
-  tool_waiting: "applies",
-  tool_finished: "applies",
-  answered: "applies",
-} as const;
-
-const terminal = { ...resting, parent_notified: "applies" } as const;
+/** A run that ended is queued behind only while its session has to tell another one first. */
+const terminal = { ...resting, run_queued: "applies", parent_notified: "applies" } as const;
 
 export const pairs: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
-  idle: { ...resting, session_created: "applies" },
+  idle: { ...resting, session_created: "applies", late_result: "stale" },
   preparing: { ...active, prepared: "applies", compacted: "applies", run_finished: "applies" },
   model_running: { ...active, model_finished: "applies", model_failed: "applies" },
-  tool_running: calling,
-  awaiting_human: calling,
+  tool_running: {
+    ...active,
+    tool_decided: "applies",
+    tool_waiting: "applies",
+    tool_finished: "applies",
+    answered: "applies",
+  },
+  awaiting_human: { ...active, tool_finished: "applies", answered: "applies", restarted: "stale" },
   completed: terminal,
   failed: terminal,
   aborted: terminal,

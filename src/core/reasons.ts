@@ -34,8 +34,11 @@ export const reasons = {
 /** Why a run ended. `text` in the table stands in where the model gave none. */
 export type Reason = keyof typeof reasons;
 
-/** Why a run stopped here though it can go on: the store failed, the process is draining, another process took over. */
-export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost";
+/**
+ * Why a run stopped here though it can go on: the store failed, the process is draining, another process took over, or the
+ * run before it in the queue was aborted.
+ */
+export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost" | "held_back";
 
 export function statusOf(reason: Reason): "completed" | "failed" | "aborted" {
   return reasons[reason].status;

@@ -241,8 +241,13 @@ export function isWaiting(state: State): boolean {
     state.status === "tool_running" &&
     state.stopping === null &&
     state.calls.some((call) => call.at === "waiting") &&
-    state.calls.every((call) => call.at === "waiting" || call.at === "done" || call.at === "asking")
+    state.calls.every(isHeldOutside)
   );
+}
+
+/** Nothing can be done for this call here, once the slots are given out: a call that is still ready waits for a child's slot. */
+export function isHeldOutside({ at }: Call): boolean {
+  return at === "waiting" || at === "asking" || at === "ready" || at === "done";
 }
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {

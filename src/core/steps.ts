@@ -64,7 +64,8 @@ export function afterCut(run: Run, cut: Cut, at: number): Preparing {
   }
 }
 
-function reachedLimit({ limits, counters, usage, startedAt, waitedMs }: Run, at: number): Reason | undefined {
+/** The limit that keeps a run from another model call. */
+export function reachedLimit({ limits, counters, usage, startedAt, waitedMs }: Run, at: number): Reason | undefined {
   if (counters.errorCount >= limits.maxErrors) return "max_errors";
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";

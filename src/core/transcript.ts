@@ -7,6 +7,7 @@
  * 3. Ids of calls are unique within the transcript, whatever the provider gave.
  * 4. A message that was shown is never changed; its object stays the same.
  */
+import { withUniqueIds } from "./call-ids.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
 import {
   type AssistantMessage,
@@ -41,12 +42,15 @@ export type Transcript = {
 export type RunRecord = {
   readonly runId: string;
   readonly startedAt: number;
+  readonly input: readonly UserMessage[];
   readonly options: RunOptions;
   purpose: Purpose;
+  /** Where the model was told that its answer was no end: in which step, and the entry. */
+  told: { readonly modelCallIndex: number; readonly seq: number } | null;
   /** The text of the answer so far: of the present step, and of the answers that it continues. */
   answer: string;
-  /** What the done tool said. */
-  doneMessage?: string;
+  /** What the done tool said in the present step. */
+  doneMessage: string | undefined;
   usage: Usage;
   steps: number;
   /** The answer as data, where a shape was asked for. */
@@ -137,14 +141,18 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   const queued = event.queuedSeq === undefined ? undefined : transcript.queued.get(event.queuedSeq);
   if (event.queuedSeq !== undefined) transcript.queued.delete(event.queuedSeq);
   showLater(transcript, seq);
-  for (const message of event.input ?? queued?.input ?? []) show(transcript, seq, message);
+  const input = event.input ?? queued?.input ?? [];
+  for (const message of input) show(transcript, seq, message);
   transcript.calls = new Map();
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,
+    input,
     options: event.options ?? queued?.options ?? {},
     purpose: "step",
+    told: null,
     answer: "",
+    doneMessage: undefined,
     usage: {},
     steps: 0,
   };
@@ -160,13 +168,24 @@ export const summaryText =
 function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
   const { run } = transcript;
   if (run === null) return;
-  showLater(transcript, event.upTo);
   run.purpose = event.purpose;
-  const told = event.purpose === "continue" ? continueText : event.purpose === "remind" ? remindText : undefined;
-  if (told === undefined) run.answer = "";
-  // A restart prepares the same step again: it is told once.
-  else if (transcript.messages.at(-1)?.role !== "user")
-    show(transcript, seq, { role: "user", parts: [{ type: "text", text: told }] });
+  if (event.purpose === "continue") tell(transcript, run, seq, event, continueText);
+  else if (event.purpose === "remind") tell(transcript, run, seq, event, remindText);
+  else run.answer = "";
+  showLater(transcript, event.upTo);
+}
+
+/** A restart prepares the same step again: the model is told once. */
+function tell(
+  transcript: Transcript,
+  run: RunRecord,
+  seq: number,
+  { modelCallIndex }: EventOf<"prepared">,
+  text: string,
+): void {
+  if (run.told?.modelCallIndex === modelCallIndex) return;
+  run.told = { modelCallIndex, seq };
+  show(transcript, seq, { role: "user", parts: [{ type: "text", text }] });
 }
 
 function compact(transcript: Transcript, event: EventOf<"compacted">): void {
@@ -175,9 +194,12 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { from } = event;
   if (from === undefined || event.summary === undefined) return;
   const kept = seqs.findIndex((seq) => seq >= from);
-  const cut = kept === -1 ? messages.length : kept;
+  let cut = kept === -1 ? messages.length : kept;
+  // A result stays with its call, which is the message before it.
+  if (messages[cut]?.role === "tool") cut -= 1;
   messages.splice(0, cut, { role: "user", parts: [{ type: "text", text: event.summary }] });
-  seqs.splice(0, cut, from);
+  const dropped = seqs.splice(0, cut, from - 1);
+  if (run?.told != null && dropped.includes(run.told.seq)) run.told = null;
 }
 
 function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_finished">): void {
@@ -185,6 +207,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run === null) return;
   run.usage = addUsage(run.usage, event.usage);
   run.steps += 1;
+  run.doneMessage = undefined;
   const text = textOf(event.message);
   run.answer = run.purpose === "continue" && run.answer !== "" ? `${run.answer}\n${text}` : text;
   transcript.calls = new Map();
@@ -196,35 +219,6 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
     transcript.calls.set(callKey, { callKey, part, input: part.input, decided: false, edited: false });
   });
   show(transcript, seq, message);
-}
-
-/** The same message where its ids are fine, as they nearly always are. */
-function withUniqueIds(ids: Set<string>, message: AssistantMessage): AssistantMessage {
-  let renamed = false;
-  const own = new Map<string, string>();
-  const parts = message.parts.map((part) => {
-    if (part.type === "tool_result") {
-      const toolCallId = own.get(part.toolCallId) ?? part.toolCallId;
-      return toolCallId === part.toolCallId ? part : { ...part, toolCallId };
-    }
-    if (part.type !== "tool_call") return part;
-    const toolCallId = freeId(ids, part.toolCallId);
-    ids.add(toolCallId);
-    if (toolCallId === part.toolCallId) return part;
-    renamed = true;
-    own.set(part.toolCallId, toolCallId);
-    return { ...part, toolCallId };
-  });
-  return renamed ? { ...message, parts } : message;
-}
-
-function freeId(ids: ReadonlySet<string>, wanted: string): string {
-  if (wanted !== "" && !ids.has(wanted)) return wanted;
-  const stem = wanted === "" ? "call" : wanted;
-  for (let count = ids.size + 1; ; count += 1) {
-    const id = `${stem}_${count}`;
-    if (!ids.has(id)) return id;
-  }
 }
 
 function decide(transcript: Transcript, seq: number, event: EventOf<"tool_decided">): void {

@@ -7,22 +7,13 @@
  * 4. Every step enters through `preparing`, where the limits of the run are looked at, but for a run's first.
  * 5. Nothing starts once `stopping` is set; what runs is waited for until the grace is over.
  */
-import { applyToCalls, type Calling, enterCalls, recover, settleCalls } from "./calls.js";
+import { applyToCalls, type Calling, recover, settleCalls } from "./calls.js";
 import type { Event, EventOf } from "./event.js";
-import { addUsage, toolCallsOf } from "./message.js";
+import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
-import { type Reason, statusOf } from "./reasons.js";
-import {
-  type ActiveState,
-  type Cut,
-  hasCalls,
-  isTerminal,
-  type ModelRunning,
-  type Preparing,
-  type Run,
-  type State,
-} from "./state.js";
-import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
+import { statusOf } from "./reasons.js";
+import { type ActiveState, hasCalls, isTerminal, isWaiting, type Preparing, type State } from "./state.js";
+import { nextStep, reachedLimit, runOf } from "./steps.js";
 import { giveUp, stopRun } from "./stopping.js";
 
 export function transition(state: State, event: Event): State {
@@ -59,6 +50,8 @@ function apply(state: State, event: Event): State {
       return state.session === null ? { ...state, session: sessionOf(event) } : state;
     case "run_started":
       return startRun(state, event);
+    case "run_queued":
+      return queueRun(state, event);
     case "parent_notified":
       return notified(state, event);
     default:
@@ -68,11 +61,10 @@ function apply(state: State, event: Event): State {
 
 type RunEvent = Exclude<
   Event,
-  EventOf<"migrated" | "late_result" | "session_created" | "run_started" | "parent_notified">
+  EventOf<"migrated" | "late_result" | "session_created" | "run_started" | "run_queued" | "parent_notified">
 >;
 
 function applyToRun(state: ActiveState, event: RunEvent): State {
-  if (event.type === "run_queued") return queueRun(state, event);
   if (event.type === "steered") return steer(state, event);
   if (event.runId !== state.runId) return state;
   switch (event.type) {
@@ -97,9 +89,7 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "restarted":
       return restarted(state, event);
     case "run_finished":
-      return state.status === "preparing" && (state.for === "finish" || state.stopping !== null)
-        ? finished(state, event)
-        : state;
+      return state.status === "preparing" ? finished(state, event) : state;
   }
 }
 
@@ -114,10 +104,12 @@ function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_
   };
 }
 
+/** A run is started once: one that is known starts nothing, and one that is queued starts from the queue only. */
 function startRun(state: State, event: EventOf<"run_started">): State {
-  if (state.session === null) return state;
+  if (state.session === null || owesNotice(state)) return state;
   if (isTerminal(state) && state.runId === event.runId) return state;
-  if (event.queuedSeq !== undefined && !state.queue.some((queued) => queued.seq === event.queuedSeq)) return state;
+  const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
+  if (waiting?.seq !== event.queuedSeq) return state;
   const { v, seq, session, interrupted, context } = state;
   const preparing: Preparing = {
     v,
@@ -145,7 +137,9 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   return preparing;
 }
 
-function queueRun(state: ActiveState, event: EventOf<"run_queued">): State {
+/** Nothing is queued behind a session that rests, but for one that has somebody to tell first. */
+function queueRun(state: State, event: EventOf<"run_queued">): State {
+  if (state.status === "idle" || (isTerminal(state) && !owesNotice(state))) return state;
   const known =
     event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
   if (known) return state;
@@ -153,75 +147,22 @@ function queueRun(state: ActiveState, event: EventOf<"run_queued">): State {
   return { ...state, queue: [...state.queue, queued] };
 }
 
-/** A steer goes in before the next model call; one that comes while a run is about to end keeps it going. */
+/**
+ * A steer goes in before the next model call; one that comes while a run is about to end keeps it going. What the loop
+ * itself adds does so a bounded number of times, and never past a limit (FIN-8): the run then ends as it was about to.
+ */
 function steer(state: ActiveState, event: EventOf<"steered">): State {
   const finishing = state.status === "preparing" && state.for === "finish";
   const byLoop = event.by !== "user";
   if (state.stopping !== null || (byLoop && !finishing)) return state;
-  const steered = { ...state, queue: [...state.queue, { kind: "steer", seq: state.seq + 1 } as const] };
-  if (!finishing || steered.status !== "preparing") return steered;
-  const { counters } = state;
-  const counted = byLoop ? { ...counters, stopPreventions: counters.stopPreventions + 1 } : counters;
-  return nextStep({ ...runOf(steered), counters: counted }, "step", event.at);
-}
-
-function prepared(state: Preparing, event: EventOf<"prepared">): State {
-  if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
-  const running: ModelRunning = {
-    ...runOf(state),
-    status: "model_running",
-    purpose: state.purpose,
-    upTo: event.upTo,
-    attempt: state.attempt + 1,
-    backoff: null,
-  };
-  return state.queue.length === 0
-    ? running
-    : { ...running, queue: state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo) };
-}
-
-function compacted(state: Preparing, event: EventOf<"compacted">): State {
-  if (state.for === "finish" || state.stopping !== null) return state;
-  const shrank = event.from !== undefined;
-  const attempts = state.counters.compactionAttempts + (shrank ? 1 : 2);
-  const counted: Preparing = {
-    ...state,
-    counters: { ...state.counters, compactionAttempts: attempts },
-    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
-    context: event.from === undefined ? state.context : { from: event.from, compactedAt: state.seq + 1 },
-    lives: shrank ? 0 : state.lives,
-  };
-  if (state.for === "step") return counted;
-  if (!shrank) return stopRun(counted, "context_limit", event.at, event.fault);
-  return { ...runOf(counted), status: "preparing", for: "step", purpose: state.purpose };
-}
-
-function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {
-  if (!isPresentAttempt(state, event)) return state;
-  const run: Run = {
-    ...runOf(state),
-    usage: addUsage(state.usage, event.usage),
-    counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
-    lives: 0,
-  };
-  if (state.purpose === "summary") return finishRun(run, "max_steps");
-  const calls = toolCallsOf(event.message);
-  const cut = cutOf(event.finishReason.unified);
-  if (calls.length > 0)
-    return enterCalls(
-      run,
-      calls.map((call) => call.name),
-      cut,
-    );
-  if (state.stopping !== null) return finishRun(run, state.stopping.reason);
-  if (state.queue.some((queued) => queued.kind === "steer")) return nextStep(run, "step", event.at);
-  if (cut !== null) return afterCut(run, cut, event.at);
-  if (event.finishReason.unified === "other") return finishRun(run, "other");
-  return state.limits.requireDoneTool === true ? nextStep(run, "remind", event.at) : finishRun(run, "stop");
-}
-
-function cutOf(unified: EventOf<"model_finished">["finishReason"]["unified"]): Cut | null {
-  return unified === "length" || unified === "content-filter" || unified === "error" ? unified : null;
+  const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
+  if (!finishing) return { ...state, queue };
+  if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
+  const { counters, limits, reason } = state;
+  if (counters.stopPreventions >= limits.maxStopPreventions || reachedLimit(state, event.at) !== undefined)
+    return stopRun({ ...state, queue }, event.by === "output" ? "invalid_output" : reason, event.at);
+  const counted = { ...counters, stopPreventions: counters.stopPreventions + 1 };
+  return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
 }
 
 /** A refusal may stop the whole run. */
@@ -233,54 +174,6 @@ function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
   return stopRun(next, decision.verdict === "deny" ? "denied_stop" : "hook_stopped", event.at);
 }
 
-function modelFailed(state: ModelRunning, event: EventOf<"model_failed">): State {
-  if (!isPresentAttempt(state, event)) return state;
-  const { next, failure } = event;
-  const errorCount = state.counters.errorCount + (failure.kind === "cancelled" ? 0 : 1);
-  const failed: ModelRunning = {
-    ...state,
-    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
-    counters: { ...state.counters, errorCount },
-  };
-  const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
-  if (state.stopping !== null)
-    return { ...runOf(failed), status: "preparing", for: "finish", reason: state.stopping.reason };
-  if (errorCount >= state.limits.maxErrors && next.type !== "give_up")
-    return endOrSum(failed, "max_errors", event.at, fault);
-  switch (next.type) {
-    case "retry":
-      return next.inMs > 0
-        ? { ...failed, backoff: { until: event.at + next.inMs, ms: next.inMs } }
-        : { ...failed, attempt: state.attempt + 1 };
-    case "fallback":
-      return { ...failed, fallback: next.index, attempt: state.attempt + 1 };
-    case "compact":
-      return state.counters.compactionAttempts >= state.limits.maxCompactions
-        ? endOrSum(failed, "context_limit", event.at, fault)
-        : { ...runOf(failed), status: "preparing", for: "compaction", purpose: state.purpose };
-    case "give_up":
-      return endOrSum(failed, next.reason, event.at, fault);
-  }
-}
-
-/** A summary that fails ends the run as the limit that it was asked for would have. */
-function endOrSum(
-  state: ModelRunning,
-  reason: Reason,
-  at: number,
-  fault: NonNullable<Run["stopping"]>["fault"],
-): State {
-  if (state.purpose === "summary") return finishRun(runOf(state), "max_steps");
-  return stopRun({ ...runOf(state), status: "preparing", for: "finish", reason }, reason, at, fault);
-}
-
-function isPresentAttempt(
-  state: ModelRunning,
-  event: { readonly modelCallIndex: number; readonly attempt: number },
-): boolean {
-  return event.modelCallIndex === state.modelCallIndex && event.attempt === state.attempt && state.backoff === null;
-}
-
 function woke(state: ActiveState, event: EventOf<"woke">): State {
   switch (event.timer) {
     case "backoff":
@@ -288,7 +181,7 @@ function woke(state: ActiveState, event: EventOf<"woke">): State {
         ? { ...state, attempt: state.attempt + 1, backoff: null }
         : state;
     case "wall_clock":
-      return state.limits.maxWallClockMs === undefined || state.stopping !== null
+      return state.limits.maxWallClockMs === undefined || state.stopping !== null || state.status === "awaiting_human"
         ? state
         : stopRun(state, "max_wall_clock", event.at);
     case "grace":
@@ -298,7 +191,9 @@ function woke(state: ActiveState, event: EventOf<"woke">): State {
   }
 }
 
+/** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
 function restarted(before: ActiveState, event: EventOf<"restarted">): State {
+  if (isWaiting(before)) return before;
   const state: ActiveState = { ...before, lives: before.lives + 1 };
   if (state.stopping !== null) return giveUp(state, event.at);
   if (state.lives >= maxLives) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
@@ -318,7 +213,9 @@ function restarted(before: ActiveState, event: EventOf<"restarted">): State {
 /** Restarts without progress that a run survives (rule 16). */
 export const maxLives = 5;
 
+/** The end of a run: the one that it came to, or one that was found on the way to the model call that is named. */
 function finished(state: Preparing, event: EventOf<"run_finished">): State {
+  if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
   const run = {
     ...runOf(state),
     stopping: null,
@@ -333,6 +230,11 @@ function finished(state: Preparing, event: EventOf<"run_finished">): State {
     case "failed":
       return { ...run, status: "failed", reason, ...(event.fault === undefined ? {} : { fault: event.fault }) };
   }
+}
+
+/** The run has ended, and the session that asked for it does not know yet; nothing else starts before it does. */
+export function owesNotice(state: State): boolean {
+  return isTerminal(state) && state.notifyParent === true;
 }
 
 function notified(state: State, event: EventOf<"parent_notified">): State {

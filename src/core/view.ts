@@ -5,7 +5,7 @@
  * calls side by side interleave. `final` comes last and once in a run, or `suspended` where it waits for a person.
  */
 import type { Entry, EventOf } from "./event.js";
-import type { UserMessage } from "./message.js";
+import { textOf } from "./message.js";
 import { approvalsOf, resultOf } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { hasCalls, type State } from "./state.js";
@@ -54,13 +54,13 @@ function bodiesOf(
       return [body];
     }
     case "run_started":
-      return [{ type: "run_started", runId: event.runId, input: event.input ?? startedInput(transcript) }];
+      return [{ type: "run_started", runId: event.runId, input: transcript.run?.input ?? [] }];
     case "run_queued":
       return [{ type: "run_queued", runId: event.runId, input: event.input }];
     case "steered":
-      return [{ type: "steered", input: event.input, by: event.by }];
+      return steeredEvents(event, transcript, before, after);
     case "model_finished":
-      return messageEvents(event, transcript);
+      return messageEvents(event, transcript, after);
     case "model_failed":
       return [failedAttempt(event)];
     case "compacted":
@@ -68,10 +68,10 @@ function bodiesOf(
     case "tool_decided":
       return decidedEvents(event, transcript, before, after);
     case "answered":
-      return answeredEvents(event, transcript);
+      return answeredEvents(event, transcript, after);
     case "tool_waiting":
       return callEvent(transcript, event, (call, record) =>
-        event.on === "external" ? [{ type: "approval_requested", why: "external", input: record.input, ...call }] : [],
+        externalRequest(positionOf(after, event.callKey), call, record),
       );
     case "tool_finished":
       return finishedEvents(event, transcript);
@@ -100,40 +100,53 @@ function bodiesOf(
   }
 }
 
-function startedInput(transcript: Transcript): readonly UserMessage[] {
-  const last: UserMessage[] = [];
-  for (let index = transcript.messages.length - 1; index >= 0; index -= 1) {
-    const message = transcript.messages[index];
-    if (message?.role !== "user") break;
-    last.unshift(message);
-  }
-  return last;
+/** The text of an answer that ends the run comes with `final`, so that nobody gets it twice. */
+function messageEvents(
+  event: EventOf<"model_finished">,
+  transcript: Transcript,
+  after: State,
+): readonly PublicEventBody[] {
+  const { runId, modelCallIndex, attempt, model, finishReason, usage, timing } = event;
+  const { parts } = event.message;
+  const said = (type: "reasoning" | "text") =>
+    parts.flatMap((part): readonly PublicEventBody[] =>
+      part.type === type && part.text !== "" ? [{ type, runId, modelCallIndex, text: part.text }] : [],
+    );
+  const { durationMs } = timing;
+  return [
+    ...said("reasoning"),
+    ...(isEnding(after) ? [] : said("text")),
+    ...[...transcript.calls.values()].map(
+      ({ callKey, part }): PublicEventBody => ({
+        type: "call_start",
+        runId,
+        callKey,
+        toolCallId: part.toolCallId,
+        name: part.name,
+      }),
+    ),
+    { type: "step_finished", runId, modelCallIndex, attempt, model, finishReason, usage, durationMs },
+  ];
 }
 
-function messageEvents(event: EventOf<"model_finished">, transcript: Transcript): readonly PublicEventBody[] {
-  const { runId, modelCallIndex } = event;
-  const bodies: PublicEventBody[] = [];
-  const terminal = transcript.calls.size === 0;
-  for (const part of event.message.parts) {
-    if (part.type === "reasoning" && part.text !== "")
-      bodies.push({ type: "reasoning", runId, modelCallIndex, text: part.text });
-    if (part.type === "text" && part.text !== "" && !terminal)
-      bodies.push({ type: "text", runId, modelCallIndex, text: part.text });
-  }
-  for (const { callKey, part } of transcript.calls.values())
-    bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
-  const { attempt, model, finishReason, usage, timing } = event;
-  bodies.push({
-    type: "step_finished",
-    runId,
-    modelCallIndex,
-    attempt,
-    model,
-    finishReason,
-    usage,
-    durationMs: timing.durationMs,
-  });
-  return bodies;
+function isEnding(state: State): boolean {
+  return state.status === "preparing" && state.for === "finish" && state.stopping === null;
+}
+
+/** An answer that seemed to end the run, and was kept from it, was not shown yet. */
+function steeredEvents(
+  { input, by }: EventOf<"steered">,
+  { messages, calls }: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  const steered: PublicEventBody = { type: "steered", input, by };
+  const answer = messages.at(-1);
+  if (before.status !== "preparing" || !isEnding(before) || isEnding(after) || calls.size > 0 || answer === undefined)
+    return [steered];
+  const { runId, modelCallIndex } = before;
+  const text = textOf(answer);
+  return text === "" ? [steered] : [{ type: "text", runId, modelCallIndex, text }, steered];
 }
 
 function failedAttempt(event: EventOf<"model_failed">): PublicEventBody {
@@ -180,11 +193,21 @@ function decidedEvents(
     const first = was?.at === "deciding" && was.edited === undefined;
     const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
     const now = positionOf(after, event.callKey);
-    if (now?.at === "waiting")
-      bodies.push({ type: "approval_requested", why: "external", input: record.input, ...call });
+    bodies.push(...externalRequest(now, call, record));
     if (now?.at === "asking") bodies.push({ ...question(now, record), ...call });
     return bodies;
   });
+}
+
+/** A call whose result is to come from outside. */
+function externalRequest(
+  now: ReturnType<typeof positionOf>,
+  call: OfCall,
+  { input }: CallRecordOf,
+): readonly PublicEventBody[] {
+  return now?.at === "waiting" && now.on === "external"
+    ? [{ type: "approval_requested", why: "external", input, ...call }]
+    : [];
 }
 
 function question(call: Extract<NonNullable<ReturnType<typeof positionOf>>, { at: "asking" }>, record: CallRecordOf) {
@@ -209,10 +232,10 @@ function recoveryQuestions(transcript: Transcript, before: State, after: State):
   });
 }
 
-function answeredEvents(event: EventOf<"answered">, transcript: Transcript): readonly PublicEventBody[] {
+function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
   const { answer, by } = event;
   const note = "note" in answer ? answer.note : undefined;
-  return callEvent(transcript, event, (call) => [
+  return callEvent(transcript, event, (call, record) => [
     {
       type: "approval_answered",
       answer: answer.type,
@@ -221,6 +244,7 @@ function answeredEvents(event: EventOf<"answered">, transcript: Transcript): rea
       ...(by === undefined ? {} : { by }),
       ...call,
     },
+    ...externalRequest(positionOf(after, event.callKey), call, record),
   ]);
 }
 

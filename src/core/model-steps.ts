@@ -1,0 +1,117 @@
+/**
+ * The model call of a step: what prepares it, what it settles with, and what follows from that.
+ *
+ * 1. Only the present attempt of the present step counts; whatever comes of another is late.
+ * 2. An answer is one step; a failed attempt is an error, and the step keeps its number.
+ */
+import { enterCalls } from "./calls.js";
+import type { EventOf } from "./event.js";
+import { addUsage, type Fault, toolCallsOf } from "./message.js";
+import type { Reason } from "./reasons.js";
+import type { Cut, ModelRunning, Preparing, Run, State } from "./state.js";
+import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
+import { stopRun } from "./stopping.js";
+
+export function prepared(state: Preparing, event: EventOf<"prepared">): State {
+  if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
+  if (event.purpose !== state.purpose || event.upTo < state.startSeq || event.upTo > state.seq) return state;
+  const running: ModelRunning = {
+    ...runOf(state),
+    status: "model_running",
+    purpose: state.purpose,
+    upTo: event.upTo,
+    attempt: state.attempt + 1,
+    backoff: null,
+  };
+  return state.queue.length === 0
+    ? running
+    : { ...running, queue: state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo) };
+}
+
+export function compacted(state: Preparing, event: EventOf<"compacted">): State {
+  if (state.for === "finish" || state.stopping !== null) return state;
+  const { from } = event;
+  const shrank = from !== undefined && event.summary !== undefined;
+  const attempts = state.counters.compactionAttempts + (shrank ? 1 : 2);
+  const counted: Preparing = {
+    ...state,
+    counters: { ...state.counters, compactionAttempts: attempts },
+    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    context: shrank ? { from, compactedAt: state.seq + 1 } : state.context,
+    lives: shrank ? 0 : state.lives,
+  };
+  if (state.for === "step") return counted;
+  if (!shrank) return stopRun(counted, "context_limit", event.at, event.fault);
+  return { ...runOf(counted), status: "preparing", for: "step", purpose: state.purpose };
+}
+
+export function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {
+  if (!isPresentAttempt(state, event)) return state;
+  const run: Run = {
+    ...runOf(state),
+    usage: addUsage(state.usage, event.usage),
+    counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
+    lives: 0,
+  };
+  if (state.purpose === "summary") return finishRun(run, "max_steps");
+  const calls = toolCallsOf(event.message);
+  const cut = cutOf(event.finishReason.unified);
+  if (calls.length > 0)
+    return enterCalls(
+      run,
+      calls.map((call) => call.name),
+      cut,
+    );
+  if (state.stopping !== null) return finishRun(run, state.stopping.reason);
+  const steered = state.queue.some((queued) => queued.kind === "steer");
+  if (steered && (cut === null || cut === "length")) return nextStep(run, "step", event.at);
+  if (cut !== null) return afterCut(run, cut, event.at);
+  if (event.finishReason.unified === "other") return finishRun(run, "other");
+  return state.limits.requireDoneTool === true ? nextStep(run, "remind", event.at) : finishRun(run, "stop");
+}
+
+function cutOf(unified: EventOf<"model_finished">["finishReason"]["unified"]): Cut | null {
+  return unified === "length" || unified === "content-filter" || unified === "error" ? unified : null;
+}
+
+export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">): State {
+  if (!isPresentAttempt(state, event)) return state;
+  const { next, failure } = event;
+  const errorCount = state.counters.errorCount + (failure.kind === "cancelled" ? 0 : 1);
+  const failed: ModelRunning = {
+    ...state,
+    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    counters: { ...state.counters, errorCount },
+  };
+  const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
+  if (state.stopping !== null) return finishRun(failed, state.stopping.reason);
+  if (errorCount >= state.limits.maxErrors && next.type !== "give_up")
+    return endOrSum(failed, "max_errors", event.at, fault);
+  switch (next.type) {
+    case "retry":
+      return next.inMs > 0
+        ? { ...failed, backoff: { until: event.at + next.inMs, ms: next.inMs } }
+        : { ...failed, attempt: state.attempt + 1 };
+    case "fallback":
+      return { ...failed, fallback: next.index, attempt: state.attempt + 1 };
+    case "compact":
+      return state.counters.compactionAttempts >= state.limits.maxCompactions
+        ? endOrSum(failed, "context_limit", event.at, fault)
+        : { ...runOf(failed), status: "preparing", for: "compaction", purpose: state.purpose };
+    case "give_up":
+      return endOrSum(failed, next.reason, event.at, fault);
+  }
+}
+
+/** A summary that fails ends the run as the limit that it was asked for would have. */
+function endOrSum(state: ModelRunning, reason: Reason, at: number, fault: Fault): State {
+  if (state.purpose === "summary") return finishRun(state, "max_steps");
+  return stopRun(finishRun(state, reason), reason, at, fault);
+}
+
+function isPresentAttempt(
+  state: ModelRunning,
+  event: { readonly modelCallIndex: number; readonly attempt: number },
+): boolean {
+  return event.modelCallIndex === state.modelCallIndex && event.attempt === state.attempt && state.backoff === null;
+}

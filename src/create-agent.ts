@@ -1,0 +1,23 @@
+/**
+ * `createAgent`, with what it takes when nothing is said: AI SDK models as they are, a store in memory, this process.
+ */
+import { asModel } from "./models/ai-sdk.js";
+import type { LanguageModel } from "./models/language-model.js";
+import type { Model } from "./ports/model.js";
+import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/agent.js";
+import { createMemoryStore } from "./stores/memory.js";
+import { createOwner, isOwnerDead } from "./stores/owner.js";
+
+/** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
+export type AnyModel = Model | LanguageModel;
+
+export type AgentOptions = Options<AnyModel>;
+export type Agent = Built<AnyModel>;
+
+/**
+ * Makes an agent.
+ * @throws PawlError `bad_configuration` where a part cannot be used, `duplicate_tool` where two tools have one name
+ */
+export function createAgent(options: AgentOptions): Agent {
+  return buildAgent(options, { asModel, createStore: createMemoryStore, createOwner, isDead: isOwnerDead });
+}

@@ -1,0 +1,42 @@
+/**
+ * Pawl: an agent loop that never slips back.
+ */
+export type {
+  Entry,
+  Event,
+  PendingApproval,
+  PublicEvent,
+  PublicEventType,
+  Reason,
+  RunLimits,
+  RunResult,
+  State,
+  Status,
+  ToolChoice,
+} from "./core/index.js";
+export * from "./core/message.js";
+export { type Agent, type AgentOptions, type AnyModel, createAgent } from "./create-agent.js";
+export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
+export type { Clock } from "./ports/clock.js";
+export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";
+export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
+export type { SessionSummary, Store } from "./ports/store.js";
+export type {
+  AnyTool,
+  CanExecuteTool,
+  Permission,
+  PermissionRequest,
+  Reconciled,
+  Tool,
+  ToolContext,
+} from "./ports/tool.js";
+export type { RunStream } from "./runtime/agent.js";
+export { done, TaskComplete } from "./runtime/done.js";
+export type { View } from "./runtime/iterate.js";
+export type { Callbacks, Observer } from "./runtime/listeners.js";
+export type { Limits } from "./runtime/parts.js";
+export type { Input, StartOptions } from "./runtime/request.js";
+export type { AnswerOptions, Decision, SendOptions, Session } from "./runtime/session.js";
+export type { StreamItem } from "./runtime/subscription.js";
+export { createMemoryStore } from "./stores/memory.js";
+export { defineTool } from "./tools/define.js";

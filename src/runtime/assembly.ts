@@ -1,0 +1,243 @@
+/**
+ * From deltas to a message.
+ *
+ * 1. Deltas put together equal the committed message: it is made here, and nowhere else.
+ * 2. The first delta is `start`, numbers count up by one, and exactly one `done` or `error` is last, whatever the model yields.
+ * 3. A repeated, late or out-of-order delta changes nothing; one that is missing, or names another place, is a failure.
+ */
+import { checkJson, parseJson } from "../core/json.js";
+import type {
+  AssistantMessage,
+  AssistantPart,
+  FinishReason,
+  Json,
+  ModelFailure,
+  ProviderMetadata,
+  ToolCallPart,
+  Usage,
+} from "../core/message.js";
+import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../ports/model.js";
+
+/** Characters of one message that are taken in; an entry of the log has a bound as well. */
+export const maxMessageCharacters = 900_000;
+
+export type Assembly = {
+  readonly identity: RequestIdentity;
+  /** The number of the last delta. */
+  seq: number;
+  readonly parts: OpenPart[];
+  readonly open: Map<string, OpenPart>;
+  characters: number;
+  end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
+};
+
+type OpenPart =
+  | { readonly type: "text" | "reasoning"; readonly texts: string[]; providerMetadata?: ProviderMetadata }
+  | { readonly type: "whole"; readonly part: AssistantPart };
+
+export function createAssembly(identity: RequestIdentity): Assembly {
+  return { identity, seq: 0, parts: [], open: new Map(), characters: 0, end: null };
+}
+
+/**
+ * Takes in what a model yielded; returns the deltas that it stands for, in order, none where it changes nothing.
+ * Once `end` is set, nothing more is taken.
+ */
+export function addDelta(assembly: Assembly, delta: ModelDelta): readonly MessageDelta[] {
+  if (assembly.end !== null) return none;
+  if (isElsewhere(assembly.identity, delta))
+    return endWith(assembly, provider("A delta named another session, run, step or attempt."));
+  if (delta.seq !== undefined) {
+    const expected = assembly.seq + 1;
+    if (delta.seq < expected) return none;
+    if (delta.seq > expected)
+      return endWith(assembly, { kind: "network", message: `Deltas ${expected} to ${delta.seq - 1} are missing.` });
+  }
+  if (delta.kind === "start") return assembly.seq === 0 ? [emit(assembly, delta)] : none;
+  const first = assembly.seq === 0 && delta.seq === undefined ? [emit(assembly, { kind: "start" })] : none;
+  const fault = take(assembly, delta);
+  if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
+  if (delta.kind === "done" || delta.kind === "error") assembly.end = delta;
+  const emitted = emit(assembly, delta);
+  return first.length === 0 ? [emitted] : [...first, emitted];
+}
+
+/** Ends an attempt whose stream gave no end of its own. */
+export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
+  if (assembly.end !== null) return none;
+  const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
+  const body: Extract<DeltaBody, { kind: "error" }> =
+    usage === undefined ? { kind: "error", failure } : { kind: "error", failure, usage };
+  assembly.end = body;
+  return [...first, emit(assembly, body)];
+}
+
+/** The message so far; the whole one once `end` is `done`. Empty parts are left out, but for reasoning that carries metadata. */
+export function messageOf(assembly: Assembly): AssistantMessage {
+  const parts: AssistantPart[] = [];
+  for (const open of assembly.parts) {
+    if (open.type === "whole") {
+      parts.push(open.part);
+      continue;
+    }
+    const text = open.texts.length === 1 ? (open.texts[0] ?? "") : open.texts.join("");
+    const { type, providerMetadata } = open;
+    if (providerMetadata !== undefined) parts.push({ type, text, providerMetadata });
+    else if (text !== "") parts.push({ type, text });
+  }
+  return { role: "assistant", parts };
+}
+
+/** How an attempt ended; null while it goes on. */
+export function endOf(assembly: Assembly):
+  | {
+      readonly type: "done";
+      readonly finishReason: FinishReason;
+      readonly usage: Usage;
+      readonly providerMetadata?: ProviderMetadata;
+    }
+  | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage?: Usage }
+  | null {
+  const { end } = assembly;
+  if (end === null) return null;
+  if (end.kind === "error")
+    return { type: "failed", failure: end.failure, ...(end.usage === undefined ? {} : { usage: end.usage }) };
+  const { finishReason, usage, providerMetadata } = end;
+  return { type: "done", finishReason, usage, ...metadata(providerMetadata) };
+}
+
+const none: readonly MessageDelta[] = [];
+
+function emit(assembly: Assembly, delta: DeltaBody): MessageDelta {
+  assembly.seq += 1;
+  const { runId, modelCallIndex, attempt } = assembly.identity;
+  return { ...delta, runId, modelCallIndex, attempt, seq: assembly.seq };
+}
+
+function isElsewhere(identity: RequestIdentity, delta: ModelDelta): boolean {
+  return (
+    (delta.runId !== undefined && delta.runId !== identity.runId) ||
+    (delta.sessionId !== undefined && delta.sessionId !== identity.sessionId) ||
+    (delta.modelCallIndex !== undefined && delta.modelCallIndex !== identity.modelCallIndex) ||
+    (delta.attempt !== undefined && delta.attempt !== identity.attempt)
+  );
+}
+
+function provider(message: string): ModelFailure {
+  return { kind: "provider", message };
+}
+
+/** Adds a delta to the parts; a failure where it cannot be taken. */
+function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
+  if ("providerMetadata" in delta && delta.providerMetadata !== undefined) {
+    const checked = checkJson(delta.providerMetadata);
+    if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
+  }
+  switch (delta.kind) {
+    case "text-start":
+    case "reasoning-start":
+      openText(assembly, delta.kind === "text-start" ? "text" : "reasoning", delta.id, delta.providerMetadata);
+      return undefined;
+    case "text-delta":
+    case "reasoning-delta":
+      return addText(assembly, delta.kind === "text-delta" ? "text" : "reasoning", delta);
+    case "text-end":
+    case "reasoning-end":
+      closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
+      return undefined;
+    case "tool-call":
+      return grown(assembly, delta.input.length) ?? whole(assembly, toolCallOf(delta));
+    case "tool-result": {
+      const { id, name, output, isError, providerMetadata } = delta;
+      return whole(assembly, {
+        type: "tool_result",
+        toolCallId: id,
+        name,
+        output,
+        providerExecuted: true,
+        ...(isError === undefined ? {} : { isError }),
+        ...metadata(providerMetadata),
+      });
+    }
+    case "file": {
+      const { mediaType, data, providerMetadata } = delta;
+      return (
+        grown(assembly, data.length) ??
+        whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
+      );
+    }
+    case "source": {
+      const { id, url, title, providerMetadata } = delta;
+      const named = { ...(url === undefined ? {} : { url }), ...(title === undefined ? {} : { title }) };
+      return whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) });
+    }
+    case "start":
+    case "tool-input-start":
+    case "tool-input-delta":
+    case "tool-input-end":
+    case "done":
+    case "error":
+      return undefined;
+  }
+}
+
+function metadata(providerMetadata: ProviderMetadata | undefined): { readonly providerMetadata?: ProviderMetadata } {
+  return providerMetadata === undefined ? {} : { providerMetadata };
+}
+
+function openText(assembly: Assembly, type: "text" | "reasoning", id: string, metadata?: ProviderMetadata) {
+  const part: Extract<OpenPart, { type: "text" | "reasoning" }> = { type, texts: [] };
+  if (metadata !== undefined) part.providerMetadata = metadata;
+  assembly.open.set(`${type}:${id}`, part);
+  assembly.parts.push(part);
+  return part;
+}
+
+function addText(
+  assembly: Assembly,
+  type: "text" | "reasoning",
+  delta: { readonly id: string; readonly text: string; readonly providerMetadata?: ProviderMetadata },
+): ModelFailure | undefined {
+  const known = assembly.open.get(`${type}:${delta.id}`);
+  const part = known === undefined || known.type === "whole" ? openText(assembly, type, delta.id) : known;
+  part.texts.push(delta.text);
+  if (delta.providerMetadata !== undefined) part.providerMetadata = delta.providerMetadata;
+  return grown(assembly, delta.text.length);
+}
+
+function closeText(assembly: Assembly, type: "text" | "reasoning", id: string, metadata?: ProviderMetadata): void {
+  const part = assembly.open.get(`${type}:${id}`);
+  assembly.open.delete(`${type}:${id}`);
+  if (part !== undefined && part.type !== "whole" && metadata !== undefined) part.providerMetadata = metadata;
+}
+
+function whole(assembly: Assembly, part: AssistantPart): undefined {
+  assembly.parts.push({ type: "whole", part });
+}
+
+function grown(assembly: Assembly, characters: number): ModelFailure | undefined {
+  assembly.characters += characters;
+  if (assembly.characters <= maxMessageCharacters) return undefined;
+  return { kind: "invalid_request", message: `The model's message is longer than ${maxMessageCharacters} characters.` };
+}
+
+function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
+  const { id, name, input, providerExecuted, providerMetadata } = delta;
+  const parsed = parseArguments(input);
+  return {
+    type: "tool_call",
+    toolCallId: id,
+    name,
+    input: parsed.value,
+    ...(parsed.invalid === undefined ? {} : { invalid: parsed.invalid }),
+    ...(providerExecuted === true ? { providerExecuted } : {}),
+    ...metadata(providerMetadata),
+  };
+}
+
+/** Arguments that are no acceptable JSON are kept as the model wrote them (TOOL-3). */
+function parseArguments(text: string): { readonly value: Json; readonly invalid?: string } {
+  if (text.trim() === "") return { value: {} };
+  const parsed = parseJson(text);
+  return parsed.ok ? { value: parsed.value } : { value: { _raw: text }, invalid: parsed.error };
+}

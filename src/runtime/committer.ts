@@ -1,0 +1,121 @@
+/**
+ * Writes a session's commits under its lease.
+ */
+import { dueAt } from "../core/effects.js";
+import type { Entry } from "../core/event.js";
+import type { PublicEvent } from "../core/public-event.js";
+import type { InterruptedReason } from "../core/reasons.js";
+import { isResting, isWaiting, type State } from "../core/state.js";
+import type { Activity, Commit, CommitResult, Lease } from "../ports/store.js";
+import type { AgentParts } from "./parts.js";
+
+/** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
+export type Step = {
+  readonly entry: Entry;
+  readonly events: readonly PublicEvent[];
+  readonly before: State;
+  readonly after: State;
+  readonly shown: number;
+};
+
+/** Why a driver ended. */
+export type Closing =
+  /** Nothing was left to do here; the lease is given back. */
+  | { readonly type: "parked" }
+  | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
+  /** A defect of Pawl, a hook or a store's code. */
+  | { readonly type: "broken"; readonly error: unknown };
+
+export type Written =
+  | { readonly type: "committed" | "released" | "inbox_not_empty" }
+  | { readonly type: "failed"; readonly closing: Closing };
+
+type Ids = { readonly consume: readonly string[]; readonly record: readonly string[]; readonly release: boolean };
+
+export type CommitterOptions = {
+  readonly sessionId: string;
+  readonly parts: Pick<AgentParts, "store" | "clock">;
+  readonly lease: Lease;
+  /** The last entry of the log. */
+  readonly seq: number;
+};
+
+export type Committer = {
+  readonly commit: (steps: readonly Step[], state: State, ids: Ids) => Promise<Written>;
+  /** Gives the lease back without a commit; nothing happens where it is gone. */
+  readonly release: () => Promise<void>;
+};
+
+const busyRetries = 20;
+const busyWaitMs = 50;
+
+export function createCommitter({ parts, lease, seq, sessionId }: CommitterOptions): Committer {
+  const { store, clock } = parts;
+  let present = seq;
+
+  async function write(commit: Commit): Promise<CommitResult> {
+    for (let attempt = 0; ; attempt += 1) {
+      const result = await store.commit(lease, commit);
+      if (result.type !== "busy" || attempt >= busyRetries) return result;
+      await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
+    }
+  }
+
+  async function commit(steps: readonly Step[], state: State, { consume, record, release }: Ids): Promise<Written> {
+    const row: Commit = {
+      expectedSeq: present,
+      events: steps.map((step) => step.entry.event),
+      state,
+      at: clock.now(),
+      activity: activityOf(state),
+      dueAt: dueAt(state),
+      ...(consume.length === 0 ? {} : { consume }),
+      ...(record.length === 0 ? {} : { record }),
+    };
+    try {
+      const result = await write(release ? { ...row, release } : row);
+      if (result.type === "ok") {
+        present = result.seq;
+        return { type: release ? "released" : "committed" };
+      }
+      if (result.type === "inbox_not_empty") {
+        const written = await commit(steps, state, { consume, record, release: false });
+        return written.type === "committed" ? { type: "inbox_not_empty" } : written;
+      }
+      return { type: "failed", closing: refused(result) };
+    } catch (error) {
+      return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
+    }
+  }
+
+  async function release(): Promise<void> {
+    try {
+      await store.release(lease);
+    } catch {
+      // A lease that cannot be given back ends by itself; the session is carried on then.
+    }
+  }
+
+  function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>): Closing {
+    switch (result.type) {
+      case "busy":
+        return {
+          type: "interrupted",
+          reason: "store_failed",
+          error: new Error(`The store stayed busy; session ${sessionId} was not written.`),
+        };
+      case "fenced":
+      case "conflict":
+        return { type: "interrupted", reason: "lease_lost" };
+      case "duplicate":
+        return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
+    }
+  }
+
+  return { commit, release };
+}
+
+function activityOf(state: State): Activity {
+  if (isResting(state)) return "resting";
+  return isWaiting(state) ? "waiting" : "active";
+}

@@ -1,0 +1,295 @@
+/**
+ * The driver: commits what happened, compares what should be in flight with what is, starts and signals the difference.
+ *
+ * 1. Nothing is published, started or answered before its commit is durable; memory never runs ahead of the store.
+ * 2. A commit that fails closes the driver, but for `busy`, which is tried again first.
+ * 3. Events that are ready together share a commit; an effect that answers at once joins the commit that wanted it.
+ * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
+ * 5. When nothing is left to do here, the lease goes with the last commit.
+ */
+import { consequences } from "../core/consequences.js";
+import type { Effect } from "../core/effect.js";
+import { effects } from "../core/effects.js";
+import type { Event, EventBody } from "../core/event.js";
+import { eventsOf, type InboxMessage } from "../core/inbox.js";
+import { isResting, isWaiting, type State } from "../core/state.js";
+import { appendEntry, type Transcript } from "../core/transcript.js";
+import { transition } from "../core/transition.js";
+import { publicEvents } from "../core/view.js";
+import type { Lease } from "../ports/store.js";
+import { createCancellation } from "./cancellation.js";
+import { type Closing, createCommitter, type Step } from "./committer.js";
+import type { AgentParts } from "./parts.js";
+import { isImmediate, perform } from "./perform/index.js";
+import type { Work, WorkMemory } from "./work.js";
+
+export type DriverOptions = {
+  readonly sessionId: string;
+  readonly parts: AgentParts;
+  readonly lease: Lease;
+  readonly seq: number;
+  readonly state: State;
+  readonly transcript: Transcript;
+  readonly memory: WorkMemory;
+  readonly publish: Pick<Work, "publishDelta" | "publishProgress">;
+  /** What was committed, in order. */
+  readonly onCommitted: (steps: readonly Step[]) => void;
+  readonly onClosed: (closing: Closing) => void;
+  /** An effect that settled when nobody drives any more. */
+  readonly onLate: (event: EventBody) => void;
+};
+
+export type Driver = {
+  /** The committed state. */
+  readonly state: () => State;
+  /** Adds what happened; `events` may look at the state that they meet. True when it is durable, false where the driver closed before. */
+  readonly dispatch: (events: (state: State) => readonly EventBody[], ids?: Ids) => Promise<boolean>;
+  /** Takes messages of the inbox, each once. */
+  readonly take: (messages: readonly InboxMessage[]) => Promise<void>;
+  /** Takes what is in the inbox. */
+  readonly wake: () => Promise<void>;
+  /** Starts nothing more; ends when what runs has settled or the grace is over. */
+  readonly drain: (graceMs: number) => Promise<void>;
+  readonly close: (closing: Closing) => void;
+};
+
+type Ids = { readonly consume?: string; readonly record?: string };
+type Pending = Ids & {
+  readonly events: (state: State) => readonly EventBody[];
+  readonly settled?: string;
+  readonly done: (durable: boolean) => void;
+};
+type Job = { readonly cancel: () => void; readonly sleeps?: true };
+type Draft = { state: State; readonly steps: Step[] };
+
+export function createDriver(options: DriverOptions): Driver {
+  const { sessionId, parts, transcript, memory, publish } = options;
+  const { clock } = parts;
+  const committer = createCommitter(options);
+  const running = new Map<string, Job>();
+  const early = new Map<string, { readonly settled: Promise<EventBody | undefined>; readonly job: Job }>();
+  const taken = new Set<string>();
+  let committed = options.state;
+  let pending: Pending[] = [];
+  let flushing = false;
+  let closed = false;
+  let draining: (() => void) | null = null;
+
+  function dispatch(events: Pending["events"], ids: Ids & { readonly settled?: string } = {}): Promise<boolean> {
+    if (closed) return Promise.resolve(false);
+    return new Promise((done) => {
+      pending.push({ ...ids, events, done });
+      if (!flushing) {
+        flushing = true;
+        queueMicrotask(flush);
+      }
+    });
+  }
+
+  async function flush(): Promise<void> {
+    try {
+      while (pending.length > 0 && !closed) {
+        const batch = pending;
+        pending = [];
+        const durable = await commitBatch(batch);
+        for (const one of batch) one.done(durable);
+      }
+    } catch (error) {
+      close({ type: "broken", error });
+    }
+    flushing = false;
+    if (closed) for (const one of pending.splice(0)) one.done(false);
+  }
+
+  async function commitBatch(batch: readonly Pending[]): Promise<boolean> {
+    const draft = compose(batch);
+    const consume = batch.flatMap((one) => one.consume ?? []);
+    const record = batch.flatMap((one) => one.record ?? []);
+    const release = draining === null && pending.length === 0 && isIdle(draft.state);
+    if (draft.steps.length > 0 || consume.length > 0 || record.length > 0 || release) {
+      const result = await committer.commit(draft.steps, draft.state, { consume, record, release });
+      if (result.type === "failed") {
+        close(result.closing);
+        return false;
+      }
+      committed = draft.state;
+      options.onCommitted(draft.steps);
+      if (result.type === "released") close({ type: "parked" });
+      if (closed) return true;
+      if (result.type === "inbox_not_empty") void wake();
+    }
+    for (const id of consume) taken.delete(id);
+    for (const { settled } of batch) if (settled !== undefined) retire(settled);
+    reconcile();
+    return true;
+  }
+
+  function retire(key: string): void {
+    const sleeping = running.get(key)?.sleeps === true;
+    running.delete(key);
+    if (!sleeping && effects(committed).some((effect) => effect.key === key))
+      throw new Error(`The effect ${key} settled and is still wanted.`);
+  }
+
+  /** Nothing is wanted here: the session rests, or waits for somebody outside, who may come to another process. */
+  function isIdle(state: State): boolean {
+    if (early.size > 0) return false;
+    return (
+      (isResting(state) || isWaiting(state)) &&
+      effects(state).every((effect) => effect.type === "sleep" && effect.timer === "approval")
+    );
+  }
+
+  /** What a batch leads to, with all that follows from it at once. */
+  function compose(batch: readonly Pending[]): Draft {
+    const draft: Draft = { state: committed, steps: [] };
+    const at = clock.now();
+    for (const { events } of batch) for (const body of events(draft.state)) apply(draft, { ...body, at });
+    let applied = draining === null;
+    while (applied) applied = performImmediate(draft, at);
+    return draft;
+  }
+
+  function apply(draft: Draft, event: Event): void {
+    const late = event.type === "tool_finished" && draft.state.interrupted.includes(event.callKey);
+    append(draft, late ? lateResult(event) : event);
+    for (let follow = consequences(draft.state); follow.length > 0; follow = consequences(draft.state))
+      for (const body of follow) append(draft, { ...body, at: event.at });
+  }
+
+  function append(draft: Draft, event: Event): void {
+    const before = draft.state;
+    const after = transition(before, event);
+    if (after === before) return;
+    const entry = { seq: after.seq, event };
+    appendEntry(transcript, entry);
+    draft.state = after;
+    draft.steps.push({
+      entry,
+      events: publicEvents(sessionId, entry, transcript, before, after),
+      before,
+      after,
+      shown: transcript.messages.length,
+    });
+  }
+
+  function performImmediate(draft: Draft, at: number): boolean {
+    let applied = false;
+    for (const effect of effects(draft.state)) {
+      if (!isImmediate(effect) || effect.type === "sleep" || running.has(effect.key) || early.has(effect.key)) continue;
+      const cancellation = createCancellation();
+      const settled = perform(effect, workIn(draft.state), cancellation);
+      if (settled instanceof Promise) {
+        settled.catch(() => {});
+        early.set(effect.key, { settled, job: cancellation });
+      } else if (settled !== undefined) {
+        apply(draft, { ...settled, at });
+        applied = true;
+      }
+    }
+    return applied;
+  }
+
+  function workIn(state: State): Work {
+    return { sessionId, parts, state, transcript, memory, now: clock.now, ...publish };
+  }
+
+  /** Signals what is no longer wanted, and starts what is wanted and not running. */
+  function reconcile(): void {
+    const wanted = effects(committed);
+    for (const [key, job] of running)
+      if (!wanted.some((effect) => effect.key === key)) {
+        running.delete(key);
+        job.cancel();
+      }
+    for (const [key, { job }] of early)
+      if (!wanted.some((effect) => effect.key === key)) {
+        early.delete(key);
+        job.cancel();
+      }
+    if (draining === null) for (const effect of wanted) if (!running.has(effect.key)) start(effect);
+    if (draining !== null && [...running.values()].every((job) => job.sleeps)) draining();
+  }
+
+  function start(effect: Effect): void {
+    if (effect.type === "sleep") {
+      sleep(effect);
+      return;
+    }
+    const begun = early.get(effect.key);
+    early.delete(effect.key);
+    const cancellation = createCancellation();
+    running.set(effect.key, begun?.job ?? cancellation);
+    const settled = begun?.settled ?? perform(effect, workIn(committed), cancellation);
+    Promise.resolve(settled).then(
+      (event) => settle(effect.key, event),
+      (error) => close({ type: "broken", error }),
+    );
+  }
+
+  function settle(key: string, event: EventBody | undefined): void {
+    if (event === undefined) return;
+    if (closed) options.onLate(event);
+    else void dispatch(() => [event], { settled: key });
+  }
+
+  function sleep(effect: Extract<Effect, { type: "sleep" }>): void {
+    const { key, runId, timer, until, ms, callKey, attempt } = effect;
+    const left = Math.max(0, until - clock.now());
+    const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
+      const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
+      void dispatch(() => [{ type: "woke", runId, timer, ...named }], { settled: key });
+    });
+    running.set(key, { cancel, sleeps: true });
+  }
+
+  async function wake(): Promise<void> {
+    if (closed) return;
+    let messages: readonly InboxMessage[];
+    try {
+      messages = await parts.store.inbox(sessionId);
+    } catch (error) {
+      close({ type: "interrupted", reason: "store_failed", error });
+      return;
+    }
+    await take(messages);
+  }
+
+  async function take(messages: readonly InboxMessage[]): Promise<void> {
+    const fresh = messages.filter((message) => !taken.has(message.id));
+    for (const message of fresh) taken.add(message.id);
+    await Promise.all(fresh.map((message) => dispatch((state) => eventsOf(message, state), { consume: message.id })));
+  }
+
+  async function drain(graceMs: number): Promise<void> {
+    if (closed) return;
+    let cancel = () => {};
+    await new Promise<void>((settled) => {
+      draining = settled;
+      cancel = clock.after(graceMs, settled);
+      void dispatch(() => []);
+    });
+    cancel();
+    if (closed) return;
+    await committer.release();
+    close({ type: "interrupted", reason: "shutdown" });
+  }
+
+  function close(closing: Closing): void {
+    if (closed) return;
+    closed = true;
+    for (const job of running.values()) job.cancel();
+    for (const { job } of early.values()) job.cancel();
+    running.clear();
+    options.onClosed(closing);
+  }
+
+  return { state: () => committed, dispatch, take, wake, drain, close };
+}
+
+function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
+  const { callKey, outcome, output, at } = event;
+  return output === undefined
+    ? { type: "late_result", callKey, outcome, at }
+    : { type: "late_result", callKey, outcome, output, at };
+}

@@ -1,0 +1,80 @@
+/**
+ * What a process needs of a session that it has not driven so far: its state, its transcript, its events.
+ */
+import type { Entry } from "../core/event.js";
+import type { RunResult } from "../core/outcome.js";
+import type { PublicEvent } from "../core/public-event.js";
+import { initialState, type State } from "../core/state.js";
+import { appendEntry, createTranscript, type Transcript } from "../core/transcript.js";
+import { transition } from "../core/transition.js";
+import { publicEvents } from "../core/view.js";
+import type { Store } from "../ports/store.js";
+
+const pageSize = 1_000;
+
+/** All entries after `after`, a page at a time. */
+export async function* readEntries(
+  store: Store,
+  sessionId: string,
+  after: number,
+): AsyncGenerator<Entry, void, undefined> {
+  for (let from = after; ; ) {
+    const page = await store.read(sessionId, from, pageSize);
+    for (const entry of page) yield entry;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    from = last.seq;
+  }
+}
+
+/** The transcript as it stands at a state: from the last compaction on, with what is queued from before it. */
+export async function loadTranscript(store: Store, sessionId: string, state: State): Promise<Transcript> {
+  const transcript = createTranscript();
+  const from = state.context.from;
+  const earlier = state.queue.map((queued) => queued.seq);
+  if (state.status !== "idle") earlier.push(state.startSeq);
+  for (const seq of earlier.filter((one) => one < from).sort((a, b) => a - b))
+    for (const entry of await store.read(sessionId, seq - 1, 1)) if (entry.seq === seq) appendEntry(transcript, entry);
+  for await (const entry of readEntries(store, sessionId, from - 1)) {
+    if (entry.seq > state.seq) break;
+    appendEntry(transcript, entry);
+  }
+  return transcript;
+}
+
+/** Follows a log: a fold of its entries into a state, a transcript and public events. */
+export type Follower = {
+  readonly sessionId: string;
+  state: State;
+  readonly transcript: Transcript;
+};
+
+export function createFollower(sessionId: string): Follower {
+  return { sessionId, state: initialState, transcript: createTranscript() };
+}
+
+/** Adds an entry; returns what the world sees of it. */
+export function followEntry(follower: Follower, entry: Entry): readonly PublicEvent[] {
+  const before = follower.state;
+  follower.state = transition(before, entry.event);
+  appendEntry(follower.transcript, entry);
+  return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
+}
+
+/** The public events after an entry, as the log has them. */
+export async function readEvents(store: Store, sessionId: string, after: number): Promise<readonly PublicEvent[]> {
+  const follower = createFollower(sessionId);
+  const events: PublicEvent[] = [];
+  for await (const entry of readEntries(store, sessionId, 0)) {
+    const seen = followEntry(follower, entry);
+    if (entry.seq > after) events.push(...seen);
+  }
+  return events;
+}
+
+/** The result of a run that has ended, from the log; null where there is none. */
+export async function findResult(store: Store, sessionId: string, runId: string): Promise<RunResult | null> {
+  for (const event of await readEvents(store, sessionId, 0))
+    if (event.type === "final" && event.runId === runId) return event.result;
+  return null;
+}

@@ -1,0 +1,33 @@
+/**
+ * The input of a call, as its tool takes it.
+ */
+import type { CallRecord } from "../core/results.js";
+import type { InputResult } from "./schema.js";
+import type { CompiledTool } from "./tools.js";
+import type { Work } from "./work.js";
+
+/** Arguments that are not JSON reach a tool only through `executeRaw`. */
+export type FoundInput =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
+
+/** Parses and validates once in a process: the decision and the execution share the outcome. */
+export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: Work): FoundInput | Promise<FoundInput> {
+  if (work.memory.validated.has(record.callKey) && !record.edited)
+    return { ok: true, value: work.memory.validated.get(record.callKey) };
+  const { invalid } = record.part;
+  if (invalid !== undefined && !record.edited)
+    return compiled.tool.executeRaw === undefined
+      ? { ok: false, message: `The arguments are not valid JSON: ${invalid}` }
+      : { ok: true, value: undefined };
+  if (compiled.tool.execute === undefined && compiled.tool.executeRaw !== undefined)
+    return { ok: true, value: record.input };
+  const result = compiled.validate(record.input);
+  return result instanceof Promise ? result.then(described) : described(result);
+}
+
+function described(result: InputResult): FoundInput {
+  if (result.ok) return result;
+  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  return { ok: false, message: `The arguments do not fit the tool's schema:\n- ${issues.join("\n- ")}` };
+}

@@ -1,0 +1,76 @@
+/**
+ * Those who watch. They can change nothing: what they throw is reported as a warning, what they return is not waited for.
+ */
+import type { RunResult } from "../core/outcome.js";
+import type { PublicEvent } from "../core/public-event.js";
+import type { MessageDelta } from "../ports/model.js";
+
+type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+/** Receives every committed event and every delta. */
+export type Observer = {
+  readonly name?: string;
+  readonly onEvent?: (event: PublicEvent) => unknown;
+  readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
+};
+
+/** For those who want no iterator (STRM-5). */
+export type Callbacks = {
+  /** A piece of the model's text, as it comes. */
+  readonly onText?: (text: string) => unknown;
+  readonly onToolCall?: (event: EventNamed<"tool_call">) => unknown;
+  readonly onToolResult?: (event: EventNamed<"tool_result">) => unknown;
+  readonly onStepFinish?: (event: EventNamed<"step_finished">) => unknown;
+  readonly onResponse?: (result: RunResult) => unknown;
+  readonly onCompacted?: (event: EventNamed<"compacted">) => unknown;
+};
+
+export type Listener = {
+  readonly event: (event: PublicEvent) => void;
+  readonly delta: (delta: MessageDelta, sessionId: string) => void;
+};
+
+export function observe({ name = "observer", onEvent, onDelta }: Observer): Listener {
+  return {
+    event: (event) => call(name, onEvent, event),
+    delta: (delta, sessionId) => call(name, onDelta, delta, sessionId),
+  };
+}
+
+export function callBack(callbacks: Callbacks): Listener {
+  const { onText, onToolCall, onToolResult, onStepFinish, onResponse, onCompacted } = callbacks;
+  return {
+    event(event) {
+      if (event.type === "tool_call") call("onToolCall", onToolCall, event);
+      else if (event.type === "tool_result") call("onToolResult", onToolResult, event);
+      else if (event.type === "step_finished") call("onStepFinish", onStepFinish, event);
+      else if (event.type === "compacted") call("onCompacted", onCompacted, event);
+      else if (event.type === "final") call("onResponse", onResponse, event.result);
+    },
+    delta(delta) {
+      if (delta.kind === "text-delta") call("onText", onText, delta.text);
+    },
+  };
+}
+
+function call<Arguments extends readonly unknown[]>(
+  name: string,
+  listener: ((...values: Arguments) => unknown) | undefined,
+  ...values: Arguments
+): void {
+  if (listener === undefined) return;
+  try {
+    const returned = listener(...values);
+    if (returned instanceof Promise) returned.catch((error) => warn(name, error));
+  } catch (error) {
+    warn(name, error);
+  }
+}
+
+function warn(name: string, error: unknown): void {
+  const said = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`${name} failed (${said}); the run goes on without it`, {
+    type: "PawlWarning",
+    code: "PAWL_OBSERVER",
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * Whether and how a call runs: parse, validate, permission, approval (LOOP-13).
+ *
+ * 1. The strictest answer wins: deny beats ask beats allow. A policy that throws denies.
+ * 2. Where every part answers at once, the decision joins the commit of the message that asked for the call.
+ */
+import type { Decision, EventBody } from "../../core/event.js";
+import type { Json } from "../../core/message.js";
+import type { CallRecord } from "../../core/results.js";
+import { type Call, type CallPolicy, hasCalls } from "../../core/state.js";
+import type { AnyTool, Permission } from "../../ports/tool.js";
+import { hashInput } from "../hash.js";
+import { inputAsFound } from "../input.js";
+import type { CompiledTool } from "../tools.js";
+import type { EffectOf, Perform, Work } from "../work.js";
+
+export const decide: Perform<EffectOf<"decide">> = (effect, work) => {
+  const record = work.transcript.calls.get(effect.callKey);
+  const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
+  if (record === undefined || call?.at !== "deciding") return undefined;
+  const decision = decisionOf(call, record, work);
+  const event = (settled: Decision): EventBody => ({
+    type: "tool_decided",
+    runId: effect.runId,
+    callKey: effect.callKey,
+    decision: settled,
+  });
+  return decision instanceof Promise ? decision.then(event) : event(decision);
+};
+
+type Deciding = Extract<Call, { at: "deciding" }>;
+
+function decisionOf(call: Deciding, record: CallRecord, work: Work): Decision | Promise<Decision> {
+  const compiled = work.parts.tools.get(call.name);
+  if (compiled === undefined || !isActive(call.name, work))
+    return { verdict: "reject", message: `Unknown tool '${call.name}'` };
+  const found = inputAsFound(compiled, record, work);
+  const checked = (result: Awaited<typeof found>) => {
+    if (!result.ok) return invalid(call, record, compiled.tool, result.message);
+    work.memory.validated.set(record.callKey, result.value);
+    return permit(call, record, compiled, result.value, work);
+  };
+  return found instanceof Promise ? found.then(checked) : checked(found);
+}
+
+function isActive(name: string, { transcript }: Work): boolean {
+  return transcript.run?.options.activeTools?.includes(name) ?? true;
+}
+
+/** A person's edit that does not fit goes back to the person; the model's goes back to the model. */
+function invalid(call: Deciding, record: CallRecord, tool: AnyTool, message: string): Decision {
+  if (call.edited === undefined) return { verdict: "reject", message };
+  return {
+    verdict: "ask",
+    policy: policyOf(tool),
+    inputHash: hashInput(record.input),
+    question: `The edited input cannot be used: ${message}`,
+  };
+}
+
+function permit(
+  call: Deciding,
+  record: CallRecord,
+  { tool }: CompiledTool,
+  input: unknown,
+  work: Work,
+): Decision | Promise<Decision> {
+  const asked = permissionOf(record, tool, work);
+  const needed = call.edited === undefined ? needsApproval(tool, input) : false;
+  if (asked instanceof Promise || needed instanceof Promise)
+    return Promise.all([asked, needed]).then(([permission, need]) =>
+      strictest(call, record, tool, permission, need, work),
+    );
+  return strictest(call, record, tool, asked, needed, work);
+}
+
+function permissionOf(record: CallRecord, tool: AnyTool, work: Work): Permission | Promise<Permission> {
+  const { parts, transcript, sessionId } = work;
+  if (parts.canExecuteTool === undefined) return "allow";
+  try {
+    const permission = parts.canExecuteTool({
+      callKey: record.callKey,
+      toolCall: record.part,
+      tool: { name: tool.name, readOnly: tool.readOnly === true },
+      input: record.input,
+      sessionId,
+      runId: transcript.run?.runId ?? "",
+      deps: parts.deps,
+    });
+    return permission instanceof Promise ? permission.catch(failed) : permission;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function failed(error: unknown): Permission {
+  return {
+    verdict: "deny",
+    reason: `the permission check failed (${error instanceof Error ? error.message : String(error)})`,
+  };
+}
+
+/** What throws asks: a tool that cannot tell whether it is dangerous is. */
+function needsApproval({ needsApproval: need }: AnyTool, input: unknown): boolean | Promise<boolean> {
+  if (typeof need !== "function") return need === true;
+  try {
+    const needed: boolean | Promise<boolean> = need(input);
+    return needed instanceof Promise ? needed.catch(() => true) : needed;
+  } catch {
+    return true;
+  }
+}
+
+function strictest(
+  call: Deciding,
+  record: CallRecord,
+  tool: AnyTool,
+  permission: Permission,
+  needed: boolean,
+  work: Work,
+): Decision {
+  const given = typeof permission === "string" ? { verdict: permission } : permission;
+  if (given.verdict === "deny") {
+    const reason = "reason" in given ? given.reason : "this tool may not be used";
+    return "stopRun" in given && given.stopRun === true
+      ? { verdict: "deny", reason, stopRun: true }
+      : { verdict: "deny", reason };
+  }
+  const policy = policyOf(tool);
+  // The edit is the editor's approval: only deny rules see it again (HITL-3).
+  if (call.edited !== undefined || (given.verdict === "allow" && !needed)) return { verdict: "allow", policy };
+  if (work.transcript.run?.options.interactive === false)
+    return { verdict: "deny", reason: "it needs an approval, and nobody can be asked" };
+  const inputHash = hashInput(record.input as Json);
+  return {
+    verdict: "ask",
+    policy,
+    inputHash,
+    ...("question" in given && given.question !== undefined ? { question: given.question } : {}),
+    ...("expiresInMs" in given && given.expiresInMs !== undefined ? { expiresAt: work.now() + given.expiresInMs } : {}),
+  };
+}
+
+/** How the call is run and recovers, written on the event that decides to run it. */
+function policyOf(tool: AnyTool): CallPolicy {
+  const { recover, graceMs } = tool;
+  return {
+    recover:
+      recover === undefined
+        ? tool.readOnly === true
+          ? "rerun"
+          : "fail"
+        : typeof recover === "string"
+          ? recover
+          : "reconcile",
+    ...(tool.sequential === true ? { sequential: true } : {}),
+    ...(graceMs === undefined ? {} : { graceMs }),
+    ...(tool.execute === undefined && tool.executeRaw === undefined ? { external: true } : {}),
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * One way to carry out each effect.
+ */
+import type { Effect } from "../../core/effect.js";
+import type { EventBody } from "../../core/event.js";
+import type { Cancellation } from "../cancellation.js";
+import type { Work } from "../work.js";
+import { callModel } from "./call-model.js";
+import { compact } from "./compact.js";
+import { decide } from "./decide.js";
+import { finish } from "./finish.js";
+import { prepare } from "./prepare.js";
+import { reconcile } from "./reconcile.js";
+import { runTool } from "./run-tool.js";
+
+/** Effects that touch nothing outside: where they settle at once, their event joins the commit that wanted them. */
+export function isImmediate(effect: Effect): boolean {
+  return effect.type === "prepare" || effect.type === "decide" || effect.type === "finish";
+}
+
+/** Carries out an effect; the driver itself waits for what sleeps. */
+export function perform(
+  effect: Exclude<Effect, { type: "sleep" }>,
+  work: Work,
+  cancellation: Cancellation,
+): EventBody | undefined | Promise<EventBody | undefined> {
+  switch (effect.type) {
+    case "prepare":
+      return prepare(effect, work, cancellation);
+    case "compact":
+      return compact(effect, work, cancellation);
+    case "call_model":
+      return callModel(effect, work, cancellation);
+    case "decide":
+      return decide(effect, work, cancellation);
+    case "run_tool":
+      return runTool(effect, work, cancellation);
+    case "reconcile":
+      return reconcile(effect, work, cancellation);
+    case "finish":
+      return finish(effect, work, cancellation);
+    case "cancel_child":
+    case "notify_parent":
+      return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Asks the outside world what became of a call whose process died (REC-4).
+ */
+import type { EventBody } from "../../core/event.js";
+import { hasCalls } from "../../core/state.js";
+import type { Reconciled } from "../../ports/tool.js";
+import { hashInput } from "../hash.js";
+import { inputAsFound } from "../input.js";
+import { toToolOutput } from "../normalise.js";
+import type { EffectOf, Perform } from "../work.js";
+
+export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
+  const record = work.transcript.calls.get(effect.callKey);
+  const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
+  if (record === undefined || call?.at !== "reconciling") return undefined;
+  const { runId, callKey } = effect;
+  const ask = (why: string): EventBody => ({
+    type: "tool_decided",
+    runId,
+    callKey,
+    decision: {
+      verdict: "ask",
+      policy: call.policy,
+      inputHash: hashInput(record.input),
+      question: `It had started, and its outcome is unknown (${why}). Run it again, give its result, or count it as failed?`,
+    },
+  });
+  const compiled = work.parts.tools.get(call.name);
+  const recover = compiled?.tool.recover;
+  if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
+  const input = await inputAsFound(compiled, record, work);
+  if (!input.ok) return ask(input.message);
+  try {
+    const found: Reconciled = await recover.reconcile({
+      input: input.value,
+      idempotencyKey: callKey,
+      signal: cancellation.signal,
+      sessionId: work.sessionId,
+      runId,
+      deps: work.parts.deps,
+    });
+    switch (found.status) {
+      case "finished":
+        return {
+          type: "tool_finished",
+          runId,
+          callKey,
+          outcome: found.isError === true ? "error" : "ok",
+          output: toToolOutput(found.output),
+        };
+      case "not_started":
+        return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
+      case "unknown":
+        return ask("its tool does not know");
+    }
+  } catch (error) {
+    return ask(error instanceof Error ? error.message : String(error));
+  }
+};

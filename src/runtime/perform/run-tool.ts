@@ -1,0 +1,171 @@
+/**
+ * Runs one tool call. Whatever the tool does, exactly one result comes of it.
+ */
+
+import { capOutput } from "../../context/tool-output.js";
+import type { EventBody, Timing } from "../../core/event.js";
+import type { ToolOutput } from "../../core/message.js";
+import type { CallRecord } from "../../core/results.js";
+import type { AnyTool, ToolContext } from "../../ports/tool.js";
+import type { Cancellation } from "../cancellation.js";
+import { type Done, doneIn } from "../done.js";
+import { type FoundInput, inputAsFound } from "../input.js";
+import { toToolOutput } from "../normalise.js";
+import type { EffectOf, Perform, Work } from "../work.js";
+
+const defaultTimeoutMs = 600_000;
+
+export const runTool: Perform<EffectOf<"run_tool">> = (effect, work, cancellation) => {
+  const record = work.transcript.calls.get(effect.callKey);
+  if (record === undefined) return undefined;
+  return attempt(effect, record, work, cancellation);
+};
+
+async function attempt(
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  work: Work,
+  cancellation: Cancellation,
+): Promise<EventBody> {
+  const startedAt = work.now();
+  const finished = await outcomeOf(effect, record, work, cancellation);
+  const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
+  work.memory.validated.delete(effect.callKey);
+  const { callKey, runId } = effect;
+  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, timing, ...finished };
+}
+
+type Finished = {
+  readonly outcome: "ok" | "error";
+  readonly output: ToolOutput;
+  readonly done?: { readonly message?: string };
+};
+
+async function outcomeOf(
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  work: Work,
+  cancellation: Cancellation,
+): Promise<Finished> {
+  const compiled = work.parts.tools.get(record.part.name);
+  if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
+  const input = await inputAsFound(compiled, record, work);
+  if (!input.ok) return failed(input.message);
+  try {
+    const value = await withTimeout(compiled.tool, work, cancellation, (signal) =>
+      execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
+    );
+    const signalled = doneIn(value);
+    if (signalled !== undefined) return doneResult(signalled);
+    const output = await capOutput(toToolOutput(value), {
+      sessionId: work.sessionId,
+      store: work.parts.store,
+      ...capOf(compiled.tool),
+    });
+    return { outcome: "ok", output };
+  } catch (error) {
+    const signalled = doneIn(error);
+    return signalled === undefined ? failed(messageOf(error)) : doneResult(signalled);
+  }
+}
+
+function capOf({ maxOutputBytes }: AnyTool): { readonly maxBytes?: number } {
+  return maxOutputBytes === undefined ? {} : { maxBytes: maxOutputBytes };
+}
+
+function execute(
+  tool: AnyTool,
+  record: CallRecord,
+  input: Extract<FoundInput, { ok: true }>,
+  context: ToolContext,
+): unknown {
+  const { invalid, input: asked } = record.part;
+  if (invalid !== undefined && !record.edited && tool.executeRaw !== undefined)
+    return tool.executeRaw(rawText(asked), context);
+  if (tool.execute !== undefined) return tool.execute(input.value, context);
+  return tool.executeRaw?.(JSON.stringify(record.input), context);
+}
+
+function rawText(input: CallRecord["input"]): string {
+  return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
+    ? input._raw
+    : "";
+}
+
+function contextOf(
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  work: Work,
+  signal: () => AbortSignal,
+): ToolContext {
+  return {
+    get signal() {
+      return signal();
+    },
+    toolCallId: record.part.toolCallId,
+    idempotencyKey: effect.callKey,
+    attempt: effect.attempt,
+    sessionId: work.sessionId,
+    runId: effect.runId,
+    deps: work.parts.deps,
+    progress: (note) => work.publishProgress(effect.callKey, note),
+  };
+}
+
+/** Ends the wait, not the tool, when its time is up; a tool that looks at its signal ends too. */
+async function withTimeout(
+  tool: AnyTool,
+  work: Work,
+  cancellation: Cancellation,
+  run: (signal: () => AbortSignal) => unknown,
+): Promise<unknown> {
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  let own: AbortController | undefined;
+  const signal = () => {
+    own ??= followed(cancellation.signal);
+    return own.signal;
+  };
+  const value = run(signal);
+  if (!(value instanceof Promise) && !isThenable(value)) return value;
+  let cancel = () => {};
+  const expired = new Promise<never>((_, reject) => {
+    cancel = work.parts.clock.after(timeoutMs, () => {
+      own?.abort(new Error("timeout"));
+      reject(new Error(`Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`));
+    });
+  });
+  try {
+    return await Promise.race([value, expired]);
+  } finally {
+    cancel();
+  }
+}
+
+function followed(signal: AbortSignal): AbortController {
+  const controller = new AbortController();
+  if (signal.aborted) controller.abort(signal.reason);
+  else signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+  return controller;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function failed(message: string): Finished {
+  return { outcome: "error", output: { type: "text", text: `Error: ${message}` } };
+}
+
+function doneResult({ message }: Done): Finished {
+  const said = message === undefined ? {} : { message };
+  return { outcome: "ok", output: { type: "text", text: message ?? "Done." }, done: said };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message === "" ? error.name : error.message;
+  try {
+    return typeof error === "string" ? error : (JSON.stringify(error) ?? String(error));
+  } catch {
+    return "it threw something that cannot be shown";
+  }
+}

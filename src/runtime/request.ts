@@ -1,0 +1,119 @@
+/**
+ * What a user hands in, made into what the log keeps.
+ */
+
+import type { RunOptions, ToolChoice } from "../core/event.js";
+import { checkJson } from "../core/json.js";
+import type { FilePart, Json, UserMessage, UserPart } from "../core/message.js";
+import type { SessionInfo } from "../core/state.js";
+import { PawlError } from "../errors.js";
+import type { Limits } from "./parts.js";
+
+/** Text, parts (text and files), or whole user messages. */
+export type Input = string | readonly UserPart[] | readonly UserMessage[];
+
+export type StartOptions = {
+  /** Ends the run when it is aborted. */
+  readonly signal?: AbortSignal;
+  /** The session to go on with, or the id of a new one. */
+  readonly sessionId?: string;
+  /** Makes the request one however often it is sent: a known id starts nothing and gives that run's result. */
+  readonly runId?: string;
+  /** Changes to the agent's limits for this run. */
+  readonly limits?: Limits;
+  readonly systemPrompt?: string;
+  /** The tools that may be used, by name; all unless given. */
+  readonly activeTools?: readonly string[];
+  readonly toolChoice?: ToolChoice;
+  /** False where nobody can be asked: what would ask is denied. */
+  readonly interactive?: boolean;
+  readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+};
+
+const maxInputCharacters = 900_000;
+
+/** @throws PawlError `bad_input` where it is empty, too large, or not of these shapes. */
+export function messagesOf(input: Input): readonly UserMessage[] {
+  const messages = typeof input === "string" ? [userMessage([{ type: "text", text: input }])] : listOf(input);
+  const checked = checkJson(messages);
+  if (!checked.ok) throw new PawlError("bad_input", `The input cannot be kept: ${checked.error}`);
+  let characters = 0;
+  for (const message of messages)
+    for (const part of message.parts) characters += part.type === "text" ? part.text.length : part.data.length;
+  if (characters === 0) throw new PawlError("bad_input", "The input is empty. Say what is to be done.");
+  if (characters > maxInputCharacters)
+    throw new PawlError(
+      "bad_input",
+      `The input has ${characters} characters; ${maxInputCharacters} can be taken. Put large content in a file that a tool can read, or give its URL.`,
+    );
+  return messages;
+}
+
+/** What of the options belongs in the log; undefined where nothing does. */
+export function runOptionsOf(options: StartOptions): RunOptions | undefined {
+  const { systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
+  const kept: RunOptions = {
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(interactive === undefined ? {} : { interactive }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
+
+/** The first words of a request, for lists. */
+export function titleOf(messages: readonly UserMessage[]): string {
+  const text = messages.flatMap((message) =>
+    message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),
+  );
+  const line = text.join(" ").replace(/\s+/g, " ").trim();
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}
+
+export function sessionInfo(
+  agent: { readonly name: string; readonly model: { readonly id: string }; readonly root?: string },
+  title: string,
+): SessionInfo {
+  const { name, model, root } = agent;
+  return { agent: name, model: model.id, ...(root === undefined ? {} : { root }), ...(title === "" ? {} : { title }) };
+}
+
+function userMessage(parts: readonly UserPart[]): UserMessage {
+  return { role: "user", parts };
+}
+
+function listOf(input: readonly UserPart[] | readonly UserMessage[]): readonly UserMessage[] {
+  if (!Array.isArray(input) || input.length === 0) throw notInput();
+  const first: unknown = input[0];
+  if (typeof first !== "object" || first === null) throw notInput();
+  if ("role" in first) return (input as readonly UserMessage[]).map(checkMessage);
+  return [userMessage((input as readonly UserPart[]).map(checkPart))];
+}
+
+function checkMessage(message: UserMessage): UserMessage {
+  if (message?.role !== "user" || !Array.isArray(message.parts))
+    throw new PawlError(
+      "bad_input",
+      "A message of the input must be { role: 'user', parts: […] }. A system prompt is an option of the agent.",
+    );
+  return userMessage(message.parts.map(checkPart));
+}
+
+function checkPart(part: UserPart): UserPart {
+  if (part?.type === "text" && typeof part.text === "string") return part;
+  if (isFile(part)) return part;
+  throw notInput();
+}
+
+function isFile(part: unknown): part is FilePart {
+  if (typeof part !== "object" || part === null || !("type" in part) || part.type !== "file") return false;
+  return "mediaType" in part && typeof part.mediaType === "string" && "data" in part && typeof part.data === "string";
+}
+
+function notInput(): PawlError {
+  return new PawlError(
+    "bad_input",
+    "The input must be a text, parts ({ type: 'text', text } or { type: 'file', mediaType, data }), or user messages.",
+  );
+}

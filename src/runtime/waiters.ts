@@ -1,0 +1,118 @@
+/**
+ * Those who wait for a run's result in this process. Each gets one.
+ */
+import { type RunResult, resultOf } from "../core/outcome.js";
+import type { State } from "../core/state.js";
+import type { Transcript } from "../core/transcript.js";
+import type { Closing } from "./committer.js";
+
+type Waiter = {
+  /** The run; the one under way where none is named. */
+  readonly runId: string | undefined;
+  readonly resolve: (result: RunResult) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export type Waiters = {
+  readonly count: () => number;
+  /** Waits for a run while something is done about it. */
+  readonly during: (
+    runId: string | undefined,
+    act: (result: Promise<RunResult>) => Promise<RunResult>,
+  ) => Promise<RunResult>;
+  readonly settle: (result: RunResult) => void;
+  /** The driver is gone: who waits learns why. */
+  readonly close: (closing: Closing, state: State, transcript: Transcript) => void;
+  readonly fail: (error: unknown) => void;
+};
+
+export function createWaiters(sessionId: string): Waiters {
+  const waiters = new Set<Waiter>();
+
+  function take(belongs: (waiter: Waiter) => boolean, act: (waiter: Waiter) => void): void {
+    for (const waiter of waiters)
+      if (belongs(waiter)) {
+        waiters.delete(waiter);
+        act(waiter);
+      }
+  }
+
+  async function during(
+    runId: string | undefined,
+    act: (result: Promise<RunResult>) => Promise<RunResult>,
+  ): Promise<RunResult> {
+    let waiter: Waiter | undefined;
+    const result = new Promise<RunResult>((resolve, reject) => {
+      waiter = { runId, resolve, reject };
+      waiters.add(waiter);
+    });
+    result.catch(() => {});
+    try {
+      return await act(result);
+    } finally {
+      if (waiter !== undefined) waiters.delete(waiter);
+    }
+  }
+
+  function settle(result: RunResult): void {
+    take(
+      (waiter) => waiter.runId === undefined || waiter.runId === result.runId,
+      (waiter) => waiter.resolve(result),
+    );
+  }
+
+  function fail(error: unknown): void {
+    take(
+      () => true,
+      (waiter) => waiter.reject(error),
+    );
+  }
+
+  function close(closing: Closing, state: State, transcript: Transcript): void {
+    switch (closing.type) {
+      case "broken":
+        fail(closing.error);
+        break;
+      case "interrupted":
+        take(
+          () => true,
+          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.runId, closing)),
+        );
+        break;
+      case "parked": {
+        const result = resultOf(sessionId, state, transcript);
+        if (result !== null) settle(result);
+        take(
+          (waiter) => state.queue.some((one) => one.kind === "run" && one.runId === waiter.runId),
+          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.runId, { reason: "held_back" })),
+        );
+        break;
+      }
+    }
+  }
+
+  return { count: () => waiters.size, during, settle, close, fail };
+}
+
+function interrupted(
+  sessionId: string,
+  state: State,
+  transcript: Transcript,
+  wanted: string | undefined,
+  { reason, error }: Pick<Extract<RunResult, { status: "interrupted" }>, "reason"> & { readonly error?: unknown },
+): RunResult {
+  const runId = wanted ?? (state.status === "idle" ? "" : state.runId);
+  const run = transcript.run?.runId === runId ? transcript.run : null;
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    sessionId,
+    runId,
+    status: "interrupted",
+    reason,
+    resumable: true,
+    text: run?.answer ?? "",
+    usage: run?.usage ?? {},
+    steps: run?.steps ?? 0,
+    ...(error === undefined ? {} : { error: { code: reason, message, retryable: true } }),
+  };
+}

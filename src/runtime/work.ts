@@ -1,0 +1,47 @@
+/**
+ * What performing an effect may know and do: the parts of the agent, the session as it stands, and ways to be heard.
+ */
+import type { Effect } from "../core/effect.js";
+import type { EventBody } from "../core/event.js";
+import type { State } from "../core/state.js";
+import type { Transcript } from "../core/transcript.js";
+import type { MessageDelta } from "../ports/model.js";
+import type { Assembly } from "./assembly.js";
+import type { Cancellation } from "./cancellation.js";
+import type { AgentParts } from "./parts.js";
+
+export type Work = {
+  readonly sessionId: string;
+  readonly parts: AgentParts;
+  /** The state in which the effect is wanted. */
+  readonly state: State;
+  readonly transcript: Transcript;
+  readonly memory: WorkMemory;
+  now(): number;
+  publishDelta(delta: MessageDelta): void;
+  publishProgress(callKey: string, note: string): void;
+};
+
+/** What one process remembers of a run and another can do without. */
+export type WorkMemory = {
+  /** Inputs as their schema gave them, by call key. */
+  readonly validated: Map<string, unknown>;
+  /** When the first attempt of the present model call began, and how many of its answers were empty. */
+  modelCall: {
+    readonly modelCallIndex: number;
+    readonly runId: string;
+    readonly startedAt: number;
+    empty: number;
+  } | null;
+  /** The message that is being streamed. */
+  partial: Assembly | null;
+};
+
+/** Carries out one effect; what it settles with is the event that happened, if any. */
+export type Perform<E extends Effect = Effect> = (
+  effect: E,
+  work: Work,
+  cancellation: Cancellation,
+) => EventBody | undefined | Promise<EventBody | undefined>;
+
+export type EffectOf<Type extends Effect["type"]> = Extract<Effect, { readonly type: Type }>;
