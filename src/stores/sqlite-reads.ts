@@ -5,10 +5,12 @@ import type { Entry } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { formatVersion, type State } from "../core/state.js";
 import type { Activity, ListOptions, Owner, SessionSummary } from "../ports/store.js";
+import { hashOf } from "./rules.js";
 import { keySpan } from "./sqlite-schema.js";
 import { type Database, headOf, numberOf, stateOf } from "./sqlite-sessions.js";
 import {
   checkFormat,
+  checkSum,
   corrupt,
   decodeEntries,
   decodeMessage,
@@ -24,7 +26,7 @@ export function load(db: Database, sessionId: string): { readonly seq: number; r
   return state === null ? null : { seq: state.seq, state };
 }
 
-type LogRow = { readonly key: number; readonly v: number; readonly events: string };
+type LogRow = { readonly key: number; readonly v: number; readonly events: string; readonly eventsSum: number };
 
 /** Rows are fetched in portions, so that a long log is not in memory twice. */
 const portion = 256;
@@ -40,7 +42,7 @@ export function read(db: Database, sessionId: string, after: number, limit: numb
     for (const row of rows) {
       const place = { file: db.file, sessionId, seq: row.key - id * keySpan };
       checkFormat(row.v, place);
-      addEntries(entries, decodeEntries(row.events, place), after, place);
+      addEntries(entries, decodeEntries(checkSum(row.events, row.eventsSum, place), place), after, place);
       key = row.key;
       if (entries.length >= limit) break;
     }
@@ -62,8 +64,9 @@ function addEntries(entries: Entry[], more: readonly Entry[], after: number, pla
 export function inbox(db: Database, sessionId: string): readonly InboxMessage[] {
   const id = numberOf(db, sessionId);
   if (id === undefined) return [];
-  const rows = db.statements.inbox.all(id) as readonly { readonly body: string }[];
-  return rows.map((row) => decodeMessage(row.body, { file: db.file, sessionId, seq: 0 }));
+  const place = { file: db.file, sessionId, seq: 0 };
+  const rows = db.statements.inbox.all(id) as readonly { readonly body: string; readonly bodySum: number }[];
+  return rows.map((row) => decodeMessage(checkSum(row.body, row.bodySum, place), place));
 }
 
 type SummaryRow = {
@@ -78,6 +81,7 @@ type SummaryRow = {
   readonly v: number | null;
   readonly status: string | null;
   readonly state: string | null;
+  readonly stateSum: number | null;
 };
 
 export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
@@ -100,7 +104,7 @@ function summaryOf(db: Database, row: SummaryRow): SessionSummary {
   }
   return {
     sessionId: row.name,
-    info: row.state === null || isNewer ? null : decodeState(row.state, place).session,
+    info: row.state === null || isNewer ? null : decodeState(checkSum(row.state, row.stateSum, place), place).session,
     status,
     activity: activityOf(row.activity, place),
     seq,
@@ -131,5 +135,9 @@ export function getBlob(db: Database, sessionId: string, hash: string): Uint8Arr
   const id = numberOf(db, sessionId);
   if (id === undefined) return null;
   const row = db.statements.blob.get(id, hash) as { readonly bytes: Uint8Array | ArrayBuffer } | undefined;
-  return row === undefined ? null : new Uint8Array(row.bytes);
+  if (row === undefined) return null;
+  const bytes = new Uint8Array(row.bytes);
+  if (hashOf(bytes) !== hash)
+    throw corrupt({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
+  return bytes;
 }

@@ -38,7 +38,9 @@ CREATE TABLE commits (
   status TEXT NOT NULL,
   at REAL NOT NULL,
   events TEXT NOT NULL,
-  state TEXT NOT NULL
+  events_sum INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  state_sum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE messages (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -46,6 +48,7 @@ CREATE TABLE messages (
   id TEXT NOT NULL,
   at REAL NOT NULL,
   body TEXT,
+  body_sum INTEGER,
   UNIQUE (session, id)
 ) STRICT;
 CREATE INDEX inbox ON messages (session, at) WHERE body IS NOT NULL;
@@ -62,7 +65,7 @@ PRAGMA user_version = ${tablesVersion};
 /** The key of the last commit of session `s`; null where there is none. */
 const tail = `(SELECT key FROM commits WHERE key BETWEEN s.id * ${keySpan} AND s.id * ${keySpan} + ${keySpan - 1} ORDER BY key DESC LIMIT 1)`;
 
-// A body that is null is that of a message that was consumed: its id stays taken.
+// A message whose body is null was consumed: its id stays taken.
 const statements = {
   head: `SELECT s.id, s.epoch, s.owner, s.lease_until AS leaseUntil, s.lease_ms AS leaseMs, s.activity, s.due_at AS dueAt, ${tail} AS tail FROM sessions s WHERE s.name = ?`,
   addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
@@ -76,15 +79,18 @@ const statements = {
   stillHeld: "SELECT name, epoch FROM sessions WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
   describe: "UPDATE sessions SET activity = ?, due_at = ? WHERE id = ?",
 
-  append: "INSERT INTO commits (key, v, status, at, events, state) VALUES (?, ?, ?, ?, ?, ?)",
-  stateAt: "SELECT v, state FROM commits WHERE key = ?",
-  rowsAfter: "SELECT key, v, events FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
-  rowAfter: "SELECT key, v, status, events, state FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1",
+  append:
+    "INSERT INTO commits (key, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+  stateAt: "SELECT v, state, state_sum AS stateSum FROM commits WHERE key = ?",
+  rowsAfter:
+    "SELECT key, v, events, events_sum AS eventsSum FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
+  rowAfter:
+    "SELECT key, v, status, events, events_sum AS eventsSum, state, state_sum AS stateSum FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1",
 
-  take: "INSERT INTO messages (session, id, at, body) VALUES (?, ?, ?, ?)",
+  take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
   consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
-  inbox: "SELECT id, body FROM messages WHERE session = ? AND body IS NOT NULL ORDER BY number",
+  inbox: "SELECT id, body, body_sum AS bodySum FROM messages WHERE session = ? AND body IS NOT NULL ORDER BY number",
   inboxIds: "SELECT id FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?",
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
@@ -103,7 +109,7 @@ const statements = {
         AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
       ORDER BY updated_at DESC, s.name LIMIT ?)
     SELECT p.id, p.name, p.created_at AS createdAt, p.activity, p.owner, p.key AS tail, p.updated_at AS updatedAt,
-      t.v, t.status, t.state, (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
+      t.v, t.status, t.state, t.state_sum AS stateSum, (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
   owners: "SELECT owner, min(name) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY owner",
   due: `WITH wanting (id, since) AS (

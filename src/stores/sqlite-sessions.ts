@@ -14,13 +14,25 @@ import type {
 import { type Hold, isHeld, isLive, nobodyIsDead } from "./lease.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "./rules.js";
 import { keySpan, type Statements } from "./sqlite-schema.js";
-import { checkFormat, decodeOwner, decodeState, type Place } from "./validate.js";
+import { checksumOf, encodeEvents, encodeState } from "./storable.js";
+import { checkFormat, checkSum, corrupt, decodeOwner, decodeState, type Place } from "./validate.js";
 
 /** The database of a store, as its parts need it. */
 export type Database = { readonly statements: Statements; readonly file: string };
 
 /** A commit's JSON, made before the transaction so that it holds the lock for less. */
-export type Encoded = { readonly events: string; readonly state: string };
+export type Encoded = {
+  readonly events: string;
+  readonly eventsSum: number;
+  readonly state: string;
+  readonly stateSum: number;
+};
+
+export function encode(commit: Commit): Encoded {
+  const events = encodeEvents(commit.events);
+  const state = encodeState(commit.state);
+  return { events, eventsSum: checksumOf(events), state, stateSum: checksumOf(state) };
+}
 
 /** An inbox message; `body` is the JSON of all of it. */
 export type PostedMessage = { readonly id: string; readonly at: number; readonly body: string };
@@ -85,11 +97,12 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
 
   const seq = present + commit.events.length;
   if (seq > present) {
-    const { status } = commit.state;
-    statements.append.run(head.id * keySpan + seq, formatVersion, status, commit.at, encoded.events, encoded.state);
+    const { events, eventsSum, state, stateSum } = encoded;
+    const key = head.id * keySpan + seq;
+    statements.append.run(key, formatVersion, commit.state.status, commit.at, events, eventsSum, state, stateSum);
   }
   for (const id of consume) statements.consume.run(head.id, id);
-  for (const id of record) statements.take.run(head.id, id, commit.at, null);
+  for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (activity !== head.activity || dueAt !== head.dueAt) statements.describe.run(activity, dueAt, head.id);
   if (commit.release === true) statements.letGo.run(head.id);
   return { type: "ok", seq };
@@ -98,7 +111,7 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
 export function post(db: Database, sessionId: string, message: PostedMessage): PostResult {
   const id = ensureSession(db, sessionId, message.at);
   if (isTaken(db, id, message.id)) return { type: "duplicate" };
-  db.statements.take.run(id, message.id, message.at, message.body);
+  db.statements.take.run(id, message.id, message.at, message.body, checksumOf(message.body));
   return { type: "posted" };
 }
 
@@ -125,13 +138,16 @@ export function remove(
   return true;
 }
 
+type StateRow = { readonly v: number; readonly state: string; readonly stateSum: number };
+
 /** The state in the row with this key; null where there is no row. */
 export function stateOf(db: Database, sessionId: string, tail: number | null): State | null {
   if (tail === null) return null;
-  const row = db.statements.stateAt.get(tail) as { readonly v: number; readonly state: string };
   const place: Place = { file: db.file, sessionId, seq: tail % keySpan };
+  const row = db.statements.stateAt.get(tail) as StateRow | undefined;
+  if (row === undefined) throw corrupt(place, "the row is missing");
   checkFormat(row.v, place);
-  return decodeState(row.state, place);
+  return decodeState(checkSum(row.state, row.stateSum, place), place);
 }
 
 export function headOf(db: Database, sessionId: string): Head | undefined {

@@ -9,7 +9,7 @@ import { sqliteCode, sqliteCodes } from "./sqlite-driver.js";
 import { inbox } from "./sqlite-reads.js";
 import { keySpan } from "./sqlite-schema.js";
 import type { Database } from "./sqlite-sessions.js";
-import { checkFormat, corrupt, decodeEntries, decodeOwner, decodeState } from "./validate.js";
+import { checkFormat, checkSum, corrupt, decodeEntries, decodeOwner, decodeState } from "./validate.js";
 
 type SessionRow = { readonly id: number; readonly name: string; readonly owner: string | null };
 type CommitRow = {
@@ -17,7 +17,9 @@ type CommitRow = {
   readonly v: number;
   readonly status: string;
   readonly events: string;
+  readonly eventsSum: number;
   readonly state: string;
+  readonly stateSum: number;
 };
 
 export async function verify(
@@ -79,8 +81,8 @@ function checkLog(db: Database, { id, name }: SessionRow, problems: Problem[]): 
 function checkRow(db: Database, sessionId: string, row: CommitRow, previous: number): void {
   const place = { file: db.file, sessionId, seq: row.key % keySpan };
   checkFormat(row.v, place);
-  const first = decodeEntries(row.events, place)[0]?.seq ?? 0;
-  const state = decodeState(row.state, place);
+  const first = decodeEntries(checkSum(row.events, row.eventsSum, place), place)[0]?.seq ?? 0;
+  const state = decodeState(checkSum(row.state, row.stateSum, place), place);
   if (first !== (previous % keySpan) + 1)
     throw corrupt(place, `it starts with entry ${first}, after entry ${previous % keySpan}`);
   if (state.status !== row.status) throw corrupt(place, `its state is ${state.status}, and it says ${row.status}`);

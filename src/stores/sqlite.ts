@@ -16,7 +16,7 @@ import { prepareStatements } from "./sqlite-schema.js";
 import * as sessions from "./sqlite-sessions.js";
 import { verify } from "./sqlite-verify.js";
 import { createPolling } from "./sqlite-watch.js";
-import { encodeEvents, encodeMessage, encodeState } from "./storable.js";
+import { encodeMessage } from "./storable.js";
 import { createWatchers } from "./watchers.js";
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./sqlite-driver.js";
@@ -105,7 +105,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     release: (lease): Promise<ReleaseResult> => writeOrBusy(() => sessions.release(db, lease)),
     commit: async (lease, commit): Promise<CommitResult> => {
       for (const id of commit.record ?? []) checkId("message", id);
-      const encoded = { events: encodeEvents(commit.events), state: encodeState(commit.state) };
+      const encoded = sessions.encode(commit);
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded));
       if (result.type === "ok") watchers.notify(lease.sessionId);
       return result;

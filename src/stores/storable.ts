@@ -1,6 +1,7 @@
 /**
  * What goes into a database: JSON text of plain data, bounded, and refused where it would not come back as it went in.
  */
+import { crc32 } from "node:zlib";
 import type { Event } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { isDangerousKey } from "../core/json.js";
@@ -19,6 +20,11 @@ export function encodeEvents(events: readonly Event[]): string {
     encode(event, `The event ${event.type} (number ${index + 1} of its commit)`),
   );
   return `[${texts.join(",")}]`;
+}
+
+/** The checksum that is kept beside a text: SQLite itself does not notice a byte that the disk changed. */
+export function checksumOf(text: string): number {
+  return crc32(text);
 }
 
 export function encodeState(state: State): string {

@@ -8,12 +8,12 @@ import { parseJson } from "../core/json.js";
 import { formatVersion, type State, type Status } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Owner } from "../ports/store.js";
-import { maxEntryDepth } from "./storable.js";
+import { checksumOf, maxEntryDepth } from "./storable.js";
 
 /** One commit's events or state: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
 
-type Kind = "string" | "number" | "object" | "array";
+type Kind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
 type Fields = { readonly [field: string]: Kind };
 type Plain = { readonly [field: string]: unknown };
 
@@ -63,15 +63,18 @@ const runFields: Fields = {
   lives: "number",
   waitedMs: "number",
   fallback: "number",
+  stopping: "object or null",
 };
+
+const callsFields: Fields = { ...runFields, calls: "array", cut: "string or null", doneSeq: "number or null" };
 
 /** What a state must have beside the fields of its session. */
 const statusFields: { readonly [Name in Status]: Fields } = {
   idle: {},
   preparing: { ...runFields, for: "string" },
-  model_running: { ...runFields, purpose: "string", upTo: "number" },
-  tool_running: { ...runFields, calls: "array" },
-  awaiting_human: { ...runFields, calls: "array", since: "number" },
+  model_running: { ...runFields, purpose: "string", upTo: "number", backoff: "object or null" },
+  tool_running: callsFields,
+  awaiting_human: { ...callsFields, since: "number" },
   completed: { ...runFields, reason: "string" },
   failed: { ...runFields, reason: "string" },
   aborted: { ...runFields, reason: "string" },
@@ -94,6 +97,12 @@ export function checkFormat(v: number, place: Place): void {
       "newer_format",
       `Session ${place.sessionId} was written in format ${v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
     );
+}
+
+/** A text that came back as it was written. */
+export function checkSum(text: string, checksum: number | null, place: Place): string {
+  if (checksumOf(text) !== checksum) throw corrupt(place, "its content does not match its checksum");
+  return text;
 }
 
 /** The entries of a row that ends with `place.seq`. */
@@ -160,7 +169,8 @@ function parse(text: string, place: Place): unknown {
 function checkFields(value: unknown, fields: Fields, place: Place, what: string): asserts value is Plain {
   if (!isPlain(value)) throw corrupt(place, `${what} is no object`);
   for (const [field, kind] of Object.entries(fields))
-    if (kindOf(value[field]) !== kind) throw corrupt(place, `${what} has no proper field ${field}`);
+    if (!kind.split(" or ").includes(kindOf(value[field])))
+      throw corrupt(place, `${what} has no proper field ${field}`);
 }
 
 function kindOf(value: unknown): string {

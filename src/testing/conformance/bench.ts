@@ -1,0 +1,229 @@
+/**
+ * What the cases of the conformance suite work with: a store, and short ways to claim, commit and post.
+ */
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import type { Entry, Event } from "../../core/event.js";
+import type { InboxMessage } from "../../core/inbox.js";
+import { initialState, type RunLimits, type State, type Status } from "../../core/state.js";
+import { PawlError } from "../../errors.js";
+import type { ClaimOptions, Commit, CommitResult, Lease, Owner, Store } from "../../ports/store.js";
+
+export type StoreUnderTest = {
+  readonly store: Store;
+  /** Closes the store's files or connections and opens them again. */
+  readonly reopen?: () => Promise<Store>;
+  /** Another handle on the same content, as another process would have it. */
+  readonly second?: () => Promise<Store>;
+  /** Closes everything that was opened, and removes it. */
+  close(): Promise<void>;
+};
+
+export type ConformanceCase = {
+  readonly name: string;
+  /** The ids of the requirements that the case shows. */
+  readonly verifies: readonly string[];
+  run(): Promise<void>;
+};
+
+export type Case = {
+  readonly name: string;
+  readonly verifies: readonly string[];
+  readonly check: (bench: Bench) => Promise<void>;
+};
+
+export type Bench = {
+  readonly store: Store;
+  /** Another handle on the same content; the same one where a store has only one. */
+  readonly second: () => Promise<Store>;
+  readonly reopened: () => Promise<Store>;
+};
+
+/** An arbitrary present, in epoch milliseconds. */
+export const t0 = 1_790_000_000_000;
+export const leaseMs = 30_000;
+
+export const alice: Owner = { id: "alice 1", host: "one", pid: 101, startedAt: 7001 };
+export const bob: Owner = { id: "bob 1", host: "two", pid: 202, startedAt: 7002 };
+
+export function cases(
+  verifies: readonly string[],
+  checks: { readonly [name: string]: Case["check"] },
+): readonly Case[] {
+  return Object.entries(checks).map(([name, check]) => ({ name, verifies, check }));
+}
+
+/** Claims, and fails where somebody holds it. */
+export async function claim(store: Store, sessionId = "s", options: Partial<ClaimOptions> = {}): Promise<Lease> {
+  const result = await store.claim(sessionId, { owner: alice, now: t0, leaseMs, ...options });
+  if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.owner.id}`);
+  return result.lease;
+}
+
+/** Tries to claim as bob; true where he got it. */
+export async function bobClaims(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
+  return (await store.claim("s", { owner: bob, now, leaseMs, ...options })).type === "claimed";
+}
+
+export type CommitParts = Partial<Omit<Commit, "events">> & { readonly events?: readonly Event[] | number };
+
+/** A commit after `expectedSeq`; by default one event, and the state after it. */
+export function commitAfter(expectedSeq: number, parts: CommitParts = {}): Commit {
+  const { events = 1, ...rest } = parts;
+  const list = typeof events === "number" ? someEvents(expectedSeq, events) : events;
+  const state = stateAt(expectedSeq + list.length, "model_running");
+  return { expectedSeq, state, at: t0 + expectedSeq, activity: "active", dueAt: null, ...rest, events: list };
+}
+
+/** Commits, and fails where it is refused. */
+export async function commit(
+  store: Store,
+  lease: Lease,
+  expectedSeq: number,
+  parts: CommitParts = {},
+): Promise<number> {
+  const result = await store.commit(lease, commitAfter(expectedSeq, parts));
+  if (result.type !== "ok") throw new Error(`The commit after ${expectedSeq} was refused: ${result.type}`);
+  return result.seq;
+}
+
+/** A new session with `count` entries, held. */
+export async function sessionWith(store: Store, count: number, sessionId = "s"): Promise<Lease> {
+  const lease = await claim(store, sessionId);
+  for (let seq = 0; seq < count; seq++) await commit(store, lease, seq);
+  return lease;
+}
+
+/** A session at rest that nobody holds. */
+export async function restingSession(store: Store, sessionId: string, parts: CommitParts = {}): Promise<void> {
+  const lease = await claim(store, sessionId);
+  const resting = { state: stateAt(1, "completed"), activity: "resting" } as const;
+  await commit(store, lease, 0, { ...resting, ...parts, release: true });
+}
+
+export function someEvents(after: number, count: number): readonly Event[] {
+  return Array.from({ length: count }, (_, index) => textEvent(`entry ${after + index + 1}`));
+}
+
+/** An event that carries this text. */
+export function textEvent(text: string): Event {
+  return { type: "steered", by: "user", input: [{ role: "user", parts: [{ type: "text", text }] }], at: t0 };
+}
+
+export function message(id: string, at = t0, text = "hello"): InboxMessage {
+  const input = [{ role: "user", parts: [{ type: "text", text }] }] as const;
+  const session = { agent: "coder", model: "scripted" };
+  return { id, at, body: { type: "input", mode: "queue", runId: `run of ${id}`, input, limits, session } };
+}
+
+export const limits: RunLimits = {
+  maxSteps: 200,
+  maxErrors: 20,
+  onMaxSteps: "summary",
+  toolConcurrency: 8,
+  abortGraceMs: 5000,
+  maxContinuations: 2,
+  maxStopPreventions: 3,
+  maxCompactions: 20,
+};
+
+export const everyStatus: readonly Status[] = [
+  "idle",
+  "preparing",
+  "model_running",
+  "tool_running",
+  "awaiting_human",
+  "completed",
+  "failed",
+  "aborted",
+];
+
+/** A whole state of this status, after entry `seq`. */
+export function stateAt(seq: number, status: Status): State {
+  const session = { ...initialState, seq, session: { agent: "coder", model: "scripted", title: `entry ${seq}` } };
+  const run = {
+    ...session,
+    runId: "run 1",
+    startedAt: t0,
+    startSeq: 1,
+    limits,
+    modelCallIndex: 1,
+    attempt: 1,
+    counters: { totalSteps: 1, errorCount: 0, compactionAttempts: 0, continuations: 0, stopPreventions: 0 },
+    usage: { inputTokens: 10 },
+    lives: 0,
+    waitedMs: 0,
+    fallback: 0,
+    stopping: null,
+  };
+  const calls = [
+    { callKey: "run 1/1/1", name: "write", inputSeq: 1, at: "running", policy: { recover: "ask" }, attempt: 1 },
+  ] as const;
+  switch (status) {
+    case "idle":
+      return { ...session, status };
+    case "preparing":
+      return { ...run, status, for: "step", purpose: "step" };
+    case "model_running":
+      return { ...run, status, purpose: "step", upTo: seq, backoff: null };
+    case "tool_running":
+      return { ...run, status, calls, cut: null, doneSeq: null };
+    case "awaiting_human":
+      return { ...run, status, calls, since: t0, cut: null, doneSeq: null };
+    case "completed":
+      return { ...run, status, reason: "stop" };
+    case "failed":
+      return { ...run, status, reason: "model_error" };
+    case "aborted":
+      return { ...run, status, reason: "aborted" };
+  }
+}
+
+export async function inboxIds(store: Store, sessionId = "s"): Promise<readonly string[]> {
+  return (await store.inbox(sessionId)).map((entry) => entry.id);
+}
+
+export function textsOf(entries: readonly Entry[]): readonly string[] {
+  return entries.map(({ event }) => {
+    const part = event.type === "steered" ? event.input[0]?.parts[0] : undefined;
+    return part?.type === "text" ? part.text : event.type;
+  });
+}
+
+/** The log has these entries, and no others. */
+export async function expectLog(store: Store, count: number, sessionId = "s"): Promise<void> {
+  const entries = await store.read(sessionId);
+  deepStrictEqual(
+    entries.map((entry) => entry.seq),
+    Array.from({ length: count }, (_, index) => index + 1),
+  );
+  const loaded = await store.load(sessionId);
+  strictEqual(loaded?.seq ?? 0, count);
+}
+
+export function expectResult(result: CommitResult, type: CommitResult["type"]): void {
+  strictEqual(result.type, type, `expected ${type}, got ${JSON.stringify(result)}`);
+}
+
+/** The work is refused with a `PawlError` of one of these codes. */
+export async function expectRefusal(work: () => Promise<unknown>, ...codes: readonly string[]): Promise<void> {
+  const error = await work().then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  ok(error instanceof PawlError, `expected a PawlError with ${codes.join(" or ")}, got ${String(error)}`);
+  ok(codes.includes(error.code), `expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
+}
+
+/** Resolves when the store tells of a change of each of these sessions. */
+export function changesOf(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
+  const missing = new Set(sessionIds);
+  const seen = new Promise<void>((resolve) => {
+    const stop = store.watch((change) => {
+      missing.delete(change.sessionId);
+      if (missing.size > 0) return;
+      stop();
+      resolve();
+    });
+  });
+  return { seen };
+}

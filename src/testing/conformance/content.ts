@@ -1,0 +1,172 @@
+/**
+ * Odd content: what comes back is what went in, or it was refused.
+ */
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import type { Event } from "../../core/event.js";
+import type { Json } from "../../core/message.js";
+import { PawlError } from "../../errors.js";
+import type { Store } from "../../ports/store.js";
+import {
+  type Case,
+  cases,
+  claim,
+  commit,
+  commitAfter,
+  expectLog,
+  inboxIds,
+  message,
+  stateAt,
+  t0,
+  textEvent,
+  textsOf,
+} from "./bench.js";
+
+const oddTexts: { readonly [name: string]: string } = {
+  "no text": "",
+  "a NUL": "before\0after\0",
+  "every control character": String.fromCharCode(...Array.from({ length: 32 }, (_, code) => code), 127),
+  "a lone high surrogate": "before\ud83dafter",
+  "a lone low surrogate": "before\udc00after",
+  "surrogates the wrong way round": "\udc00\ud83d",
+  "emoji and their joiners": "👩‍👩‍👧‍👦 🏳️‍🌈 é ﬁ",
+  "text that runs right to left": "שלום \u202eabc\u202c العربية",
+  "separators that JavaScript once refused": "a\u2028b\u2029c\ufeffd",
+  "what looks like SQL": "'); DROP TABLE sessions; -- \" ? $1 :name %s",
+  "what looks like JSON": '{"__proto__":[1,"\\u0000"]}\\',
+  "line ends of all kinds": "a\r\nb\nc\rd\te",
+  "900,000 bytes": "0123456789".repeat(90_000),
+};
+
+const oddValues: { readonly [name: string]: Json } = {
+  "numbers at the edges": [0, -1, 0.1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 1.7e308, 5e-324],
+  "keys that objects have by birth": { toString: 1, hasOwnProperty: 2, valueOf: 3, "": 4, "a.b": 5, $ref: 6, "\0": 7 },
+  "objects and arrays, 100 levels deep": deep(100),
+  "empty ones": [{}, [], "", null, false, { a: {}, b: [] }],
+  "10,000 items": Array.from({ length: 10_000 }, (_, index) => index),
+};
+
+/** Text in an event, a state and a message at once. */
+const texts: readonly Case[] = Object.entries(oddTexts).map(([name, text]) => ({
+  name: `text comes back as it was: ${name}`,
+  verifies: ["STOR-1", "STOR-4"],
+  check: async ({ store, second }) => {
+    const lease = await claim(store);
+    const state = { ...stateAt(1, "idle"), session: { agent: "coder", model: "scripted", title: text } };
+    await commit(store, lease, 0, { events: [textEvent(text)], state });
+    await store.post("s", message("m", t0, text));
+    const other = await second();
+    deepStrictEqual(textsOf(await other.read("s")), [text]);
+    strictEqual((await other.load("s"))?.state.session?.title, text);
+    deepStrictEqual(await other.inbox("s"), [message("m", t0, text)]);
+    deepStrictEqual(await other.verify(), []);
+  },
+}));
+
+const values: readonly Case[] = Object.entries(oddValues).map(([name, value]) => ({
+  name: `a value comes back as it was: ${name}`,
+  verifies: ["STOR-1", "STOR-4"],
+  check: async ({ store, second }) => {
+    const event = resultEvent(value);
+    await commit(store, await claim(store), 0, { events: [event] });
+    const other = await second();
+    deepStrictEqual(await other.read("s"), [{ seq: 1, event }]);
+    deepStrictEqual(await other.verify(), []);
+  },
+}));
+
+const oddEvents: { readonly [name: string]: () => Event } = {
+  "an entry of 2 MiB": () => textEvent("x".repeat(2 * 1024 * 1024)),
+  "a value 5,000 levels deep": () => resultEvent(deep(5000)),
+  "a number that is not one": () => resultEvent([Number.NaN, Number.POSITIVE_INFINITY]),
+  "the key __proto__": () => resultEvent(JSON.parse('{"__proto__": {"polluted": true}}') as Json),
+  "the key constructor": () => resultEvent({ constructor: "x" }),
+};
+
+const refused: readonly Case[] = Object.entries(oddEvents).map(([name, make]) => ({
+  name: `it comes back as it was or is refused: ${name}`,
+  verifies: ["STOR-1", "SEC-12", "SEC-13"],
+  check: async ({ store }) => await comesBackOrIsRefused(store, make()),
+}));
+
+async function comesBackOrIsRefused(store: Store, event: Event): Promise<void> {
+  const lease = await claim(store);
+  const error = await store.commit(lease, commitAfter(0, { events: [event] })).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (error === null) {
+    const [entry] = await store.read("s");
+    // deepStrictEqual recurses; what is this deep is compared by its text, outside the stack's reach.
+    ok(entry?.event === event || JSON.stringify(entry?.event) === JSON.stringify(event));
+  } else {
+    ok(error instanceof PawlError && error.code === "not_storable", String(error));
+    await expectLog(store, 0);
+  }
+  strictEqual(Object.hasOwn(Object.prototype, "polluted"), false);
+  strictEqual(await commit(store, lease, error === null ? 1 : 0), error === null ? 2 : 1);
+}
+
+const oddIds = [
+  " ",
+  "a b",
+  "a/b\\c",
+  "../../etc/passwd",
+  "ünïcödé",
+  "uนี้",
+  "👩‍👧",
+  "%00",
+  "'; DROP TABLE sessions; --",
+  "__proto__",
+  "constructor",
+  "null",
+  "0",
+  "1e3",
+  "\n\t",
+  "x".repeat(512),
+];
+
+const ids = cases(["STOR-1"], {
+  "a session may have any id of 1 to 512 characters": async ({ store, second }) => {
+    for (const id of oddIds) await commit(store, await claim(store, id), 0, { events: [textEvent(id)] });
+    const other = await second();
+    for (const id of oddIds) deepStrictEqual(textsOf(await other.read(id)), [id]);
+    deepStrictEqual((await other.list()).map((summary) => summary.sessionId).sort(), [...oddIds].sort());
+  },
+  "a message may have any id of 1 to 512 characters": async ({ store }) => {
+    for (const id of oddIds) deepStrictEqual(await store.post("s", message(id)), { type: "posted" });
+    for (const id of oddIds) deepStrictEqual(await store.post("s", message(id)), { type: "duplicate" });
+    deepStrictEqual(await inboxIds(store), oddIds);
+    await commit(store, await claim(store), 0, { consume: oddIds });
+    deepStrictEqual(await inboxIds(store), []);
+  },
+  "ids that only look alike are different": async ({ store }) => {
+    const alike = ["id", "ID", "id ", " id", "\u00e9", "e\u0301", "ﬁ", "fi", "1", "01", "1.0"];
+    for (const id of alike) await commit(store, await claim(store, id), 0, { events: [textEvent(id)] });
+    for (const id of alike) deepStrictEqual(textsOf(await store.read(id)), [id]);
+  },
+  "an id that cannot be is found nowhere": async ({ store }) => {
+    // In UTF-8 both become the replacement character.
+    await claim(store, "\ufffd");
+    strictEqual(await store.load("\ud800"), null);
+    deepStrictEqual(await store.inbox("\ud800"), []);
+    strictEqual(await store.delete("\ud800", { now: t0, force: true }), false);
+    strictEqual((await store.list()).length, 1);
+  },
+  "times may have fractions": async ({ store }) => {
+    const lease = await claim(store, "s", { now: t0 + 0.5 });
+    await commit(store, lease, 0, { at: t0 + 0.25, dueAt: t0 + 0.75 });
+    strictEqual((await store.list())[0]?.updatedAt, t0 + 0.25);
+  },
+});
+
+function resultEvent(value: Json): Event {
+  return { type: "late_result", callKey: "r/1/1", outcome: "ok", output: { type: "json", value }, at: t0 };
+}
+
+function deep(levels: number): Json {
+  let value: Json = "bottom";
+  for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { down: value };
+  return value;
+}
+
+export const contents: readonly Case[] = [...texts, ...values, ...refused, ...ids];

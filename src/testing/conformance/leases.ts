@@ -1,0 +1,296 @@
+/**
+ * Claiming, renewing and releasing.
+ */
+import { deepStrictEqual, notStrictEqual, ok, strictEqual } from "node:assert/strict";
+import {
+  alice,
+  bob,
+  bobClaims,
+  cases,
+  claim,
+  commit,
+  commitAfter,
+  expectLog,
+  expectRefusal,
+  expectResult,
+  leaseMs,
+  message,
+  sessionWith,
+  stateAt,
+  t0,
+} from "./bench.js";
+
+export const claiming = cases(["STOR-1", "REC-1"], {
+  "the first claim of a session finds nothing": async ({ store }) => {
+    const result = await store.claim("s", { owner: alice, now: t0, leaseMs });
+    ok(result.type === "claimed");
+    strictEqual(result.seq, 0);
+    strictEqual(result.state, null);
+  },
+  "a lease names its session, its owner and its end": async ({ store }) => {
+    const lease = await claim(store);
+    strictEqual(lease.sessionId, "s");
+    deepStrictEqual(lease.owner, alice);
+    strictEqual(lease.expiresAt, t0 + leaseMs);
+    ok(lease.epoch >= 1);
+  },
+  "a claim makes the session": async ({ store }) => {
+    await claim(store);
+    const [summary] = await store.list();
+    strictEqual(summary?.sessionId, "s");
+    deepStrictEqual(summary.holder, alice);
+  },
+  "a session that is held is not claimed, and tells who holds it": async ({ store }) => {
+    await claim(store);
+    const result = await store.claim("s", { owner: bob, now: t0 + 1, leaseMs });
+    deepStrictEqual(result, { type: "held", owner: alice, expiresAt: t0 + leaseMs });
+  },
+  "its own owner does not claim it twice": async ({ store }) => {
+    await claim(store);
+    strictEqual((await store.claim("s", { owner: alice, now: t0 + 1, leaseMs })).type, "held");
+  },
+  "each claim has a higher epoch": async ({ store }) => {
+    const epochs: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const lease = await claim(store);
+      epochs.push(lease.epoch);
+      await store.release(lease);
+    }
+    deepStrictEqual(
+      epochs,
+      [...new Set(epochs)].sort((a, b) => a - b),
+    );
+  },
+  "a claim gives the last entry's number and state": async ({ store }) => {
+    await store.release(await sessionWith(store, 3));
+    const result = await store.claim("s", { owner: bob, now: t0, leaseMs });
+    ok(result.type === "claimed");
+    strictEqual(result.seq, 3);
+    deepStrictEqual(result.state, stateAt(3, "model_running"));
+  },
+  "sessions are held one by one": async ({ store }) => {
+    await claim(store, "a");
+    const result = await store.claim("b", { owner: bob, now: t0, leaseMs });
+    strictEqual(result.type, "claimed");
+  },
+  "of two claims at once one wins": async ({ store }) => {
+    const results = await Promise.all([bobClaims(store, t0), bobClaims(store, t0)]);
+    deepStrictEqual([...results].sort(), [false, true]);
+  },
+  "of many claims by two processes at once one wins": async ({ store, second }) => {
+    const other = await second();
+    const claims = Array.from({ length: 20 }, (_, index) => bobClaims(index % 2 === 0 ? store : other, t0));
+    strictEqual((await Promise.all(claims)).filter(Boolean).length, 1);
+  },
+  "what one process holds another does not claim": async ({ store, second }) => {
+    await claim(store);
+    strictEqual(await bobClaims(await second(), t0), false);
+  },
+  "a claim of an id that cannot be is refused": async ({ store }) => {
+    for (const id of ["", "a\0b", "a\ud800", "x".repeat(513)]) await expectRefusal(() => claim(store, id), "bad_input");
+    deepStrictEqual(await store.list(), []);
+  },
+});
+
+export const expiry = cases(["STOR-1", "REC-9"], {
+  "a lease that ran out can be claimed": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 + leaseMs + 1), true);
+  },
+  "a lease has run out when its end is now": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 + leaseMs), true);
+  },
+  "a lease has not run out a millisecond before its end": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 + leaseMs - 1), false);
+  },
+  "a dead owner is replaced at once": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 + 1, { isDead: (owner) => owner.id === alice.id }), true);
+  },
+  "an owner that is not known to be dead is not replaced": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 + 1, { isDead: () => false }), false);
+  },
+  "the owner that is asked about is the one that was recorded": async ({ store }) => {
+    await claim(store);
+    const asked: unknown[] = [];
+    await bobClaims(store, t0 + 1, { isDead: (owner) => asked.push(owner) === 0 });
+    deepStrictEqual(asked, [alice]);
+  },
+  "a lease is void where the clock went back by more than nothing": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0 - 60_000), true);
+  },
+  "a lease that ends exactly its length from now is held": async ({ store }) => {
+    await claim(store);
+    strictEqual(await bobClaims(store, t0), false);
+  },
+  "whether a lease is void goes by its own length, not the claimer's": async ({ store }) => {
+    await claim(store, "s", { leaseMs: 600_000 });
+    strictEqual(await bobClaims(store, t0 + 1, { leaseMs: 1000 }), false);
+  },
+  "a clock that is a year ahead does not lock a session for ever": async ({ store }) => {
+    const year = 365 * 24 * 3_600_000;
+    await claim(store, "s", { now: t0 + year });
+    strictEqual(await bobClaims(store, t0), true);
+  },
+  "a claim over a lease that ran out fences its holder": async ({ store }) => {
+    const zombie = await claim(store);
+    await bobClaims(store, t0 + leaseMs);
+    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+  },
+  "a claim over a dead owner fences what it left": async ({ store }) => {
+    const zombie = await claim(store);
+    await bobClaims(store, t0, { isDead: () => true });
+    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+  },
+  "epochs never go back, though the session was deleted in between": async ({ store }) => {
+    const zombie = await claim(store);
+    await store.delete("s", { now: t0, force: true });
+    const lease = await claim(store);
+    ok(lease.epoch > zombie.epoch);
+    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+  },
+});
+
+export const renewing = cases(["STOR-1", "REC-9"], {
+  "a renewed lease is held until its new end": async ({ store }) => {
+    const lease = await claim(store);
+    deepStrictEqual(await store.renew([lease], t0 + 20_000, leaseMs), []);
+    strictEqual(await bobClaims(store, t0 + leaseMs + 1), false);
+    strictEqual(await bobClaims(store, t0 + 20_000 + leaseMs), true);
+  },
+  "a renewal may change the length": async ({ store }) => {
+    const lease = await claim(store);
+    await store.renew([lease], t0, 1000);
+    strictEqual(await bobClaims(store, t0 + 1000), true);
+  },
+  "the lease that was renewed goes on as it is": async ({ store }) => {
+    const lease = await claim(store);
+    await store.renew([lease], t0 + 20_000, leaseMs);
+    strictEqual(await commit(store, lease, 0), 1);
+  },
+  "a lease that ran out is renewed while nobody claimed it": async ({ store }) => {
+    const lease = await claim(store);
+    deepStrictEqual(await store.renew([lease], t0 + 10 * leaseMs, leaseMs), []);
+    strictEqual(await bobClaims(store, t0 + 10 * leaseMs + 1), false);
+  },
+  "a renewal after the clock went back makes the lease good again": async ({ store }) => {
+    const lease = await claim(store);
+    await store.renew([lease], t0 - 60_000, leaseMs);
+    strictEqual(await bobClaims(store, t0 - 60_000), false);
+  },
+  "a lease that another claimed is lost": async ({ store }) => {
+    const lease = await claim(store);
+    await bobClaims(store, t0 + leaseMs);
+    deepStrictEqual(await store.renew([lease], t0 + leaseMs, leaseMs), ["s"]);
+  },
+  "a renewal that is lost does not extend the other's lease": async ({ store }) => {
+    const zombie = await claim(store);
+    await bobClaims(store, t0 + leaseMs);
+    await store.renew([zombie], t0 + 10 * leaseMs, leaseMs);
+    strictEqual((await store.claim("s", { owner: alice, now: t0 + 2 * leaseMs, leaseMs })).type, "claimed");
+  },
+  "a lease that was released is lost": async ({ store }) => {
+    const lease = await claim(store);
+    await store.release(lease);
+    deepStrictEqual(await store.renew([lease], t0, leaseMs), ["s"]);
+  },
+  "the lease of a session that was deleted is lost": async ({ store }) => {
+    const lease = await claim(store);
+    await store.delete("s", { now: t0, force: true });
+    deepStrictEqual(await store.renew([lease], t0, leaseMs), ["s"]);
+  },
+  "of several leases those are told that are lost": async ({ store }) => {
+    const leases = await Promise.all(["a", "b", "c"].map((id) => claim(store, id)));
+    const [, b] = leases;
+    if (b !== undefined) await store.release(b);
+    deepStrictEqual(await store.renew(leases, t0 + 20_000, leaseMs), ["b"]);
+    strictEqual((await store.claim("c", { owner: bob, now: t0 + leaseMs, leaseMs })).type, "held");
+  },
+  "renewing nothing loses nothing": async ({ store }) => {
+    await claim(store);
+    deepStrictEqual(await store.renew([], t0 + 20_000, leaseMs), []);
+    strictEqual(await bobClaims(store, t0 + leaseMs), true);
+  },
+});
+
+export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
+  "a released session is claimed at once": async ({ store }) => {
+    deepStrictEqual(await store.release(await claim(store)), { type: "released" });
+    strictEqual(await bobClaims(store, t0), true);
+  },
+  "what was released is not released again": async ({ store }) => {
+    const lease = await claim(store);
+    await store.release(lease);
+    deepStrictEqual(await store.release(lease), { type: "fenced" });
+  },
+  "a release fences the holder": async ({ store }) => {
+    const lease = await sessionWith(store, 1);
+    await store.release(lease);
+    expectResult(await store.commit(lease, commitAfter(1)), "fenced");
+    await expectLog(store, 1);
+  },
+  "a zombie cannot release another's lease": async ({ store }) => {
+    const zombie = await claim(store);
+    await bobClaims(store, t0 + leaseMs);
+    deepStrictEqual(await store.release(zombie), { type: "fenced" });
+    strictEqual((await store.claim("s", { owner: alice, now: t0 + leaseMs, leaseMs })).type, "held");
+  },
+  "a release of a session that is not there is fenced": async ({ store }) => {
+    deepStrictEqual(await store.release({ sessionId: "none", epoch: 1, owner: alice, expiresAt: t0 }), {
+      type: "fenced",
+    });
+  },
+  "a session is not released while its inbox has a message": async ({ store }) => {
+    const lease = await claim(store);
+    await store.post("s", message("m"));
+    deepStrictEqual(await store.release(lease), { type: "inbox_not_empty" });
+    strictEqual(await commit(store, lease, 0), 1);
+  },
+  "a session is released when its inbox is consumed": async ({ store }) => {
+    const lease = await claim(store);
+    await store.post("s", message("m"));
+    await commit(store, lease, 0, { consume: ["m"] });
+    deepStrictEqual(await store.release(lease), { type: "released" });
+  },
+  "a commit can release in the same breath": async ({ store }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, { release: true });
+    expectResult(await store.commit(lease, commitAfter(1)), "fenced");
+    strictEqual(await bobClaims(store, t0), true);
+  },
+  "a commit that releases writes nothing while a message is left": async ({ store }) => {
+    const lease = await claim(store);
+    await store.post("s", message("m"));
+    expectResult(await store.commit(lease, commitAfter(0, { release: true })), "inbox_not_empty");
+    await expectLog(store, 0);
+    strictEqual(await commit(store, lease, 0), 1);
+  },
+  "a commit that releases consumes first": async ({ store }) => {
+    const lease = await claim(store);
+    await store.post("s", message("m"));
+    await commit(store, lease, 0, { consume: ["m"], release: true });
+    strictEqual(await bobClaims(store, t0), true);
+  },
+  "a commit that releases is refused where it does not consume all": async ({ store }) => {
+    const lease = await claim(store);
+    for (const id of ["m1", "m2"]) await store.post("s", message(id));
+    expectResult(await store.commit(lease, commitAfter(0, { consume: ["m1"], release: true })), "inbox_not_empty");
+    strictEqual((await store.inbox("s")).length, 2);
+  },
+  "a release by one process lets another in": async ({ store, second }) => {
+    const other = await second();
+    const lease = await claim(store);
+    strictEqual(await bobClaims(other, t0), false);
+    await store.release(lease);
+    strictEqual(await bobClaims(other, t0), true);
+  },
+  "a new lease has another epoch than the one that was released": async ({ store }) => {
+    const first = await claim(store);
+    await store.release(first);
+    notStrictEqual((await claim(store)).epoch, first.epoch);
+  },
+});

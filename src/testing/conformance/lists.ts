@@ -1,0 +1,283 @@
+/**
+ * Finding sessions: lists, what is due, and what changed.
+ */
+import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import type { ListOptions, Store } from "../../ports/store.js";
+import {
+  alice,
+  cases,
+  changesOf,
+  claim,
+  commit,
+  everyStatus,
+  leaseMs,
+  message,
+  restingSession,
+  sessionWith,
+  stateAt,
+  t0,
+} from "./bench.js";
+
+async function listed(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
+  return (await store.list(options)).map((summary) => summary.sessionId);
+}
+
+export const listing = cases(["STOR-1"], {
+  "an empty store lists nothing": async ({ store }) => {
+    deepStrictEqual(await store.list(), []);
+  },
+  "a summary tells what there is to know": async ({ store }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, { events: 3, state: stateAt(3, "awaiting_human"), at: t0 + 50, activity: "waiting" });
+    await store.post("s", message("m"));
+    deepStrictEqual(await store.list(), [
+      {
+        sessionId: "s",
+        info: { agent: "coder", model: "scripted", title: "entry 3" },
+        status: "awaiting_human",
+        activity: "waiting",
+        seq: 3,
+        createdAt: t0,
+        updatedAt: t0 + 50,
+        inbox: 1,
+        holder: alice,
+      },
+    ]);
+  },
+  "a session that was only posted to is idle": async ({ store }) => {
+    await store.post("s", message("m", t0 + 7));
+    deepStrictEqual(await store.list(), [
+      {
+        sessionId: "s",
+        info: null,
+        status: "idle",
+        activity: "resting",
+        seq: 0,
+        createdAt: t0 + 7,
+        updatedAt: t0 + 7,
+        inbox: 1,
+        holder: null,
+      },
+    ]);
+  },
+  "who released it does not hold it": async ({ store }) => {
+    await restingSession(store, "s");
+    strictEqual((await store.list())[0]?.holder, null);
+  },
+  "the newest comes first": async ({ store }) => {
+    for (const [id, at] of [
+      ["old", 1],
+      ["new", 3],
+      ["middle", 2],
+    ] as const)
+      await restingSession(store, id, { at: t0 + at });
+    deepStrictEqual(await listed(store), ["new", "middle", "old"]);
+  },
+  "a commit makes a session the newest": async ({ store }) => {
+    const lease = await claim(store, "a");
+    await commit(store, lease, 0, { at: t0 + 1 });
+    await restingSession(store, "b", { at: t0 + 2 });
+    await commit(store, lease, 1, { at: t0 + 3 });
+    deepStrictEqual(await listed(store), ["a", "b"]);
+  },
+  "sessions of one time are in the order of their ids": async ({ store }) => {
+    for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await restingSession(store, id, { at: t0 });
+    deepStrictEqual(await listed(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
+  },
+  "a limit gives the newest": async ({ store }) => {
+    for (const at of [1, 2, 3, 4]) await restingSession(store, `s${at}`, { at: t0 + at });
+    deepStrictEqual(await listed(store, { limit: 2 }), ["s4", "s3"]);
+  },
+  "pages of a list are the list": async ({ store }) => {
+    for (let index = 0; index < 17; index++)
+      await restingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
+    const pages: { readonly sessionId: string; readonly updatedAt: number }[] = [];
+    for (;;) {
+      const after = pages.at(-1);
+      const page = await store.list({ limit: 5, ...(after === undefined ? {} : { after }) });
+      if (page.length === 0) break;
+      pages.push(...page);
+    }
+    deepStrictEqual(
+      pages.map((summary) => summary.sessionId),
+      await listed(store),
+    );
+    strictEqual(pages.length, 17);
+  },
+  "a list is filtered by status": async ({ store }) => {
+    for (const status of everyStatus) await restingSession(store, status, { state: stateAt(1, status) });
+    for (const status of everyStatus) deepStrictEqual(await listed(store, { status: [status] }), [status]);
+    deepStrictEqual(await listed(store, { status: ["failed", "aborted"] }), ["aborted", "failed"]);
+    deepStrictEqual(await listed(store, { status: [] }), []);
+  },
+  "a session without a log is idle for the filter too": async ({ store }) => {
+    await store.post("s", message("m"));
+    deepStrictEqual(await listed(store, { status: ["idle"] }), ["s"]);
+    deepStrictEqual(await listed(store, { status: ["completed"] }), []);
+  },
+  "a limit counts what passes the filter": async ({ store }) => {
+    for (let index = 0; index < 9; index++) {
+      const state = stateAt(1, index % 3 === 0 ? "failed" : "completed");
+      await restingSession(store, `s${index}`, { state, at: t0 + index });
+    }
+    deepStrictEqual(await listed(store, { status: ["failed"], limit: 2 }), ["s6", "s3"]);
+    const after = { updatedAt: t0 + 3, sessionId: "s3" };
+    deepStrictEqual(await listed(store, { status: ["failed"], limit: 2, after }), ["s0"]);
+  },
+});
+
+export const dueSessions = cases(["STOR-1", "STOR-2"], {
+  "nothing is due in an empty store": async ({ store }) => {
+    deepStrictEqual(await store.due(t0, 10), []);
+  },
+  "a session at rest is not due": async ({ store }) => {
+    await restingSession(store, "s");
+    deepStrictEqual(await store.due(t0 + 1e9, 10), []);
+  },
+  "a message makes a session due": async ({ store }) => {
+    await restingSession(store, "s");
+    await store.post("s", message("m"));
+    deepStrictEqual(await store.due(t0, 10), ["s"]);
+  },
+  "a message makes a session due though its sender's clock is ahead": async ({ store }) => {
+    await store.post("s", message("m", t0 + 1e9));
+    deepStrictEqual(await store.due(t0, 10), ["s"]);
+  },
+  "a message that was consumed does not": async ({ store }) => {
+    await store.post("s", message("m"));
+    await commit(store, await claim(store), 0, { consume: ["m"], release: true });
+    deepStrictEqual(await store.due(t0, 10), []);
+  },
+  "a session is due when its time has come": async ({ store }) => {
+    await restingSession(store, "s", { dueAt: t0 + 1000 });
+    deepStrictEqual(await store.due(t0 + 999, 10), []);
+    deepStrictEqual(await store.due(t0 + 1000, 10), ["s"]);
+  },
+  "a commit takes the due time away": async ({ store }) => {
+    await restingSession(store, "s", { dueAt: t0 });
+    const lease = await claim(store);
+    await commit(store, lease, 1, { dueAt: null, release: true });
+    deepStrictEqual(await store.due(t0 + 1e9, 10), []);
+  },
+  "what somebody holds is not due": async ({ store }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, { dueAt: t0 });
+    await store.post("s", message("m"));
+    deepStrictEqual(await store.due(t0 + 1, 10), []);
+  },
+  "what was held until now is due": async ({ store }) => {
+    await commit(store, await claim(store), 0, { dueAt: t0 });
+    deepStrictEqual(await store.due(t0 + leaseMs, 10), ["s"]);
+  },
+  "what a dead owner held is due": async ({ store }) => {
+    await commit(store, await claim(store), 0, { dueAt: t0 });
+    deepStrictEqual(await store.due(t0 + 1, 10, (owner) => owner.pid === alice.pid), ["s"]);
+    deepStrictEqual(await store.due(t0 + 1, 10, () => false), []);
+  },
+  "what is held by a void lease is due": async ({ store }) => {
+    await commit(store, await claim(store), 0, { dueAt: t0 - 60_000 });
+    deepStrictEqual(await store.due(t0 - 50_000, 10), ["s"]);
+  },
+  "the longest due comes first": async ({ store }) => {
+    await restingSession(store, "b", { dueAt: t0 + 2 });
+    await restingSession(store, "c", { dueAt: t0 + 3 });
+    await store.post("a", message("m", t0 + 1));
+    await store.post("c", message("m", t0));
+    deepStrictEqual(await store.due(t0 + 10, 10), ["c", "a", "b"]);
+  },
+  "a limit gives the longest due": async ({ store }) => {
+    for (const at of [3, 1, 2]) await restingSession(store, `s${at}`, { dueAt: t0 + at });
+    deepStrictEqual(await store.due(t0 + 10, 2), ["s1", "s2"]);
+  },
+  "what is held does not use up the limit": async ({ store }) => {
+    await commit(store, await claim(store, "held"), 0, { dueAt: t0 });
+    await restingSession(store, "free", { dueAt: t0 + 1 });
+    deepStrictEqual(await store.due(t0 + 10, 1), ["free"]);
+  },
+  "a message of another process makes a session due": async ({ store, second }) => {
+    await (await second()).post("s", message("m"));
+    deepStrictEqual(await store.due(t0, 10), ["s"]);
+  },
+});
+
+export const watching = cases(["STOR-1", "STOR-2"], {
+  "a commit is told": async ({ store }) => {
+    const lease = await claim(store);
+    const { seen } = changesOf(store, "s");
+    await commit(store, lease, 0);
+    await seen;
+  },
+  "a message is told": async ({ store }) => {
+    const { seen } = changesOf(store, "s");
+    await store.post("s", message("m"));
+    await seen;
+  },
+  "a change is told to all who watch": async ({ store }) => {
+    const all = [changesOf(store, "s"), changesOf(store, "s")];
+    await store.post("s", message("m"));
+    await Promise.all(all.map(({ seen }) => seen));
+  },
+  "who stopped watching is not told": async ({ store }) => {
+    let told = 0;
+    const stop = store.watch(() => {
+      told += 1;
+    });
+    stop();
+    const { seen } = changesOf(store, "s");
+    await store.post("s", message("m"));
+    await seen;
+    strictEqual(told, 0);
+  },
+  "stopping twice stops nobody else": async ({ store }) => {
+    const stop = store.watch(() => undefined);
+    const { seen } = changesOf(store, "s");
+    stop();
+    stop();
+    await store.post("s", message("m"));
+    await seen;
+  },
+  "a change is there when it is told": async ({ store }) => {
+    const lease = await claim(store);
+    const { seen } = changesOf(store, "s");
+    const committed = store.commit(lease, { ...commitOne(), expectedSeq: 0 });
+    await seen;
+    strictEqual((await store.read("s")).length, 1);
+    await committed;
+  },
+  "another process's commit is told": async ({ store, second }) => {
+    const other = await second();
+    const lease = await sessionWith(other, 1);
+    const { seen } = changesOf(store, "s");
+    await commit(other, lease, 1);
+    await seen;
+  },
+  "another process's message is told": async ({ store, second }) => {
+    const other = await second();
+    const { seen } = changesOf(store, "s");
+    await other.post("s", message("m"));
+    await seen;
+  },
+  "a whole run of another process, from claim to release, is told": async ({ store, second }) => {
+    const other = await second();
+    const { seen } = changesOf(store, "s");
+    await restingSession(other, "s");
+    await seen;
+  },
+  "changes of several sessions by another process are all told": async ({ store, second }) => {
+    const other = await second();
+    const lease = await claim(other, "b");
+    const { seen } = changesOf(store, "a", "b", "c");
+    await Promise.all([restingSession(other, "a"), commit(other, lease, 0), other.post("c", message("m"))]);
+    await seen;
+  },
+});
+
+function commitOne() {
+  return {
+    events: [{ type: "abort_requested", runId: "run 1", at: t0 }],
+    state: stateAt(1, "preparing"),
+    at: t0,
+    activity: "active",
+    dueAt: null,
+  } as const;
+}

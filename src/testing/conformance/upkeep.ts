@@ -1,0 +1,203 @@
+/**
+ * Blobs, deleting, looking for damage, closing.
+ */
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { createHash } from "node:crypto";
+import {
+  bobClaims,
+  cases,
+  claim,
+  commit,
+  commitAfter,
+  expectLog,
+  expectRefusal,
+  expectResult,
+  leaseMs,
+  message,
+  restingSession,
+  sessionWith,
+  t0,
+} from "./bench.js";
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+export const blobs = cases(["STOR-1"], {
+  "a blob is kept under its SHA-256": async ({ store, second }) => {
+    await claim(store);
+    const bytes = new TextEncoder().encode("a system prompt");
+    const hash = await store.putBlob("s", bytes);
+    strictEqual(hash, sha256(bytes));
+    deepStrictEqual(await store.getBlob("s", hash), bytes);
+    deepStrictEqual(await (await second()).getBlob("s", hash), bytes);
+  },
+  "bytes of all values come back": async ({ store }) => {
+    await claim(store);
+    const bytes = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
+    deepStrictEqual(await store.getBlob("s", await store.putBlob("s", bytes)), bytes);
+  },
+  "an empty blob comes back": async ({ store }) => {
+    await claim(store);
+    const hash = await store.putBlob("s", new Uint8Array(0));
+    deepStrictEqual(await store.getBlob("s", hash), new Uint8Array(0));
+  },
+  "a blob of 3 MiB comes back": async ({ store }) => {
+    await claim(store);
+    const bytes = new Uint8Array(3 * 1024 * 1024).fill(0xa5);
+    const hash = await store.putBlob("s", bytes);
+    strictEqual(sha256((await store.getBlob("s", hash)) ?? new Uint8Array(0)), hash);
+  },
+  "a part of a larger buffer is that part": async ({ store }) => {
+    await claim(store);
+    const part = new Uint8Array([1, 2, 3, 4, 5, 6]).subarray(2, 4);
+    deepStrictEqual(await store.getBlob("s", await store.putBlob("s", part)), new Uint8Array([3, 4]));
+  },
+  "a blob that is kept twice is one": async ({ store }) => {
+    await claim(store);
+    const bytes = new Uint8Array([1, 2, 3]);
+    strictEqual(await store.putBlob("s", bytes), await store.putBlob("s", bytes));
+    deepStrictEqual(await store.verify(), []);
+  },
+  "bytes that change after they were given do not change the blob": async ({ store }) => {
+    await claim(store);
+    const bytes = new Uint8Array([1, 2, 3]);
+    const hash = await store.putBlob("s", bytes);
+    bytes[0] = 9;
+    const read = await store.getBlob("s", hash);
+    if (read !== null) read[1] = 9;
+    deepStrictEqual(await store.getBlob("s", hash), new Uint8Array([1, 2, 3]));
+  },
+  "a hash that is unknown gives nothing": async ({ store }) => {
+    await claim(store);
+    strictEqual(await store.getBlob("s", "0".repeat(64)), null);
+    strictEqual(await store.getBlob("none", "0".repeat(64)), null);
+  },
+  "a blob belongs to its session": async ({ store }) => {
+    await claim(store, "a");
+    await claim(store, "b");
+    const hash = await store.putBlob("a", new Uint8Array([1]));
+    strictEqual(await store.getBlob("b", hash), null);
+  },
+  "a blob for a session that is not there is refused": async ({ store }) => {
+    await expectRefusal(() => store.putBlob("none", new Uint8Array([1])), "no_session");
+  },
+});
+
+export const deleting = cases(["STOR-1", "STOR-4", "SEC-14"], {
+  "a session is deleted with its log, inbox and blobs": async ({ store }) => {
+    await restingSession(store, "s");
+    const hash = await store.putBlob("s", new Uint8Array([1]));
+    await store.post("s", message("m"));
+    strictEqual(await store.delete("s", { now: t0 }), true);
+    deepStrictEqual(await store.list(), []);
+    deepStrictEqual(await store.inbox("s"), []);
+    strictEqual(await store.getBlob("s", hash), null);
+    deepStrictEqual(await store.due(t0 + 1e9, 10), []);
+    await expectLog(store, 0);
+    deepStrictEqual(await store.verify(), []);
+  },
+  "a session that is not there is not deleted": async ({ store }) => {
+    strictEqual(await store.delete("none", { now: t0 }), false);
+  },
+  "a session that is held is not deleted": async ({ store }) => {
+    const lease = await claim(store);
+    await expectRefusal(() => store.delete("s", { now: t0 + 1 }), "session_active");
+    strictEqual(await commit(store, lease, 0), 1);
+  },
+  "a session whose run is under way is not deleted, though nobody holds it": async ({ store }) => {
+    for (const activity of ["active", "waiting"] as const) {
+      await restingSession(store, activity, { activity });
+      await expectRefusal(() => store.delete(activity, { now: t0 }), "session_active");
+      await expectLog(store, 1, activity);
+    }
+  },
+  "a session at rest whose lease ran out is deleted": async ({ store }) => {
+    await commit(store, await claim(store), 0, { activity: "resting" });
+    strictEqual(await store.delete("s", { now: t0 + leaseMs }), true);
+  },
+  "by force any session is deleted": async ({ store }) => {
+    await sessionWith(store, 2);
+    strictEqual(await store.delete("s", { now: t0, force: true }), true);
+    await expectLog(store, 0);
+  },
+  "a session that was deleted starts anew": async ({ store }) => {
+    const lease = await sessionWith(store, 3);
+    await store.delete("s", { now: t0, force: true });
+    await sessionWith(store, 1);
+    await expectLog(store, 1);
+    expectResult(await store.commit(lease, commitAfter(3)), "fenced");
+  },
+  "a blob of a session that was deleted is not found in the new one": async ({ store }) => {
+    await restingSession(store, "s");
+    const hash = await store.putBlob("s", new Uint8Array([1]));
+    await store.delete("s", { now: t0 });
+    await claim(store);
+    strictEqual(await store.getBlob("s", hash), null);
+  },
+  "other sessions stay as they are": async ({ store }) => {
+    await restingSession(store, "a");
+    const lease = await sessionWith(store, 4, "b");
+    const hash = await store.putBlob("b", new Uint8Array([1]));
+    await store.post("b", message("m"));
+    await store.delete("a", { now: t0 });
+    await expectLog(store, 4, "b");
+    ok((await store.getBlob("b", hash)) !== null);
+    strictEqual((await store.inbox("b")).length, 1);
+    strictEqual(await commit(store, lease, 4), 5);
+  },
+  "what one process deleted is gone for another": async ({ store, second }) => {
+    const other = await second();
+    await restingSession(store, "s");
+    await expectLog(other, 1);
+    await store.delete("s", { now: t0 });
+    await expectLog(other, 0);
+    deepStrictEqual(await other.list(), []);
+  },
+});
+
+export const upkeep = cases(["STOR-1", "STOR-4"], {
+  "a sound store has no problems": async ({ store }) => {
+    await sessionWith(store, 5, "a");
+    await restingSession(store, "b");
+    await store.putBlob("a", new Uint8Array([1, 2]));
+    await store.post("b", message("m"));
+    deepStrictEqual(await store.verify(), []);
+    deepStrictEqual(await store.verify("a"), []);
+    deepStrictEqual(await store.verify("none"), []);
+  },
+  "a closed store refuses": async ({ store }) => {
+    const lease = await sessionWith(store, 1);
+    await store.close();
+    for (const use of [
+      () => store.load("s"),
+      () => store.read("s"),
+      () => store.list(),
+      () => store.claim("s", { owner: lease.owner, now: t0, leaseMs }),
+      () => store.commit(lease, commitAfter(1)),
+      () => store.post("s", message("m")),
+    ])
+      await expectRefusal(use, "store_closed");
+  },
+  "closing twice is closing": async ({ store }) => {
+    await store.close();
+    await store.close();
+    await expectRefusal(() => store.list(), "store_closed");
+  },
+  "closing waits for what is under way": async ({ store, second }) => {
+    const other = await second();
+    const lease = await claim(store);
+    const committed = store.commit(lease, commitAfter(0));
+    await store.close();
+    expectResult(await committed, "ok");
+    if (other !== store) await expectLog(other, 1);
+  },
+  "closing one handle leaves another open": async ({ store, second }) => {
+    const other = await second();
+    await sessionWith(store, 1);
+    if (other === store) return;
+    await store.close();
+    await expectLog(other, 1);
+    strictEqual(await bobClaims(other, t0 + leaseMs), true);
+  },
+});

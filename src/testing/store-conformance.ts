@@ -1,0 +1,63 @@
+/**
+ * One suite for every store: what `Store` promises, as cases that any test runner can run.
+ *
+ * ```ts
+ * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
+ * ```
+ */
+import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
+import { committing, logs, together } from "./conformance/commits.js";
+import { contents } from "./conformance/content.js";
+import { consuming, posting, recording } from "./conformance/inboxes.js";
+import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
+import { dueSessions, listing, watching } from "./conformance/lists.js";
+import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
+
+export type { ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
+
+const groups: { readonly [subject: string]: readonly Case[] } = {
+  claim: claiming,
+  expiry,
+  renew: renewing,
+  release: releasing,
+  commit: committing,
+  together,
+  log: logs,
+  post: posting,
+  consume: consuming,
+  record: recording,
+  content: contents,
+  list: listing,
+  due: dueSessions,
+  watch: watching,
+  blob: blobs,
+  delete: deleting,
+  upkeep,
+};
+
+/**
+ * The cases. Each opens a store of its own, which must be empty, and closes it; it throws where a promise is broken.
+ *
+ * Give `second` and `reopen` where the store has them: without, the cases of two handles run on one.
+ */
+export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
+  return Object.entries(groups).flatMap(([subject, cases]) =>
+    cases.map(({ name, verifies, check }) => ({
+      name: `${subject}: ${name}`,
+      verifies,
+      run: async () => {
+        const opened = await open();
+        const { store } = opened;
+        try {
+          await check({
+            store,
+            second: async () => (await opened.second?.()) ?? store,
+            reopened: async () => (await opened.reopen?.()) ?? store,
+          });
+        } finally {
+          await opened.close();
+        }
+      },
+    })),
+  );
+}
