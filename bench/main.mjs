@@ -1,0 +1,15 @@
+/**
+ * `npm run bench -- NAME [--quick]`: measures one thing and prints a table. It runs the built package (`npm run build`).
+ */
+const benches = {
+  loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
+};
+
+const [name, ...options] = process.argv.slice(2);
+if (!Object.hasOwn(benches, name ?? "")) {
+  console.error("Usage: npm run bench -- NAME [--quick] [--json]\n");
+  for (const [known, what] of Object.entries(benches)) console.error(`  ${known.padEnd(10)}${what}`);
+  process.exit(2);
+}
+const { run } = await import(`./${name}.mjs`);
+await run({ quick: options.includes("--quick"), json: options.includes("--json") });
