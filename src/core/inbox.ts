@@ -61,12 +61,8 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
         },
       ];
-    case "result": {
-      const { callKey, output } = body;
-      const outcome = body.isError === true ? "error" : "ok";
-      if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
-      return hasCalls(state) ? [{ type: "tool_finished", runId: state.runId, callKey, outcome, output }] : [];
-    }
+    case "result":
+      return resultEvents(body, state);
     case "abort":
       if (isResting(state) || (body.runId !== undefined && body.runId !== state.runId)) return [];
       return [
@@ -78,6 +74,16 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
         },
       ];
   }
+}
+
+/** A result counts for a call that waits for it, or, as a note, for one whose outcome was given up. */
+function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
+  const { callKey, output } = body;
+  const outcome = body.isError === true ? "error" : "ok";
+  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
+  if (!hasCalls(state)) return [];
+  const waits = state.calls.some((call) => call.callKey === callKey && call.at === "waiting");
+  return waits ? [{ type: "tool_finished", runId: state.runId, callKey, outcome, output }] : [];
 }
 
 function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State): readonly EventBody[] {

@@ -158,9 +158,9 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     void driver.dispatch(() => (inDoubt ? [{ type: "restarted", runId, owner: keeper.owner.id }] : []));
   }
 
-  /** What settles when the run is over still belongs to its call. */
+  /** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
   async function sayLate(event: EventBody): Promise<void> {
-    if (event.type !== "tool_finished" || event.output === undefined) return;
+    if (lastClosing?.type !== "parked" || event.type !== "tool_finished" || event.output === undefined) return;
     const { callKey, output, outcome } = event;
     const body = { type: "result", callKey, output, isError: outcome !== "ok" } as const;
     try {
