@@ -1,0 +1,17 @@
+/**
+ * Random events on the machine, ten times as many as each run of the tests: `npm run fuzz`.
+ *
+ *     PAWL_SEED=7 npm run fuzz           sessions from seed 7 on; without it, from a seed that is new each time
+ *     PAWL_EVENTS=1000 npm run fuzz      so many events; 300,000 unless said
+ *
+ * A failure names the seed of its session and the command that plays it again.
+ */
+import { spawnSync } from "node:child_process";
+
+const seed = process.env.PAWL_SEED ?? String(Math.floor(Math.random() * 1_000_000_000));
+const events = process.env.PAWL_EVENTS ?? "300000";
+const { status } = spawnSync("npx", ["vitest", "run", "test/core/fuzz.test.ts", "--silent=false"], {
+  env: { ...process.env, PAWL_SEED: seed, PAWL_EVENTS: events },
+  stdio: "inherit",
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,294 @@
+/**
+ * What must hold of a session after each event, said without looking at how the machine does it.
+ */
+import { isDeepStrictEqual } from "node:util";
+import {
+  appendEntry,
+  type Call,
+  consequences,
+  createTranscript,
+  dueAt,
+  type Effect,
+  type Event,
+  effects,
+  hasCalls,
+  isResting,
+  isTerminal,
+  isWaiting,
+  maxLives,
+  type Run,
+  refusal,
+  type State,
+  statusOf,
+  toolCallsOf,
+  transition,
+} from "../../src/core/index.js";
+import { check } from "./check.js";
+import { watchEvents } from "./public-event-oracle.js";
+import type { Session } from "./session.js";
+import { watchTranscript } from "./transcript-oracle.js";
+
+/** What no state may be that is left to stand. */
+export function checkState(state: State): void {
+  check(isDeepStrictEqual(JSON.parse(JSON.stringify(state)), state), "the state is not plain JSON");
+  check(consequences(state).length === 0, "something still follows from the state by itself");
+  checkQueue(state);
+  checkEffects(state);
+  check(new Set(state.interrupted).size === state.interrupted.length, "a call was given up twice");
+  if (state.status === "idle") return;
+  check(state.session !== null, "a run without a session");
+  checkSize(state);
+  checkLimits(state);
+  switch (state.status) {
+    case "preparing":
+      check(state.stopping === null, "a run that stops prepares something");
+      if (state.for === "finish")
+        check(["stop", "done", "other"].includes(state.reason), `an end by ${state.reason} waits for somebody`);
+      break;
+    case "model_running":
+      check(state.attempt >= 1, "a model call without an attempt");
+      check(state.upTo <= state.seq && state.upTo >= state.startSeq, "the model sees what is not in its run's log");
+      check(state.backoff === null || state.stopping === null, "a run that stops waits to try again");
+      break;
+    case "tool_running":
+    case "awaiting_human":
+      checkCalls(state);
+      break;
+    case "completed":
+    case "failed":
+    case "aborted":
+      check(state.stopping === null, "an ended run still stops");
+      check(statusOf(state.reason) === state.status, `${state.status} by ${state.reason}`);
+      check(state.notifyParent !== true || state.session.parent !== undefined, "no parent to be told");
+      break;
+  }
+}
+
+function checkSize(state: Exclude<State, { status: "idle" }>): void {
+  const { queue: _, ...rest } = state;
+  const calls = hasCalls(state) ? state.calls.length : 0;
+  const size = JSON.stringify(rest).length;
+  check(size < 1_500 + 40 * state.interrupted.length + 400 * calls, `the state takes ${size} characters`);
+  check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
+}
+
+function checkLimits({ counters, limits, lives, status }: Exclude<State, { status: "idle" }>): void {
+  check(counters.totalSteps <= limits.maxSteps + 1, "more steps than allowed, and a summary");
+  check(counters.errorCount <= limits.maxErrors, "more errors than allowed");
+  check(counters.continuations <= limits.maxContinuations, "more continuations than allowed");
+  check(counters.stopPreventions <= limits.maxStopPreventions, "kept from stopping more often than allowed");
+  check(lives < maxLives || ["completed", "failed", "aborted"].includes(status), "a run outlived its lives");
+}
+
+function checkQueue(state: State): void {
+  const seqs = state.queue.map((queued) => queued.seq);
+  check(isAscending(seqs) && seqs.every((seq) => seq <= state.seq), "the queue is out of order");
+  const runs = state.queue.flatMap((queued) => (queued.kind === "run" ? [queued.runId] : []));
+  if (state.status !== "idle") runs.push(state.runId);
+  check(new Set(runs).size === runs.length, "a run is queued twice, or is under way");
+}
+
+function isAscending(numbers: readonly number[]): boolean {
+  return numbers.every((number, index) => index === 0 || number > (numbers[index - 1] ?? 0));
+}
+
+function checkEffects(state: State): void {
+  const wanted = effects(state);
+  const keys = wanted.map((effect) => effect.key);
+  check(new Set(keys).size === keys.length, `the keys of effects repeat: ${keys.join(" ")}`);
+  check((dueAt(state) === null) === (wanted.length === 0), "the due time and the effects disagree");
+  if (isResting(state)) {
+    check(
+      wanted.every((effect) => effect.type === "notify_parent"),
+      "a session that rests wants something",
+    );
+    return;
+  }
+  if (state.stopping !== null) {
+    const types = wanted.map((effect) => (effect.type === "sleep" ? effect.timer : effect.type));
+    check(types.includes("grace"), "a run that stops has no end in sight");
+    check(
+      types.every((type) => type === "grace" || type === "cancel_child"),
+      `a run that stops wants ${types.join(" ")}`,
+    );
+  } else if (isWaiting(state)) {
+    check(
+      wanted.every((effect) => effect.type === "sleep"),
+      "a session that waits wants more than sleep",
+    );
+  } else {
+    check(
+      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff"),
+      `nothing is in flight in '${state.status}'`,
+    );
+  }
+}
+
+function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
+  const { calls, runId, modelCallIndex, limits, stopping } = state;
+  const at = (...places: Call["at"][]) => calls.filter((call) => places.includes(call.at));
+  check(calls.length > 0 && at("done").length < calls.length, "a step with nothing open goes on");
+  check(at("settling").length === 0, "a call is left settling");
+  calls.forEach((call, index) => {
+    check(call.callKey === `${runId}/${modelCallIndex}/${index + 1}`, `a call is at the wrong place: ${call.callKey}`);
+  });
+  const working = calls.filter((call) => call.at === "running" || (call.at === "waiting" && call.on === "child"));
+  const ready = calls.filter((call) => call.at === "ready");
+  const outside = calls.filter((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
+  check(at("running").length <= limits.toolConcurrency, "more calls run than may");
+  if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
+    check(at("running").length === 1, "a sequential call does not run alone");
+  if (stopping !== null) {
+    check(at("deciding", "ready", "asking", "reconciling").length === 0, "a run that stops has calls that may start");
+    check(state.status === "tool_running", "a run that stops waits for a person");
+  } else {
+    const busy = at("deciding", "reconciling", "running").length > 0;
+    check(
+      (state.status === "awaiting_human") === (!busy && outside.length > 0),
+      `'${state.status}' with calls ${calls.map((call) => call.at).join(" ")}`,
+    );
+    if (ready.length > 0) check(working.length + at("deciding", "reconciling").length > 0, "a ready call is forgotten");
+  }
+}
+
+type Counted = Pick<Run, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
+
+/** What may only go up within a run. */
+function checkProgress(before: Counted, after: Counted): void {
+  for (const name of Object.keys(before.counters) as (keyof Run["counters"])[])
+    check(after.counters[name] >= before.counters[name], `${name} went down`);
+  for (const name of ["inputTokens", "outputTokens"] as const)
+    check((after.usage[name] ?? 0) >= (before.usage[name] ?? 0), `the ${name} went down`);
+  check(after.modelCallIndex >= before.modelCallIndex, "the number of the step went down");
+  check(after.modelCallIndex > before.modelCallIndex || after.attempt >= before.attempt, "an attempt came twice");
+  check(after.waitedMs >= before.waitedMs, "the time that was waited went down");
+  check(after.startedAt === before.startedAt, "the run started twice");
+}
+
+export type Oracle = {
+  /** Looks at an event that was offered: what it met, what came of it, and all that was added to the log. */
+  readonly observe: (before: State, event: Event, after: State, events: readonly Event[]) => void;
+  /** Looks at the whole, at the end. */
+  readonly conclude: () => void;
+};
+
+/** Watches one session from its start; `session` is the session after what is observed. */
+export function createOracle(session: Session): Oracle {
+  const settled = new Set<string>();
+  const calls = watchCalls();
+  const transcript = watchTranscript(session);
+  const publicEvents = watchEvents();
+  let seen = 0;
+
+  function observe(before: State, event: Event, after: State, events: readonly Event[]): void {
+    if (after === before) {
+      check(events.length === 0, "an event that does not apply is logged");
+      const refused = refusal(before, event);
+      check(refused !== undefined, "nothing says why an event does not apply");
+      check(
+        (refused.message.includes(`'${event.type}'`) && refused.message.includes(before.status)) ||
+          refused.type === "misuse",
+        "a refusal names neither event nor state",
+      );
+      return;
+    }
+    check(refusal(before, event) === undefined, "an event that applies is refused");
+    for (const effect of effects(before)) if (settles(effect, event, before)) settled.add(effect.key);
+    let folded = before;
+    for (const one of events) {
+      const next = transition(folded, one);
+      check(next.seq === folded.seq + 1, `'${one.type}' does not count as one entry`);
+      calls.observe(one, folded, next);
+      folded = next;
+    }
+    check(isDeepStrictEqual(folded, after), "the log folds to another state");
+    checkState(after);
+    if (!isResting(before) && after.status !== "idle" && before.runId === after.runId) checkProgress(before, after);
+    for (const { key } of effects(after)) check(!settled.has(key), `${key} settled and is wanted again`);
+    calls.checkWanted(effects(after));
+    transcript.observe(after);
+    publicEvents.observe(session.events.slice(seen), before, after);
+    seen = session.events.length;
+  }
+
+  function conclude(): void {
+    const rebuilt = createTranscript();
+    for (const entry of session.log) appendEntry(rebuilt, entry);
+    check(isDeepStrictEqual(rebuilt, session.transcript), "the transcript differs from the one built from the log");
+  }
+
+  return { observe, conclude };
+}
+
+/** Whether an event is what an effect comes to. */
+function settles(effect: Effect, event: Event, before: State): boolean {
+  switch (effect.type) {
+    case "prepare":
+      return event.type === "prepared" || event.type === "compacted";
+    case "compact":
+      return event.type === "compacted";
+    case "call_model":
+      return event.type === "model_finished" || event.type === "model_failed";
+    case "finish":
+      return event.type === "run_finished" || (event.type === "steered" && event.by !== "user");
+    case "decide":
+      return event.type === "tool_decided" && event.callKey === effect.callKey;
+    case "run_tool":
+      return (event.type === "tool_finished" || event.type === "tool_waiting") && event.callKey === effect.callKey;
+    case "reconcile":
+      return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
+    case "sleep":
+      return event.type === "woke" && event.timer === effect.timer && event.callKey === effect.callKey;
+    case "cancel_child":
+      return event.type === "tool_finished" && event.callKey === effect.callKey;
+    case "notify_parent":
+      return event.type === "parent_notified" && isTerminal(before);
+  }
+}
+
+/** Each call has one result, before its step ends, and is never run after it, nor before it is approved. */
+function watchCalls() {
+  const open = new Map<string, "free" | "asked">();
+  const finished = new Set<string>();
+  const steps = new Set<string>();
+
+  function observe(event: Event, before: State, after: State): void {
+    switch (event.type) {
+      case "model_finished": {
+        const step = `${event.runId}/${event.modelCallIndex}`;
+        check(!steps.has(step), `the step ${step} has two messages`);
+        steps.add(step);
+        if (before.status === "model_running" && before.purpose === "summary") break;
+        toolCallsOf(event.message).forEach((_, index) => {
+          open.set(`${step}/${index + 1}`, "free");
+        });
+        break;
+      }
+      case "tool_decided":
+        if (event.decision.verdict === "ask") open.set(event.callKey, "asked");
+        break;
+      case "answered":
+        if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
+          open.set(event.callKey, "free");
+        break;
+      case "tool_finished":
+        check(open.delete(event.callKey), `the call ${event.callKey} has a second result, or was never asked for`);
+        finished.add(event.callKey);
+        break;
+      default:
+        break;
+    }
+    if (!hasCalls(after)) check(open.size === 0, `the step ended without results for ${[...open.keys()].join(" ")}`);
+  }
+
+  function checkWanted(wanted: readonly Effect[]): void {
+    for (const effect of wanted) {
+      if (!("callKey" in effect) || effect.callKey === undefined) continue;
+      check(!finished.has(effect.callKey), `the call ${effect.callKey} is worked on after its result`);
+      if (effect.type === "run_tool")
+        check(open.get(effect.callKey) === "free", `the call ${effect.callKey} runs without its approval`);
+    }
+  }
+
+  return { observe, checkWanted };
+}

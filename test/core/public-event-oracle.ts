@@ -1,0 +1,69 @@
+/**
+ * What must hold of the events that the world sees (STRM-4).
+ */
+import { isTerminal, type PublicEvent, type State } from "../../src/core/index.js";
+import { check } from "./check.js";
+
+const order = ["call_start", "tool_call", "tool_result", "call_complete"] as const;
+
+export function watchEvents() {
+  const calls = new Map<string, number>();
+  const open = new Set<string>();
+  let seq = 0;
+  let run: string | null = null;
+  let suspended = false;
+
+  function observeOne(event: PublicEvent): void {
+    check(event.seq >= seq, "public events go back");
+    seq = event.seq;
+    switch (event.type) {
+      case "run_started":
+        check(run === null, "a run starts within another");
+        run = event.runId;
+        break;
+      case "final":
+        check(run === event.runId, "a run ends that is not under way");
+        check(event.result.runId === event.runId, "a result of another run");
+        check(open.size === 0, `the run ends with open calls: ${[...open].join(" ")}`);
+        run = null;
+        break;
+      case "suspended":
+        check(run === event.runId, "a run waits that is not under way");
+        check(event.approvals.length > 0, "a run waits for nobody");
+        suspended = true;
+        break;
+      case "call_start":
+      case "tool_call":
+      case "tool_result":
+      case "call_complete": {
+        const passed = calls.get(event.callKey) ?? 0;
+        check(
+          order[passed] === event.type,
+          `the call ${event.callKey} has ${event.type} after ${passed} of its events`,
+        );
+        calls.set(event.callKey, passed + 1);
+        if (event.type === "call_start") open.add(event.callKey);
+        if (event.type === "call_complete") open.delete(event.callKey);
+        break;
+      }
+      case "text":
+      case "reasoning":
+        check(open.size === 0 && event.runId === run, "words within the calls of a step");
+        break;
+      default:
+        break;
+    }
+  }
+
+  return {
+    observe(events: readonly PublicEvent[], before: State, after: State): void {
+      suspended = false;
+      for (const event of events) observeOne(event);
+      const over = after.status === "idle" || isTerminal(after);
+      check((run === null) === over, "the end of a run is not told, or too soon");
+      const waits = after.status === "awaiting_human";
+      check(waits || !suspended, "told to wait for nobody");
+      check(!waits || suspended || before.status === "awaiting_human", "nobody is told that the run waits");
+    },
+  };
+}

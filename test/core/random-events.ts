@@ -1,0 +1,370 @@
+/**
+ * Random events for a session: what its effects and calls could settle with, what anybody outside could say, and
+ * anything at all.
+ */
+import {
+  type AfterFailure,
+  type Answer,
+  type AssistantPart,
+  type Call,
+  type CallOutcome,
+  type CallPolicy,
+  type Decision,
+  type Effect,
+  type EventBody,
+  effects,
+  hasCalls,
+  isResting,
+  type RunLimits,
+  reasons,
+  type State,
+} from "../../src/core/index.js";
+import type { Chance } from "./chance.js";
+import { limits, type Session, userMessage } from "./session.js";
+
+/** Makes the events of one session. Ids of runs are never used again, as a store sees to. */
+export type EventSource = {
+  /** Something that could happen now. */
+  readonly plausible: (session: Session) => EventBody;
+  /** Anything at all. */
+  readonly any: (session: Session) => EventBody;
+};
+
+export function createEventSource(chance: Chance): EventSource {
+  let runs = 0;
+  const newRun = () => {
+    runs += 1;
+    return `r${runs}`;
+  };
+  return {
+    plausible: (session) => plausible(session, chance, newRun),
+    any: (session) => any(session, chance, newRun),
+  };
+}
+
+function plausible(session: Session, chance: Chance, newRun: () => string): EventBody {
+  const { state } = session;
+  if (state.session === null)
+    return chance.once(6) ? { type: "migrated", from: 0, state: { ...state } } : created(chance);
+  const inside = settlements(session, chance);
+  const [first, ...rest] = inside;
+  if (first !== undefined && !chance.once(8)) return chance.pick([first, ...rest]);
+  return fromOutside(session, chance, newRun);
+}
+
+function created(chance: Chance): EventBody {
+  const child = chance.once(3) ? { parent: { sessionId: "p", callKey: "r0/1/1" }, top: "p" } : {};
+  return { type: "session_created", v: 1, agent: "a", model: "m", title: "t", ...child };
+}
+
+function fromOutside(session: Session, chance: Chance, newRun: () => string): EventBody {
+  const { state } = session;
+  const runId = state.status === "idle" ? "r0" : state.runId;
+  const mayStart = isResting(state) && !("notifyParent" in state);
+  if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
+  const late = state.interrupted[0];
+  if (late !== undefined && chance.once(3))
+    return { type: "late_result", callKey: late, outcome: "ok", output: { type: "text", text: "late" } };
+  return chance.pick<() => EventBody>([
+    () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
+    () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
+    () => ({ type: "run_queued", runId: newRun(), limits: randomLimits(chance), input: [userMessage("queued")] }),
+    () => ({ type: "abort_requested", runId }),
+    () => ({ type: "restarted", runId, owner: "o" }),
+    () => ({ type: "restarted", runId, owner: "o" }),
+  ])();
+}
+
+function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {
+  const queued = state.queue.find((one) => one.kind === "run");
+  if (queued?.kind === "run" && chance.once(2))
+    return { type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq };
+  return { type: "run_started", runId: newRun(), limits: randomLimits(chance), input: [userMessage("run")] };
+}
+
+function randomLimits(chance: Chance): RunLimits {
+  const few = chance.once(2);
+  return {
+    ...limits,
+    maxSteps: few ? 1 + chance.below(4) : 200,
+    maxErrors: few ? 1 + chance.below(3) : 20,
+    onMaxSteps: chance.pick(["summary", "stop"]),
+    toolConcurrency: chance.pick([1, 2, 8]),
+    maxContinuations: chance.below(3),
+    maxStopPreventions: chance.below(3),
+    maxCompactions: 1 + chance.below(4),
+    ...(chance.once(4) ? { maxTokens: 20 + chance.below(200) } : {}),
+    ...(chance.once(4) ? { maxWallClockMs: 1_000 + chance.below(20_000) } : {}),
+    ...(chance.once(4) ? { requireDoneTool: true } : {}),
+  };
+}
+
+/** What the effects that are wanted, and the calls that are open, could settle with. */
+function settlements(session: Session, chance: Chance): readonly EventBody[] {
+  const { state } = session;
+  const events = effects(state)
+    .filter((effect) => effect.type !== "sleep" || chance.once(5))
+    .map((effect) => settlement(effect, session, chance));
+  if (hasCalls(state)) for (const call of state.calls) events.push(...fromCall(call, state.runId, state, chance));
+  if (state.status === "model_running" && state.stopping !== null) events.push(modelEvent(state, chance));
+  return events;
+}
+
+function settlement(effect: Effect, session: Session, chance: Chance): EventBody {
+  const { state } = session;
+  const { runId } = effect;
+  switch (effect.type) {
+    case "prepare":
+      return preparation(session, chance);
+    case "compact":
+      return compaction(session, chance);
+    case "call_model":
+      return modelEvent(state, chance);
+    case "finish":
+      return finishing(state, chance);
+    case "decide":
+      return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
+    case "run_tool":
+      return toolOutcome(effect, chance);
+    case "reconcile":
+      return reconciliation(effect, session, chance);
+    case "sleep": {
+      const { timer, callKey, attempt } = effect;
+      return {
+        type: "woke",
+        runId,
+        timer,
+        ...(callKey === undefined ? {} : { callKey }),
+        ...(attempt === undefined ? {} : { attempt }),
+      };
+    }
+    case "cancel_child":
+      return { type: "tool_finished", runId, callKey: effect.callKey, outcome: "aborted" };
+    case "notify_parent":
+      return { type: "parent_notified", runId };
+  }
+}
+
+function preparation(session: Session, chance: Chance): EventBody {
+  const { state } = session;
+  if (state.status !== "preparing" || state.for === "finish") return any(session, chance, () => "r0");
+  const { runId, modelCallIndex, purpose } = state;
+  if (chance.once(10)) return compaction(session, chance);
+  if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex };
+  return { type: "prepared", runId, modelCallIndex, upTo: state.seq, purpose };
+}
+
+function compaction({ state, transcript }: Session, chance: Chance): EventBody {
+  const runId = state.status === "idle" ? "r0" : state.runId;
+  if (chance.once(4)) return { type: "compacted", runId, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
+  const from = transcript.seqs[chance.below(transcript.seqs.length + 1)] ?? state.seq + 1;
+  return { type: "compacted", runId, from, summary: "summary", tokensBefore: 9, tokensAfter: 3 };
+}
+
+const wholeReasons = ["stop", "tool-calls", "other"] as const;
+const cutReasons = ["length", "content-filter", "error"] as const;
+
+function modelEvent(state: State, chance: Chance): EventBody {
+  if (state.status === "idle") return { type: "steered", input: [], by: "user" };
+  const { runId, modelCallIndex, attempt } = state;
+  const at = { runId, modelCallIndex, attempt, model: "m", timing: { startedAt: 1, durationMs: 1 } };
+  const usage = chance.once(5) ? {} : { inputTokens: chance.below(20), outputTokens: chance.below(20) };
+  if (chance.once(6))
+    return {
+      type: "model_failed",
+      ...at,
+      failure: { kind: chance.pick(["overloaded", "network", "cancelled"]), message: "no" },
+      next: afterFailure(chance),
+      ...(chance.once(2) ? { usage: { ...usage, partial: true } } : {}),
+    };
+  const unified = chance.pick(chance.once(6) ? cutReasons : wholeReasons);
+  return {
+    type: "model_finished",
+    ...at,
+    message: { role: "assistant", parts: randomParts(chance) },
+    finishReason: { unified },
+    usage,
+  };
+}
+
+function afterFailure(chance: Chance): AfterFailure {
+  return chance.pick<AfterFailure>([
+    { type: "retry", inMs: 0 },
+    { type: "retry", inMs: 100 },
+    { type: "fallback", index: 1 },
+    { type: "compact" },
+    { type: "give_up", reason: "model_error" },
+  ]);
+}
+
+/** Ids that repeat, within a message and across, and empty ones. */
+function randomParts(chance: Chance): readonly AssistantPart[] {
+  const parts: AssistantPart[] = [];
+  if (chance.once(3)) parts.push({ type: "reasoning", text: "hm" });
+  if (!chance.once(3)) parts.push({ type: "text", text: "words" });
+  for (let count = chance.below(4); count > 0; count -= 1) {
+    const toolCallId = chance.pick(["", "x", "y", `t${chance.below(20)}`]);
+    parts.push({ type: "tool_call", toolCallId, name: chance.pick(["one", "two"]), input: { n: count } });
+  }
+  if (chance.once(6)) {
+    const call = { toolCallId: "x", name: "web", providerExecuted: true };
+    parts.push({ type: "tool_call", ...call, input: {} });
+    parts.push({ type: "tool_result", ...call, output: { type: "text", text: "found" } });
+  }
+  return parts;
+}
+
+function finishing(state: State, chance: Chance): EventBody {
+  if (state.status !== "preparing" || state.for !== "finish") return { type: "steered", input: [], by: "before_stop" };
+  if (chance.once(3))
+    return { type: "steered", input: [userMessage("not yet")], by: chance.pick(["before_stop", "output"]) };
+  return { type: "run_finished", runId: state.runId, reason: chance.once(10) ? "invalid_output" : state.reason };
+}
+
+function randomPolicy(chance: Chance): CallPolicy {
+  return {
+    recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
+    ...(chance.once(4) ? { sequential: true } : {}),
+    ...(chance.once(4) ? { graceMs: 100 } : {}),
+    ...(chance.once(6) ? { external: true } : {}),
+  };
+}
+
+function randomDecision({ state, at }: Session, chance: Chance): Decision {
+  const changed = chance.once(4) ? { input: { changed: true } } : {};
+  const stops = chance.once(12) ? { stopRun: true } : {};
+  const policy = randomPolicy(chance);
+  return chance.pick<Decision>([
+    { verdict: "allow", policy, ...changed },
+    { verdict: "allow", policy },
+    { verdict: "allow", policy, inputHash: "h" },
+    { verdict: "ask", policy, inputHash: `h${state.seq}`, ...changed },
+    { verdict: "ask", policy, inputHash: "h", expiresAt: at + 50 },
+    { verdict: "allow", policy },
+    { verdict: "allow", policy },
+    { verdict: "deny", reason: "no", ...stops },
+    { verdict: "block", reason: "blocked", ...stops },
+    { verdict: "reject", message: "unknown tool" },
+  ]);
+}
+
+type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
+
+function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+  if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
+  if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
+  const outcome = chance.pick<CallOutcome>(["ok", "ok", "ok", "error", "aborted"]);
+  return {
+    type: "tool_finished",
+    runId,
+    callKey,
+    attempt,
+    outcome,
+    output: { type: "text", text: "out" },
+    timing: { startedAt: 1, durationMs: 1 },
+    ...(chance.once(12) ? { done: chance.once(2) ? {} : { message: "done" } } : {}),
+  };
+}
+
+function reconciliation({ runId, callKey, attempt }: OfCall, session: Session, chance: Chance): EventBody {
+  if (chance.once(2)) return { type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) };
+  return { type: "tool_finished", runId, callKey, attempt, outcome: "ok", output: { type: "text", text: "found" } };
+}
+
+function fromCall(call: Call, runId: string, state: State, chance: Chance): readonly EventBody[] {
+  const { callKey } = call;
+  switch (call.at) {
+    case "asking":
+      return [
+        {
+          type: "answered",
+          runId,
+          callKey,
+          answerId: `a${state.seq}`,
+          answer: randomAnswer(chance),
+          ...(chance.once(3) ? { inputHash: call.inputHash ?? "other" } : {}),
+        },
+      ];
+    case "running":
+      return state.status === "tool_running" && state.stopping !== null
+        ? [toolOutcome({ runId, callKey, attempt: call.attempt }, chance)]
+        : [];
+    case "waiting":
+      return [{ type: "tool_finished", runId, callKey, outcome: "ok", output: { type: "json", value: { n: 1 } } }];
+    case "deciding":
+    case "ready":
+    case "reconciling":
+    case "settling":
+    case "done":
+      return [];
+  }
+}
+
+function randomAnswer(chance: Chance): Answer {
+  return chance.pick<Answer>([
+    { type: "approve" },
+    { type: "approve" },
+    { type: "deny", note: "no" },
+    { type: "modify", input: { edited: true }, inputHash: "edited" },
+    { type: "rerun" },
+    { type: "result", output: { type: "text", text: "by hand" } },
+    { type: "result", output: { type: "text", text: "by hand" }, isError: true },
+    { type: "fail", note: "gone" },
+  ]);
+}
+
+/** An event of any kind, about something that exists or does not. */
+function any(session: Session, chance: Chance, newRun: () => string): EventBody {
+  const { state } = session;
+  const present = state.status === "idle" ? "r0" : state.runId;
+  const runId = chance.once(6) ? "other" : present;
+  const index = (state.status === "idle" ? 1 : state.modelCallIndex) - chance.below(2);
+  const keys = hasCalls(state) ? state.calls.map((call) => call.callKey) : [];
+  const callKey = chance.pick(["r0/1/1", ...keys]);
+  const attempt = chance.below(3);
+  return chance.pick<() => EventBody>([
+    () => created(chance),
+    () => runStarted(session, chance, chance.once(2) ? newRun : () => present),
+    () => ({
+      type: "run_queued",
+      runId: chance.once(4) ? present : newRun(),
+      limits: randomLimits(chance),
+      input: [userMessage("queued")],
+    }),
+    () => ({
+      type: "steered",
+      input: [userMessage("steer")],
+      by: chance.pick(["user", "before_stop", "output"]),
+    }),
+    () => ({
+      type: "prepared",
+      runId,
+      modelCallIndex: index,
+      upTo: chance.once(2) ? state.seq : -1,
+      purpose: chance.pick(["step", "continue", "remind", "summary"]),
+    }),
+    () => ({ ...compaction(session, chance), runId }),
+    () => ({ ...modelEvent(state, chance), runId }) as EventBody,
+    () => ({
+      type: "woke",
+      runId,
+      timer: chance.pick(["backoff", "grace", "approval", "wall_clock"]),
+      callKey,
+      attempt,
+    }),
+    () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
+    () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { because: state.seq } : {}) }),
+    () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
+    () => ({ type: "abort_requested", runId }),
+    () => ({ type: "restarted", runId, owner: "o" }),
+    () => ({ type: "late_result", callKey, outcome: "ok" }),
+    () => ({
+      type: "run_finished",
+      runId,
+      reason: chance.pick(Object.keys(reasons) as [keyof typeof reasons]),
+      ...(chance.once(2) ? { modelCallIndex: index } : {}),
+    }),
+    () => ({ type: "parent_notified", runId }),
+    () => ({ type: "migrated", from: 0, state: { ...state } }),
+  ])();
+}

@@ -1,0 +1,94 @@
+/**
+ * What must hold of what a model sees.
+ */
+import { hasCalls, type Message, type State } from "../../src/core/index.js";
+import { check } from "./check.js";
+import type { Session } from "./session.js";
+
+export function watchTranscript(session: Session) {
+  const { transcript } = session;
+  let shown: readonly Message[] = [];
+
+  return {
+    observe(state: State): void {
+      const { messages, run } = transcript;
+      check(messages.length === transcript.seqs.length, "a message without its entry");
+      checkKept(shown, messages);
+      for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
+      if (messages.length !== shown.length || messages[0] !== shown[0]) {
+        if (!hasCalls(state)) checkConversation(messages);
+        shown = [...messages];
+      }
+      if (state.status === "idle") return;
+      check(run !== null && run.runId === state.runId, "the transcript is of another run");
+      check(JSON.stringify(run.usage) === JSON.stringify(state.usage), "usage is counted differently");
+      check(run.steps === state.counters.totalSteps, "steps are counted differently");
+      const later = transcript.later.map((one) => one.seq);
+      for (const queued of state.queue) {
+        if (queued.kind === "run") check(transcript.queued.has(queued.seq), "a queued request is lost");
+        else if (queued.seq > state.startSeq) check(later.includes(queued.seq), "a steer is lost");
+      }
+      if (state.status === "model_running") {
+        check(
+          later.every((seq) => seq > state.upTo),
+          "the model is not shown what it should see",
+        );
+        const last = messages.at(-1);
+        if (state.purpose !== "summary")
+          check(last !== undefined && last.role !== "assistant", "the model has the last word");
+      }
+    },
+  };
+}
+
+/** What was shown stays as it was: only a compaction takes messages away, from the start. */
+function checkKept(before: readonly Message[], now: readonly Message[]): void {
+  if (before.every((message, index) => now[index] === message)) return;
+  const kept = now.slice(1);
+  const first = kept[0];
+  if (first === undefined) return;
+  const offset = before.indexOf(first);
+  check(offset >= 0 || !before.some((message) => now.includes(message)), "a message was changed");
+  if (offset >= 0)
+    before.slice(offset).forEach((message, index) => {
+      check(kept[index] === message, "a message that was kept has changed");
+    });
+}
+
+/** Every call has one result, all of a message's right after it and in its order; ids are unique. */
+function checkConversation(messages: readonly Message[]): void {
+  const ids = new Set<string>();
+  messages.forEach((message, index) => {
+    if (message.role === "user") return;
+    if (message.role === "tool") {
+      check(messages[index - 1]?.role === "assistant", "results without calls");
+      return;
+    }
+    const asked: string[] = [];
+    for (const part of message.parts) {
+      if (part.type !== "tool_call") continue;
+      check(part.toolCallId !== "" && !ids.has(part.toolCallId), `the id '${part.toolCallId}' is no one call's`);
+      ids.add(part.toolCallId);
+      if (part.providerExecuted !== true) asked.push(part.toolCallId);
+    }
+    const next = messages[index + 1];
+    const given = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    check(asked.join(" ") === given.join(" "), `calls [${asked.join(" ")}] have results [${given.join(" ")}]`);
+    checkOwnResults(message);
+  });
+}
+
+/** The results of calls that the provider ran itself are each of a call before them. */
+function checkOwnResults(message: Extract<Message, { role: "assistant" }>): void {
+  const open = new Set<string>();
+  for (const part of message.parts) {
+    if (part.type === "tool_call" && part.providerExecuted === true) open.add(part.toolCallId);
+    if (part.type === "tool_result") check(open.delete(part.toolCallId), "a provider's result is of another call");
+  }
+}
+
+export function deepFreeze(value: unknown): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) deepFreeze(inner);
+}
