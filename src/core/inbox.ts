@@ -27,7 +27,7 @@ export type InboxBody =
       readonly inputHash?: string;
     }
   | { readonly type: "result"; readonly callKey: string; readonly output: ToolOutput; readonly isError?: boolean }
-  /** Aborts the run under way, or only the one that is named. */
+  /** Aborts the run under way; or the one that is named, which may also still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string };
 
 /** `id` makes it one message however often it is sent. */
@@ -64,11 +64,11 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
     case "result":
       return resultEvents(body, state);
     case "abort":
-      if (isResting(state) || (body.runId !== undefined && body.runId !== state.runId)) return [];
+      if (isResting(state)) return [];
       return [
         {
           type: "abort_requested",
-          runId: state.runId,
+          runId: body.runId ?? state.runId,
           ...(body.note === undefined ? {} : { note: body.note }),
           ...(body.by === undefined ? {} : { by: body.by }),
         },

@@ -96,6 +96,11 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
   }
 }
 
+/** The result of a run that was aborted before it started. */
+export function abortedBefore(sessionId: string, runId: string): RunResult {
+  return { sessionId, runId, status: "aborted", reason: "aborted", text: reasons.aborted.text, usage: {}, steps: 0 };
+}
+
 function endOf(
   base: Omit<ResultBase, "text">,
   reason: Reason,

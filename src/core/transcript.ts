@@ -33,7 +33,10 @@ export type Transcript = {
   /** Input that a model call under way does not see. */
   later: { readonly seq: number; readonly message: UserMessage }[];
   /** Requests that were queued and have not started, by entry. */
-  readonly queued: Map<number, { readonly input: readonly UserMessage[]; readonly options?: RunOptions }>;
+  readonly queued: Map<
+    number,
+    { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
+  >;
   /** The run under way, or the last one. */
   run: RunRecord | null;
   readonly ids: Set<string>;
@@ -69,6 +72,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "run_queued":
       transcript.queued.set(seq, {
+        runId: event.runId,
         input: event.input,
         ...(event.options === undefined ? {} : { options: event.options }),
       });
@@ -111,9 +115,12 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "run_finished":
       if (transcript.run !== null && event.output !== undefined) transcript.run.output = event.output;
       break;
+    case "abort_requested":
+      for (const [queuedSeq, { runId }] of transcript.queued)
+        if (runId === event.runId) transcript.queued.delete(queuedSeq);
+      break;
     case "session_created":
     case "tool_waiting":
-    case "abort_requested":
     case "restarted":
     case "parent_notified":
     case "migrated":

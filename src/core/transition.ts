@@ -30,7 +30,7 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
   if (event.type === "run_started" && state.session === null)
-    return { type: "misuse", message: "a run cannot start before its session is created" };
+    return { type: "misuse", message: "'run_started' cannot happen while a session is 'idle' and not created yet" };
   if (pair === "applies" && transition(state, event) !== state) return undefined;
   return {
     type: "stale",
@@ -66,7 +66,7 @@ type RunEvent = Exclude<
 
 function applyToRun(state: ActiveState, event: RunEvent): State {
   if (event.type === "steered") return steer(state, event);
-  if (event.runId !== state.runId) return state;
+  if (event.runId !== state.runId) return event.type === "abort_requested" ? withdraw(state, event.runId) : state;
   switch (event.type) {
     case "prepared":
       return state.status === "preparing" ? prepared(state, event) : state;
@@ -163,6 +163,12 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
     return stopRun({ ...state, queue }, event.by === "output" ? "invalid_output" : reason, event.at);
   const counted = { ...counters, stopPreventions: counters.stopPreventions + 1 };
   return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
+}
+
+/** A run that is aborted while it is queued never starts. */
+function withdraw(state: ActiveState, runId: string): State {
+  const queue = state.queue.filter((queued) => queued.kind !== "run" || queued.runId !== runId);
+  return queue.length === state.queue.length ? state : { ...state, queue };
 }
 
 /** A refusal may stop the whole run. */

@@ -6,7 +6,7 @@
  */
 import type { Entry, EventOf } from "./event.js";
 import { textOf } from "./message.js";
-import { approvalsOf, resultOf } from "./outcome.js";
+import { abortedBefore, approvalsOf, resultOf } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { hasCalls, type State } from "./state.js";
 import type { Transcript } from "./transcript.js";
@@ -76,7 +76,7 @@ function bodiesOf(
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "abort_requested":
-      return [{ type: "abort_requested", runId: event.runId, ...noteOf(event) }];
+      return abortEvents(sessionId, event, before);
     case "restarted":
       return [{ type: "restarted", runId: event.runId }, ...recoveryQuestions(transcript, before, after)];
     case "late_result":
@@ -259,6 +259,19 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
       { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
     ];
   });
+}
+
+/** The run that is aborted is the one under way, or one that is queued: that one ends here. */
+function abortEvents(
+  sessionId: string,
+  event: EventOf<"abort_requested">,
+  before: State,
+): readonly PublicEventBody[] {
+  const { runId } = event;
+  const requested: PublicEventBody = { type: "abort_requested", runId, ...noteOf(event) };
+  return "runId" in before && before.runId !== runId
+    ? [requested, { type: "final", runId, result: abortedBefore(sessionId, runId) }]
+    : [requested];
 }
 
 function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
