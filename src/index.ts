@@ -16,6 +16,8 @@ export type {
 } from "./core/index.js";
 export * from "./core/message.js";
 export { type Agent, type AgentOptions, type AnyModel, createAgent } from "./create-agent.js";
+export { createWorker } from "./create-worker.js";
+export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
 export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";

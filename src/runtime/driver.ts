@@ -9,7 +9,7 @@
  */
 import { consequences } from "../core/consequences.js";
 import type { Effect } from "../core/effect.js";
-import { effects } from "../core/effects.js";
+import { dueAt, effects } from "../core/effects.js";
 import type { Event, EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
@@ -131,13 +131,11 @@ export function createDriver(options: DriverOptions): Driver {
       throw new Error(`The effect ${key} settled and is still wanted.`);
   }
 
-  /** Nothing is wanted here: the session rests, or waits for somebody outside, who may come to another process. */
+  /** Nothing is wanted here now: the session rests, or waits for somebody outside, who may come to another process. */
   function isIdle(state: State): boolean {
-    if (early.size > 0) return false;
-    return (
-      (isResting(state) || isWaiting(state)) &&
-      effects(state).every((effect) => effect.type === "sleep" && effect.timer === "approval")
-    );
+    if (early.size > 0 || !(isResting(state) || isWaiting(state))) return false;
+    const due = dueAt(state);
+    return due === null || (isWaiting(state) && due > clock.now());
   }
 
   /** What a batch leads to, with all that follows from it at once. */

@@ -1,6 +1,7 @@
 /**
  * A session, as a user holds it: what can be said to it, and what can be seen of it.
  */
+import { dueAt } from "../core/effects.js";
 import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import type { Message } from "../core/message.js";
@@ -134,17 +135,17 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
 
   async function resume(): Promise<RunResult> {
     const state = await load();
-    const waits = (await store.inbox(id)).length > 0;
-    if (state.session === null && !waits) throw noSession(id);
-    const queued = state.queue.some((one) => one.kind === "run");
-    if (isResting(state) && !queued && !waits)
+    const isPosted = (await store.inbox(id)).length > 0;
+    if (state.session === null && !isPosted) throw noSession(id);
+    const due = dueAt(state);
+    const hasQueued = state.queue.some((one) => one.kind === "run");
+    if (isResting(state) && !isPosted && !hasQueued && due === null)
       throw new PawlError(
         "run_finished",
         `The last run of session ${id} has ended (${state.status}). Send something to start the next one.`,
       );
-    const now = state.status === "awaiting_human" && !waits ? await result() : null;
-    if (now !== null) return now;
-    return live().resume();
+    const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
+    return (waits ? await result() : null) ?? live().resume();
   }
 
   async function result(): Promise<RunResult | null> {

@@ -1,0 +1,11 @@
+/**
+ * `createWorker`, in this process and in real time.
+ */
+import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
+import { systemClock } from "./runtime/timers.js";
+import { isOwnerDead } from "./stores/owner.js";
+
+/** Makes a worker, which carries on the due sessions of a store. */
+export function createWorker(options: WorkerOptions): Worker {
+  return buildWorker(options, { clock: systemClock, isDead: isOwnerDead });
+}
