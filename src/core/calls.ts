@@ -7,6 +7,7 @@
  * 4. An answer counts for the input that was shown, once.
  */
 import type { EventOf } from "./event.js";
+import { addUsage } from "./message.js";
 import {
   type AwaitingHuman,
   type Call,
@@ -96,8 +97,13 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);
-  const progressed = event.type === "tool_finished" && call.at !== "settling" ? { lives: 0 } : {};
-  return settleCalls({ ...state, ...progressed, ...signals(state, calls, event) }, event.at);
+  return settleCalls({ ...state, ...progress(state, call, event), ...signals(state, calls, event) }, event.at);
+}
+
+/** A result that somebody gave sets the count of lives back; a child's counts for the run that started it. */
+function progress(state: Calling, call: Call, event: CallEvent): Partial<Pick<Calling, "lives" | "usage">> {
+  if (event.type !== "tool_finished" || call.at === "settling") return {};
+  return event.usage === undefined ? { lives: 0 } : { lives: 0, usage: addUsage(state.usage, event.usage) };
 }
 
 /** What an event says of more than its own call: a signal that the run is done, an outcome that was given up. */
@@ -130,6 +136,7 @@ function applyToCall(call: Call, event: CallEvent, seq: number): Call {
             on: event.on,
             policy: call.policy,
             ...(event.childId === undefined ? {} : { childId: event.childId }),
+            ...(event.reservedTokens === undefined ? {} : { reservedTokens: event.reservedTokens }),
           }
         : call;
     case "tool_finished":

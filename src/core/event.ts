@@ -127,7 +127,13 @@ export type EventBody =
     })
   | (OfRun & { readonly type: "woke"; readonly timer: Timer; readonly callKey?: string; readonly attempt?: number })
   | (OfCall & { readonly type: "tool_decided"; readonly decision: Decision })
-  | (OfCall & { readonly type: "tool_waiting"; readonly on: "child" | "external"; readonly childId?: string })
+  | (OfCall & {
+      readonly type: "tool_waiting";
+      readonly on: "child" | "external";
+      readonly childId?: string;
+      /** The part of the run's budget of tokens that is kept for a child. */
+      readonly reservedTokens?: number;
+    })
   | (OfCall & {
       readonly type: "tool_finished";
       readonly outcome: CallOutcome;
@@ -136,6 +142,8 @@ export type EventBody =
       readonly because?: number;
       readonly attempt?: number;
       readonly timing?: Timing;
+      /** What a child session used. */
+      readonly usage?: Usage;
       /** The tool said that the run is done (FIN-7). */
       readonly done?: { readonly message?: string };
     })

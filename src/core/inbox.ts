@@ -4,7 +4,7 @@
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
 import type { Answer, EventBody, RunOptions } from "./event.js";
-import type { ToolOutput, UserMessage } from "./message.js";
+import type { ToolOutput, Usage, UserMessage } from "./message.js";
 import { hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
 import { owesNotice, transition } from "./transition.js";
 
@@ -26,7 +26,14 @@ export type InboxBody =
       readonly by?: string;
       readonly inputHash?: string;
     }
-  | { readonly type: "result"; readonly callKey: string; readonly output: ToolOutput; readonly isError?: boolean }
+  | {
+      readonly type: "result";
+      readonly callKey: string;
+      readonly output: ToolOutput;
+      readonly isError?: boolean;
+      /** Where it is a child session that tells: what it used. It may be faster than the word that it is waited for. */
+      readonly child?: { readonly usage: Usage };
+    }
   /** Aborts the run under way; or the one that is named, which may also still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string };
 
@@ -82,8 +89,12 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   const outcome = body.isError === true ? "error" : "ok";
   if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
   if (!hasCalls(state)) return [];
-  const waits = state.calls.some((call) => call.callKey === callKey && call.at === "waiting");
-  return waits ? [{ type: "tool_finished", runId: state.runId, callKey, outcome, output }] : [];
+  const awaited = state.calls.some(
+    ({ callKey: key, at }) => key === callKey && (at === "waiting" || (at === "running" && body.child !== undefined)),
+  );
+  if (!awaited) return [];
+  const used = body.child === undefined ? {} : { usage: body.child.usage };
+  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used }];
 }
 
 function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State): readonly EventBody[] {

@@ -101,6 +101,7 @@ export type Call = CallIdentity &
         readonly on: "child" | "external";
         readonly policy: CallPolicy;
         readonly childId?: string;
+        readonly reservedTokens?: number;
       }
     /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
     | { readonly at: "settling"; readonly outcome: CallOutcome; readonly because: number }

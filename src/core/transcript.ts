@@ -279,7 +279,9 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
     because?.output ?? { type: "text", text: refusalText(event.outcome, because?.text) };
   const { timing } = event;
   call.result = { outcome: event.outcome, output, ...(timing === undefined ? {} : { durationMs: timing.durationMs }) };
-  if (event.done?.message !== undefined && transcript.run !== null) transcript.run.doneMessage ??= event.done.message;
+  const { run } = transcript;
+  if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
+  if (run !== null && event.usage !== undefined) run.usage = addUsage(run.usage, event.usage);
   showResults(transcript, seq);
 }
 
