@@ -1,0 +1,18 @@
+/**
+ * Models: those of AI SDK provider packages, by object or by name, and the choice when none is named.
+ */
+export { type AiSdkOptions, asModel, fromAiSdk } from "./ai-sdk.js";
+export { toModelFailure } from "./ai-sdk-failure.js";
+export type { ProviderTool } from "./ai-sdk-prompt.js";
+export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./choose.js";
+export { createDemoModel } from "./demo.js";
+export type { ImportedModule, ImportPackage } from "./import-package.js";
+export { isAiSdkModel, type LanguageModel, type LanguageModelV4 } from "./language-model.js";
+export type { Environment } from "./providers.js";
+export {
+  createModelRegistry,
+  type ModelProvider,
+  type ModelRegistry,
+  type RegistryOptions,
+  resolveModel,
+} from "./registry.js";
