@@ -64,10 +64,14 @@ export type Session = {
   readonly state: () => Promise<State>;
   /** What the model sees. */
   readonly messages: () => Promise<readonly Message[]>;
-  /** Public events after an entry: those of the log first, then live ones with deltas, until the consumer leaves. */
+  /**
+   * Public events after an entry: those of the log first, then live ones with deltas, until the consumer leaves or `signal` is aborted;
+   * what had come by then is still given.
+   */
   readonly events: (options?: {
     readonly after?: number;
     readonly follow?: boolean;
+    readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };
@@ -153,10 +157,12 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     return state.status === "idle" ? null : resultOf(id, state, await loadTranscript(store, id, state));
   }
 
-  async function* events({ after = 0, follow = true }: { readonly after?: number; readonly follow?: boolean } = {}) {
+  async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
     if (!follow) return yield* await readEvents(store, id, after);
     const subscription = live().subscribe({ stay: true });
     const items = subscription.items();
+    signal?.addEventListener("abort", subscription.end, { once: true });
+    if (signal?.aborted === true) subscription.end();
     try {
       let seen = after;
       for (const event of await readEvents(store, id, after)) {
@@ -165,6 +171,7 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
       }
       for await (const item of items) if (!("seq" in item) || item.seq > seen) yield item;
     } finally {
+      signal?.removeEventListener("abort", subscription.end);
       await items.return();
     }
   }
