@@ -11,7 +11,6 @@ export type {
   ToolContext,
   ToolOutput,
 } from "../ports/tool.js";
-export { type AiSdkTool, fromAiSdkTool } from "../runtime/ai-sdk-tool.js";
 export { defineTool, type InputOf } from "./define.js";
 export { createFileTools, type FileToolsOptions } from "./files.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";
