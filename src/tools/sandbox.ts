@@ -5,10 +5,12 @@ import { spawnSync } from "node:child_process";
 
 export type Sandbox = "bubblewrap" | "none";
 
+const bubblewrap = "bwrap";
+
 /** The program and its arguments that run a command line of `sh` in a folder. Never a shell around them. */
 export function sandboxedCommand(sandbox: Sandbox, root: string, command: string): readonly [string, ...string[]] {
   if (sandbox === "none") return ["sh", "-c", command];
-  return ["bwrap", ...isolation, "--bind", root, root, "--chdir", root, "--", "sh", "-c", command];
+  return [bubblewrap, ...isolation, "--bind", root, root, "--chdir", root, "--", "sh", "-c", command];
 }
 
 /**
@@ -29,6 +31,6 @@ const isolation = [
 
 /** Tries it: installed is not enough, since many systems do not let users make namespaces. */
 export function detectSandbox(): Sandbox {
-  const tried = spawnSync("bwrap", [...isolation, "--", "true"], { stdio: "ignore", timeout: 5000 });
+  const tried = spawnSync(bubblewrap, [...isolation, "--", "true"], { stdio: "ignore", timeout: 5000 });
   return tried.status === 0 ? "bubblewrap" : "none";
 }

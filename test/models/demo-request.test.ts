@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseRequest, type Task } from "../../src/models/demo-request.js";
-import { verifies } from "../verifies.js";
 
 const notes = (path: string, words = ["TODO", "FIXME"]): Task => ({ type: "find_notes", words, path });
 const typescript = { pattern: "*.{ts,tsx,mts,cts}", named: "TypeScript" };
@@ -124,7 +123,7 @@ const understood: readonly [request: string, ...tasks: Task[]][] = [
 ];
 
 describe("the demo model understands", () => {
-  test.each(understood)("%s", verifies("CLI-5#demo"), (request, ...tasks) => {
+  test.each(understood)("%s", (request, ...tasks) => {
     expect(parseRequest(request)).toEqual({ type: "tasks", tasks });
   });
 });
@@ -140,7 +139,7 @@ describe("the demo model does not pretend to understand", () => {
     ["delete README.md", "delete README.md"],
     ["x".repeat(3000), `${"x".repeat(60)}…`],
   ];
-  test.each(unclear)("%s", verifies("CLI-5#demo"), (request, part) => {
+  test.each(unclear)("%s", (request, part) => {
     expect(parseRequest(request)).toEqual({ type: "unclear", part });
   });
 

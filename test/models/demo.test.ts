@@ -30,7 +30,7 @@ function createWorld(files: Readonly<Record<string, string>> = project): {
 const main = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
 
 describe("find the TODO comments, then write a summary", () => {
-  test("takes several steps with real tools, and reports what is there", verifies("CLI-5#demo"), async () => {
+  test("takes several steps with real tools, and reports what is there", async () => {
     const { root, tools } = createWorld();
     const { steps, answer } = await converse(main, tools);
     expect(steps).toEqual([["search_files", "search_files"], ["read_file", "read_file", "read_file"], ["write_file"]]);
@@ -97,7 +97,7 @@ describe("find the TODO comments, then write a summary", () => {
     );
   });
 
-  test("works where there are none", verifies("CLI-5#demo"), async () => {
+  test("works where there are none", async () => {
     const { root, tools } = createWorld({ "src/a.ts": "export const a = 1;\n" });
     const { steps, answer } = await converse(main, tools);
     expect(steps).toEqual([["search_files", "search_files"], ["write_file"]]);
@@ -105,7 +105,7 @@ describe("find the TODO comments, then write a summary", () => {
     expect(readFileSync(join(root, "TODO-REPORT.md"), "utf8")).toContain("There are no TODO or FIXME comments");
   });
 
-  test("says honestly that there is no such folder", verifies("CLI-5#demo"), async () => {
+  test("says honestly that there is no such folder", async () => {
     const { root, tools } = createWorld({});
     const { answer } = await converse(main, tools);
     expect(answer).toBe(
@@ -188,7 +188,7 @@ describe("each task, with the real tools", () => {
       /^`src\/b\.py`:[\s\S]*\n\n1 line contains `add`/,
     ],
   ];
-  test.each(cases)("%s", verifies("CLI-5#demo"), async (request, steps, answer) => {
+  test.each(cases)("%s", async (request, steps, answer) => {
     const conversation = await converse(request, createWorld().tools);
     expect(conversation.steps).toEqual(steps);
     if (typeof answer === "string") expect(conversation.answer).toBe(answer);
@@ -204,7 +204,7 @@ describe("each task, with the real tools", () => {
 });
 
 describe("a conversation", () => {
-  test("goes on: what was found before can be written later", verifies("CLI-5#demo"), async () => {
+  test("goes on: what was found before can be written later", async () => {
     const { root, tools } = createWorld();
     const first = await converse("find TODOs in src", tools);
     const greeting = await converse("thanks for that", tools, first.messages);
@@ -235,7 +235,7 @@ describe("a conversation", () => {
     expect((await say(other.slice(0, -1), tools)).text).toContain("does not go on as I planned it");
   });
 
-  test("reports a denial, and does nothing after it", verifies("CLI-5#demo"), async () => {
+  test("reports a denial, and does nothing after it", async () => {
     const { tools } = createWorld();
     const asked = await say([{ role: "user", parts: [{ type: "text", text: "run: rm -rf x, then y" }] }], tools);
     expect(asked.calls).toMatchObject([{ name: "shell", input: { command: "rm -rf x, then y" } }]);
@@ -265,7 +265,7 @@ describe("a conversation", () => {
 });
 
 describe("the model itself", () => {
-  test("says what it is, and how to connect another", verifies("CLI-5#demo"), async () => {
+  test("says what it is, and how to connect another", verifies("CLI-5"), async () => {
     const { text, calls } = await say(
       [{ role: "user", parts: [{ type: "text", text: "Write me a poem" }] }],
       createWorld().tools,

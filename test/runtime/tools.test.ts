@@ -35,7 +35,7 @@ function refusalOf(tools: unknown): string {
 }
 
 describe("normaliseTools", () => {
-  test("gives each tool by its name, with what a model is told", verifies("TOOL-1"), () => {
+  test("gives each tool by its name, with what a model is told", verifies("TOOL-1#schema"), () => {
     const tools = normaliseTools([echo, { ...echo, name: "echo-2" }]);
     expect([...tools.keys()]).toEqual(["echo", "echo-2"]);
     expect(tools.get("echo")?.tool).toBe(echo);
@@ -66,7 +66,7 @@ describe("normaliseTools", () => {
     ["another key than the name", { other: echo }, 'stands under the key "other"'],
     ["an AI SDK tool in a list", [aiTool({ inputSchema: z.object({}) })], "{ name: tool }"],
   ];
-  test.each(refusals)("refuses %s", verifies("TOOL-1"), (_what, tools, message) => {
+  test.each(refusals)("refuses %s", verifies("TOOL-1#schema"), (_what, tools, message) => {
     expect(refusalOf(tools)).toContain(message);
   });
 });

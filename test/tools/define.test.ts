@@ -13,7 +13,7 @@ import { verifies } from "../verifies.js";
 const basics = { name: "add", description: "Adds" } as const;
 
 describe("defineTool", () => {
-  test("gives execute what zod makes of the input", verifies("TOOL-1"), () => {
+  test("gives execute what zod makes of the input", verifies("TOOL-1#schema"), () => {
     const input = z.object({ a: z.number(), b: z.string().transform(Number), c: z.number().default(1) });
     const add = defineTool({
       ...basics,
@@ -32,7 +32,7 @@ describe("defineTool", () => {
     expect(add.input).toBe(input);
   });
 
-  test("gives execute what valibot and arktype make of the input", verifies("TOOL-1"), () => {
+  test("gives execute what valibot and arktype make of the input", verifies("TOOL-1#schema"), () => {
     defineTool({
       ...basics,
       input: toStandardJsonSchema(v.object({ a: v.number(), b: v.optional(v.string(), "x") })),
@@ -45,7 +45,7 @@ describe("defineTool", () => {
     });
   });
 
-  test("gives execute what the AI SDK's schema and a JSON Schema say", verifies("TOOL-1"), () => {
+  test("gives execute what the AI SDK's schema and a JSON Schema say", verifies("TOOL-1#schema"), () => {
     defineTool({
       ...basics,
       input: jsonSchema<{ a: number }>({ type: "object" }),
@@ -58,7 +58,7 @@ describe("defineTool", () => {
     });
   });
 
-  test("fits where tools are taken, beside the AI SDK's", verifies("TOOL-1"), () => {
+  test("fits where tools are taken, beside the AI SDK's", verifies("TOOL-1#schema"), () => {
     const add = defineTool({ ...basics, input: z.object({ a: z.number() }), execute: ({ a }) => a });
     const external = defineTool({ ...basics, name: "ask", input: z.object({ question: z.string() }) });
     const list: readonly AnyTool[] = [add, external];
