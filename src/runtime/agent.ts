@@ -2,7 +2,6 @@
  * An agent: a model, tools and rules, ready to run. It is handed everything and registers nothing (LOOP-1).
  */
 import type { RunResult } from "../core/outcome.js";
-import { reasons } from "../core/reasons.js";
 import type { Clock, MakeId } from "../ports/clock.js";
 import type { Model } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
@@ -15,7 +14,7 @@ import { createLive, type Live } from "./live.js";
 import { type AgentParts, compileLimits, compileRetry, compileTools, type Limits } from "./parts.js";
 import type { Input, StartOptions } from "./request.js";
 import { createSession, inputBody, type Session } from "./session.js";
-import type { StreamItem } from "./subscription.js";
+import type { StreamItem, Subscription } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
 
@@ -102,22 +101,22 @@ export function buildAgent<ModelLike>(
   }
 
   const session = (sessionId: string) => createSession(sessionId, parts, () => live(sessionId));
-  const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live, session);
+  const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
 
   return {
     options,
     run: async (input, startOptions = {}) => start(input, startOptions).begin(),
     runStream(input, startOptions = {}) {
       const { sessionId, runId, begin } = start(input, startOptions);
-      const subscription = live(sessionId).subscribe();
-      const result = begin().finally(subscription.end);
+      const subscription = live(sessionId).subscribe({ runId });
+      const result = begin(subscription).finally(subscription.end);
       result.catch(() => {});
       const items = subscription.items();
       return { sessionId, runId, result, [Symbol.asyncIterator]: () => items };
     },
     iterate(input, startOptions = {}) {
-      const { sessionId, begin } = start(input, startOptions);
-      return createIterator(live(sessionId), begin);
+      const { sessionId, runId, begin } = start(input, startOptions);
+      return createIterator(() => live(sessionId), runId, begin);
     },
     session,
     with: (changes) => buildAgent({ ...options, ...changes }, surroundings),
@@ -127,31 +126,19 @@ export function buildAgent<ModelLike>(
   };
 }
 
-function startRun(
-  input: Input,
-  options: StartOptions,
-  parts: AgentParts,
-  live: (sessionId: string) => Live,
-  session: (sessionId: string) => Session,
-) {
+function startRun(input: Input, options: StartOptions, parts: AgentParts, live: (sessionId: string) => Live) {
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
   const body = inputBody(input, options, parts, runId, "queue");
-  async function begin(): Promise<RunResult> {
-    if (signal?.aborted === true) return abortedBefore(sessionId, runId);
-    const stop = () => void session(sessionId).abort({ note: "signal" });
-    signal?.addEventListener("abort", stop, { once: true });
-    try {
-      const message = { id: `run/${runId}`, at: parts.clock.now(), body };
-      return await live(sessionId).run(runId, message, { shared: options.runId !== undefined });
-    } finally {
-      signal?.removeEventListener("abort", stop);
-    }
-  }
+  const shared = options.runId !== undefined;
+  const begin = (subscription?: Subscription): Promise<RunResult> => {
+    const message = { id: `run/${runId}`, at: parts.clock.now(), body };
+    return live(sessionId).run(runId, message, {
+      shared,
+      ...(signal === undefined ? {} : { signal }),
+      ...(subscription === undefined ? {} : { subscription }),
+    });
+  };
   return { sessionId, runId, begin };
-}
-
-function abortedBefore(sessionId: string, runId: string): RunResult {
-  return { sessionId, runId, status: "aborted", reason: "aborted", text: reasons.aborted.text, usage: {}, steps: 0 };
 }
 
 function compileParts<ModelLike>(options: AgentOptions<ModelLike>, surroundings: Surroundings<ModelLike>): AgentParts {

@@ -13,7 +13,7 @@ export type FollowOptions = {
   readonly clock: Clock;
   /** The last entry whose events are known already. */
   readonly after: number;
-  readonly onEvents: (events: readonly PublicEvent[]) => void;
+  readonly onEvents: (seq: number, events: readonly PublicEvent[]) => void;
   /** The run waits for a person. */
   readonly onWaiting: (result: RunResult) => void;
   readonly isWanted: () => boolean;
@@ -35,7 +35,8 @@ export function followLog(options: FollowOptions): () => void {
   async function read(): Promise<void> {
     for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
       const events = followEntry(follower, entry);
-      if (entry.seq > options.after) options.onEvents(events);
+      if (stopped) return;
+      if (entry.seq > options.after) options.onEvents(entry.seq, events);
     }
     const result = resultOf(sessionId, follower.state, follower.transcript);
     if (result?.status === "awaiting_human") options.onWaiting(result);

@@ -2,7 +2,6 @@
  * What a process needs of a session that it has not driven so far: its state, its transcript, its events.
  */
 import type { Entry } from "../core/event.js";
-import type { RunResult } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import { initialState, type State } from "../core/state.js";
 import { appendEntry, createTranscript, type Transcript } from "../core/transcript.js";
@@ -72,9 +71,11 @@ export async function readEvents(store: Store, sessionId: string, after: number)
   return events;
 }
 
-/** The result of a run that has ended, from the log; null where there is none. */
-export async function findResult(store: Store, sessionId: string, runId: string): Promise<RunResult | null> {
+/** The end of a run, from the log; null where it has not ended. */
+export async function findEnd(store: Store, sessionId: string, runId: string): Promise<EndOfRun | null> {
   for (const event of await readEvents(store, sessionId, 0))
-    if (event.type === "final" && event.runId === runId) return event.result;
+    if (event.type === "final" && event.runId === runId) return event;
   return null;
 }
+
+type EndOfRun = Extract<PublicEvent, { readonly type: "final" }>;

@@ -4,22 +4,22 @@
 import type { Message } from "../core/message.js";
 import type { RunResult } from "../core/outcome.js";
 import type { State } from "../core/state.js";
+import type { Step } from "./committer.js";
 import type { Live } from "./live.js";
 
-/** The state and the conversation, as they were after a step, after an error, or at the end. */
+/** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
 export type View = { readonly state: State; readonly messages: readonly Message[] };
 
 export async function* createIterator(
-  live: Live,
+  live: () => Pick<Live, "onStep">,
+  runId: string,
   begin: () => Promise<RunResult>,
 ): AsyncGenerator<View, RunResult, undefined> {
   const views: View[] = [];
   let wake = () => {};
-  const stop = live.onStep(({ entry, before, after, shown }, transcript) => {
-    const stepEnded =
-      "modelCallIndex" in before && "modelCallIndex" in after && after.modelCallIndex > before.modelCallIndex;
-    if (!stepEnded && entry.event.type !== "model_failed" && entry.event.type !== "run_finished") return;
-    views.push(freeze({ state: after, messages: transcript.messages.slice(0, shown) }));
+  const stop = live().onStep((step, transcript) => {
+    if (!isShown(step, runId)) return;
+    views.push(freeze({ state: step.after, messages: transcript.messages.slice(0, step.shown) }));
     wake();
   });
   let outcome: { readonly result: RunResult } | { readonly error: unknown } | null = null;
@@ -46,6 +46,14 @@ export async function* createIterator(
   } finally {
     stop();
   }
+}
+
+function isShown({ entry, before, after }: Step, runId: string): boolean {
+  if (after.status === "idle" || after.runId !== runId) return false;
+  const { type } = entry.event;
+  if (type === "model_failed" || type === "run_finished") return true;
+  if (after.status === "awaiting_human") return before.status !== "awaiting_human";
+  return "modelCallIndex" in before && before.runId === runId && after.modelCallIndex > before.modelCallIndex;
 }
 
 function resultIn(outcome: { readonly result: RunResult } | { readonly error: unknown }): RunResult {

@@ -10,80 +10,76 @@ import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import type { RunResult } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
-import type { Transcript } from "../core/transcript.js";
-import type { Lease } from "../ports/store.js";
-import { messageOf } from "./assembly.js";
-import type { Closing, Step } from "./committer.js";
+import { createTranscript, type Transcript } from "../core/transcript.js";
+import type { Lease, Owner, PostResult } from "../ports/store.js";
+import { type Audience, createAudience } from "./audience.js";
+import type { Closing } from "./committer.js";
 import { createDriver, type Driver } from "./driver.js";
 import { followLog } from "./follow.js";
-import { findResult, loadTranscript, readEvents } from "./history.js";
+import { isOfStore, lossOf } from "./given-out.js";
+import { findEnd, loadTranscript } from "./history.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import { type AgentParts, checkAgent } from "./parts.js";
-import { createSubscription, type StreamItem, type Subscription } from "./subscription.js";
-import { createWaiters } from "./waiters.js";
+import type { Subscription } from "./subscription.js";
+import { storeFailed } from "./waiters.js";
 import { watchInbox } from "./watch-inbox.js";
 import type { WorkMemory } from "./work.js";
 
-export type StepListener = (step: Step, transcript: Transcript) => void;
-
-export type Live = {
+export type Live = Pick<Audience, "subscribe" | "onStep"> & {
   readonly sessionId: string;
-  /** Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox. */
-  readonly say: (message: InboxMessage, options: { readonly shared: boolean }) => Promise<"said" | "duplicate">;
-  /** Sends the message that asks for a run, and gives the run's result. */
-  readonly run: (runId: string, message: InboxMessage, options: { readonly shared: boolean }) => Promise<RunResult>;
+  /**
+   * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
+   * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
+   */
+  readonly say: (message: InboxMessage, options: { readonly shared: boolean }) => Promise<Said>;
+  /** Sends the message that asks for a run; its signal aborts that run, from the start where it is aborted already. */
+  readonly ask: (runId: string, message: InboxMessage, options: AskOptions) => Promise<Said>;
+  /** The same, and gives the run's result; the end of a run that is known and over also goes to `subscription`. */
+  readonly run: (
+    runId: string,
+    message: InboxMessage,
+    options: AskOptions & { readonly subscription?: Subscription },
+  ) => Promise<RunResult>;
   /** Carries on what is under way, or starts what is queued; gives the result. */
   readonly resume: () => Promise<RunResult>;
-  /** `stay` goes on after a run has ended, and when another process takes over. */
-  readonly subscribe: (options?: { readonly stay?: boolean }) => Subscription;
-  readonly onStep: (listener: StepListener) => () => void;
   readonly drain: (graceMs: number) => Promise<void>;
 };
 
-type Driven = { readonly driver: Driver; readonly transcript: Transcript; readonly memory: WorkMemory };
+type Said = "said" | "duplicate";
+type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal };
+type Driven = { readonly driver: Driver; readonly memory: WorkMemory };
 
 export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKeeper, onIdle: () => void): Live {
   const { store, clock } = parts;
-  const subscriptions = new Map<Subscription, { readonly stay: boolean }>();
-  const stepListeners = new Set<StepListener>();
-  const waiters = createWaiters(sessionId);
+  const audience = createAudience({
+    sessionId,
+    parts,
+    streaming: () => driven?.memory.partial ?? null,
+    abort: (runId) => void say(abortMessage(runId), { shared: false }).catch(() => {}),
+    isSilent: () => driven === null && following === null,
+    onLeave: leaveIfIdle,
+  });
+  const { waiters, signals } = audience;
   let driven: Driven | null = null;
   let opening: Promise<"driving" | "held"> | null = null;
   let following: (() => void) | null = null;
-  let lastSeq = 0;
   let lastClosing: Closing | null = null;
+  /** Operations under way: a session that is in use is not forgotten. */
+  let uses = 0;
 
-  function broadcast(item: StreamItem): void {
-    for (const subscription of subscriptions.keys()) subscription.push(item);
-  }
-
-  function onCommitted(steps: readonly Step[], transcript: Transcript): void {
-    for (const step of steps) {
-      lastSeq = step.entry.seq;
-      for (const event of step.events) {
-        for (const listener of parts.listeners) listener.event(event);
-        broadcast(event);
-      }
-      for (const listener of stepListeners) listener(step, transcript);
-      for (const event of step.events) if (event.type === "final") waiters.settle(event.result);
+  async function using<T>(act: () => Promise<T>): Promise<T> {
+    uses += 1;
+    try {
+      return await act();
+    } finally {
+      uses -= 1;
+      leaveIfIdle();
     }
   }
 
-  function onClosed(closing: Closing, state: State, transcript: Transcript): void {
-    driven = null;
-    lastClosing = closing;
-    waiters.close(closing, state, transcript);
-    if (hasStaying()) follow();
-    else leaveIfIdle();
-  }
-
-  function hasStaying(): boolean {
-    return [...subscriptions.values()].some((one) => one.stay);
-  }
-
   function leaveIfIdle(): void {
-    const idle = driven === null && opening === null && following === null;
-    if (idle && subscriptions.size === 0 && waiters.count() === 0) onIdle();
+    const idle = driven === null && opening === null && following === null && uses === 0;
+    if (idle && audience.isEmpty()) onIdle();
   }
 
   function open(): Promise<"driving" | "held"> {
@@ -96,9 +92,10 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   }
 
   async function claim(): Promise<"driving" | "held"> {
-    const { owner, leaseMs, isDead } = keeper;
-    const options = { owner, now: clock.now(), leaseMs };
-    const claimed = await store.claim(sessionId, isDead === undefined ? options : { ...options, isDead });
+    const { owner, leaseMs } = keeper;
+    // A lease of our own that nobody drives was left behind by a driver that the store failed.
+    const isDead = (other: Owner) => other.id === owner.id || keeper.isDead?.(other) === true;
+    const claimed = await store.claim(sessionId, { owner, now: clock.now(), leaseMs, isDead });
     if (claimed.type === "held") {
       follow();
       return "held";
@@ -109,7 +106,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       checkAgent(sessionId, state, parts);
       await drive(claimed.lease, claimed.seq, state);
     } catch (error) {
-      await store.release(claimed.lease);
+      await giveBack(claimed.lease);
       throw error;
     }
     return "driving";
@@ -118,6 +115,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   async function drive(lease: Lease, seq: number, state: State): Promise<void> {
     const transcript = await loadTranscript(store, sessionId, state);
     const messages = await store.inbox(sessionId);
+    await audience.beginAt(seq);
     const memory: WorkMemory = { validated: new Map(), modelCall: null, partial: null };
     const forget = keeper.keep(lease, () => driver.close({ type: "interrupted", reason: "lease_lost" }));
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
@@ -129,24 +127,23 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       state,
       transcript,
       memory,
-      publish: {
-        publishDelta(delta) {
-          for (const listener of parts.listeners) listener.delta(delta, sessionId);
-          if (subscriptions.size > 0) broadcast({ type: "delta", delta });
-        },
-        publishProgress: (callKey, note) => broadcast({ type: "progress", callKey, note }),
-      },
-      onCommitted: (steps) => onCommitted(steps, transcript),
+      publish: audience,
+      onCommitted: (steps) => audience.tell(steps, transcript),
       onLate: (event) => void sayLate(event),
       onClosed(closing) {
         forget();
         unwatch();
+        if (closing.type !== "parked") void giveBack(lease);
         onClosed(closing, driver.state(), transcript);
       },
     });
-    lastSeq = seq;
-    driven = { driver, transcript, memory };
+    driven = { driver, memory };
     begin(driver, state, messages);
+  }
+
+  /** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
+  async function giveBack(lease: Lease): Promise<void> {
+    await store.release(lease).catch(() => {});
   }
 
   /** What waits in the inbox goes first: an abort there keeps things from being started again only to be stopped. */
@@ -156,6 +153,14 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const inDoubt = effects(state).some((effect) => effect.type !== "sleep");
     const { runId } = state;
     void driver.dispatch(() => (inDoubt ? [{ type: "restarted", runId, owner: keeper.owner.id }] : []));
+  }
+
+  function onClosed(closing: Closing, state: State, transcript: Transcript): void {
+    driven = null;
+    lastClosing = closing;
+    waiters.close(closing, state, transcript);
+    if (audience.stays()) follow();
+    else leaveIfIdle();
   }
 
   /** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
@@ -170,37 +175,79 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     }
   }
 
-  async function say(message: InboxMessage, { shared }: { readonly shared: boolean }): Promise<"said" | "duplicate"> {
+  function abortMessage(runId: string): InboxMessage {
+    const body = { type: "abort", runId, note: "its signal was aborted" } as const;
+    return { id: `abort/${parts.makeId()}`, at: clock.now(), body };
+  }
+
+  const say: Live["say"] = (message, options) => using(() => sayAll([message], options));
+
+  /** Messages that are said together are taken together. */
+  async function sayAll(messages: readonly InboxMessage[], { shared }: { readonly shared: boolean }): Promise<Said> {
     while (!shared && (await open()) === "driving") {
-      const durable = await driven?.driver.dispatch((state) => eventsOf(message, state), { record: message.id });
-      if (durable === true) return "said";
-      if (driven === null && lastClosing?.type !== "parked") return "said";
+      const dispatch = driven?.driver.dispatch ?? notDriven;
+      const said = messages.map((message) => dispatch((state) => eventsOf(message, state), { record: message.id }));
+      if ((await Promise.all(said)).every((durable) => durable)) return "said";
+      if (lastClosing?.type === "parked") continue;
+      const loss = lossOf(sessionId, lastClosing);
+      if (loss !== undefined) throw loss;
+      break;
     }
-    const posted = await store.post(sessionId, message);
-    if (posted.type === "duplicate") return "duplicate";
+    checkAgent(sessionId, (await store.load(sessionId))?.state ?? initialState, parts);
+    const posted: PostResult[] = [];
+    for (const message of messages) posted.push(await store.post(sessionId, message));
     if ((await open()) === "driving") await driven?.driver.wake();
-    return "said";
+    return posted[0]?.type === "duplicate" ? "duplicate" : "said";
   }
 
-  async function run(runId: string, message: InboxMessage, options: { readonly shared: boolean }): Promise<RunResult> {
-    return waiters
-      .during(runId, async (result) => {
-        const said = await say(message, options);
-        const known = said === "duplicate" ? await findResult(store, sessionId, runId) : null;
-        if (known !== null) return known;
-        if (said === "duplicate") await open();
-        return result;
-      })
-      .finally(leaveIfIdle);
+  const ask: Live["ask"] = (runId, message, { shared, signal }) =>
+    using(async () => {
+      if (signal?.aborted === true) return sayAll([message, abortMessage(runId)], { shared });
+      const said = await sayAll([message], { shared });
+      if (signal !== undefined) signals.watch(runId, signal);
+      return said;
+    });
+
+  const run: Live["run"] = (runId, message, options) =>
+    waitFor(runId, async (result) => {
+      const said = await ask(runId, message, options);
+      return said === "duplicate" ? known(runId, result, options.subscription) : result;
+    }).finally(() => {
+      signals.forget(runId);
+      leaveIfIdle();
+    });
+
+  /** The result of a run that was asked for before: nothing is started for it. */
+  async function known(runId: string, result: Promise<RunResult>, subscription?: Subscription): Promise<RunResult> {
+    const ended = await findEnd(store, sessionId, runId);
+    if (ended === null) {
+      await settleHere();
+      return result;
+    }
+    subscription?.push(ended);
+    return ended.result;
   }
 
-  async function resume(): Promise<RunResult> {
-    return waiters
-      .during(undefined, async (result) => {
-        if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
-        return result;
-      })
-      .finally(leaveIfIdle);
+  /** Gives those who wait what there is, and an idle session back. */
+  async function settleHere(): Promise<void> {
+    if ((await open()) === "driving") await driven?.driver.dispatch(() => []);
+  }
+
+  const resume: Live["resume"] = () =>
+    waitFor(undefined, async (result) => {
+      if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
+      return result;
+    });
+
+  /** A store that gives out is no exception: the run is interrupted. */
+  function waitFor(
+    runId: string | undefined,
+    act: (result: Promise<RunResult>) => Promise<RunResult>,
+  ): Promise<RunResult> {
+    return using(() => waiters.during(runId, act)).catch((error) => {
+      if (!isOfStore(error)) throw error;
+      return storeFailed(sessionId, runId, error);
+    });
   }
 
   function follow(): void {
@@ -208,63 +255,40 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       sessionId,
       store,
       clock,
-      after: lastSeq,
-      onEvents(events) {
-        for (const event of events) {
-          lastSeq = event.seq;
-          broadcast(event);
-          if (event.type === "final") waiters.settle(event.result);
-        }
-      },
+      after: audience.toldUpTo(),
+      onEvents: audience.tellFollowed,
       onWaiting: waiters.settle,
-      isWanted: () => waiters.count() > 0 || hasStaying(),
-      takeOver: async () => waiters.count() > 0 && (await open()) === "driving",
+      isWanted: () => waiters.count() > 0 || audience.stays(),
+      async takeOver() {
+        if (waiters.count() > 0) await settleHere();
+        return driven !== null;
+      },
       onEnd(error) {
         following = null;
-        if (error !== undefined) waiters.fail(error);
+        if (error !== undefined)
+          waiters.close({ type: "interrupted", reason: "store_failed", error }, initialState, createTranscript());
         leaveIfIdle();
       },
     });
   }
 
-  function subscribe({ stay = false }: { readonly stay?: boolean } = {}): Subscription {
-    const subscription = createSubscription(
-      (after) => readEvents(store, sessionId, after),
-      () => {
-        subscriptions.delete(subscription);
-        leaveIfIdle();
-      },
-    );
-    const partial = driven?.memory.partial ?? null;
-    if (partial !== null) {
-      const { runId, modelCallIndex, attempt } = partial.identity;
-      subscription.push({
-        type: "snapshot",
-        runId,
-        modelCallIndex,
-        attempt,
-        deltaSeq: partial.seq,
-        message: messageOf(partial),
-      });
-    }
-    subscriptions.set(subscription, { stay });
-    if (stay && driven === null) follow();
-    return subscription;
-  }
-
   return {
     sessionId,
     say,
+    ask,
     run,
     resume,
-    subscribe,
-    onStep(listener) {
-      stepListeners.add(listener);
-      return () => stepListeners.delete(listener);
+    subscribe(options = {}) {
+      const subscription = audience.subscribe(options);
+      if (options.stayAfter !== undefined && driven === null) follow();
+      return subscription;
     },
+    onStep: audience.onStep,
     drain: async (graceMs) => driven?.driver.drain(graceMs),
   };
 }
+
+const notDriven: Driver["dispatch"] = async () => false;
 
 /** Starts the next run of the queue, where none is under way (after an abort). */
 function startQueued(state: State): readonly EventBody[] {

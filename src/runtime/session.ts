@@ -12,7 +12,7 @@ import { hashInput } from "./hash.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
 import { normaliseJson, toToolOutput } from "./normalise.js";
-import { type AgentParts, compileLimits } from "./parts.js";
+import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
 import { type Input, messagesOf, runOptionsOf, type StartOptions, sessionInfo, titleOf } from "./request.js";
 import type { StreamItem } from "./subscription.js";
 
@@ -35,7 +35,7 @@ export type AnswerOptions = {
 
 export type SendOptions = Pick<
   StartOptions,
-  "runId" | "limits" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive" | "providerOptions"
+  "signal" | "runId" | "limits" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive" | "providerOptions"
 > & {
   /** While a run is active: become the next run (default), go in before the next model call, or be refused (`session_busy`). */
   readonly mode?: "queue" | "steer" | "reject";
@@ -83,14 +83,17 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     live().say({ id: messageId, at: clock.now(), body }, { shared });
 
   async function send(input: Input, options: SendOptions = {}) {
-    const { mode = "queue", runId = makeId() } = options;
+    const { mode = "queue", runId = makeId(), signal } = options;
+    signal?.throwIfAborted();
     if (mode === "reject" && !isResting(await load()))
       throw new PawlError(
         "session_busy",
         `Session ${id} has a run under way. Wait for it, or send with mode "queue" or "steer".`,
       );
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
-    const said = await post(`run/${runId}`, body, options.runId !== undefined);
+    const message = { id: `run/${runId}`, at: clock.now(), body };
+    const shared = options.runId !== undefined;
+    const said = await live().ask(runId, message, signal === undefined ? { shared } : { shared, signal });
     return { runId, isNew: said === "said" };
   }
 
@@ -141,6 +144,7 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     const state = await load();
     const isPosted = (await store.inbox(id)).length > 0;
     if (state.session === null && !isPosted) throw noSession(id);
+    checkAgent(id, state, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
     if (isResting(state) && !isPosted && !hasQueued && due === null)
@@ -159,17 +163,19 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
 
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
     if (!follow) return yield* await readEvents(store, id, after);
-    const subscription = live().subscribe({ stay: true });
+    const { seq } = await load();
+    const subscription = live().subscribe({ stayAfter: Math.max(seq, after) });
     const items = subscription.items();
     signal?.addEventListener("abort", subscription.end, { once: true });
     if (signal?.aborted === true) subscription.end();
     try {
-      let seen = after;
+      const known: Known = { seq: after, attempts: new Set() };
       for (const event of await readEvents(store, id, after)) {
-        seen = event.seq;
+        known.seq = event.seq;
+        if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
         yield event;
       }
-      for await (const item of items) if (!("seq" in item) || item.seq > seen) yield item;
+      for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
       signal?.removeEventListener("abort", subscription.end);
       await items.return();
@@ -193,6 +199,21 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
       return hasCalls(state) ? approvalsOf(id, state, await loadTranscript(store, id, state)) : [];
     },
   };
+}
+
+/** What the log said already: its last entry, and the attempts whose messages are whole by now. */
+type Known = { seq: number; readonly attempts: Set<string> };
+
+function isKnown(item: StreamItem, { seq, attempts }: Known): boolean {
+  if (item.type === "delta") return attempts.has(attemptOf(item.delta));
+  if (item.type === "snapshot") return attempts.has(attemptOf(item));
+  return "seq" in item && item.seq <= seq;
+}
+
+type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
+  return `${runId}/${modelCallIndex}/${attempt}`;
 }
 
 /** The message that asks for a run. */

@@ -8,49 +8,60 @@ import type { AssistantMessage } from "../core/message.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
 
+/** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
+export type Snapshot = {
+  readonly type: "snapshot";
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  /** The number of the last delta in it. */
+  readonly deltaSeq: number;
+  readonly message: AssistantMessage;
+};
+
 export type StreamItem =
   | PublicEvent
   | { readonly type: "delta"; readonly delta: MessageDelta }
-  /** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
-  | {
-      readonly type: "snapshot";
-      readonly runId: string;
-      readonly modelCallIndex: number;
-      readonly attempt: number;
-      /** The number of the last delta in it. */
-      readonly deltaSeq: number;
-      readonly message: AssistantMessage;
-    }
+  | Snapshot
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
-  /** Items were dropped; what the log has of them follows, from this entry on. */
+  /** Items were dropped; what the log has of them follows, from this entry on, and what is being streamed. */
   | { readonly type: "lagged"; readonly fromSeq: number };
 
 export const maxBehind = 1_024;
 
 export type Subscription = {
   readonly push: (item: StreamItem) => void;
-  /** No more items come. */
+  /** No more items come; those that did can still be had. */
   readonly end: () => void;
   readonly items: () => AsyncGenerator<StreamItem, void, undefined>;
 };
 
-/**
- * @param readLog the events after an entry, from the store
- * @param onLeave called when the consumer goes
- */
-export function createSubscription(
-  readLog: (after: number) => Promise<readonly PublicEvent[]>,
-  onLeave: () => void,
-): Subscription {
+export type SubscriptionOptions = {
+  /** The entry after which the consumer wants events. */
+  readonly after: number;
+  /** The events from an entry on, from the store. */
+  readonly readLog: (after: number) => Promise<readonly PublicEvent[]>;
+  /** What is being streamed. */
+  readonly snapshot: () => Snapshot | null;
+  /** The only run whose items are wanted; all unless given. */
+  readonly runId?: string;
+  /** Called once, when no more items are wanted. */
+  readonly onLeave: () => void;
+};
+
+export function createSubscription(options: SubscriptionOptions): Subscription {
+  const { readLog, snapshot, runId, onLeave } = options;
+  const isWanted = (item: StreamItem) => runId === undefined || isOfRun(item, runId);
   let buffer: StreamItem[] = [];
   let head = 0;
-  let seen = 0;
+  /** The entry of the last event that the consumer got, and how many of its events those were. */
+  let seen = { seq: options.after, events: Number.POSITIVE_INFINITY };
   let lagged = false;
   let ended = false;
   let wake: (() => void) | null = null;
 
   function push(item: StreamItem): void {
-    if (ended || lagged) return;
+    if (ended || lagged || !isWanted(item)) return;
     if (buffer.length - head >= maxBehind) {
       buffer = [];
       head = 0;
@@ -60,48 +71,78 @@ export function createSubscription(
   }
 
   function end(): void {
+    if (ended) return;
     ended = true;
     wake?.();
+    onLeave();
+  }
+
+  function take(): StreamItem | undefined {
+    const item = buffer[head];
+    if (item === undefined) return undefined;
+    head += 1;
+    if (head === buffer.length) {
+      buffer = [];
+      head = 0;
+    }
+    return item;
+  }
+
+  function note(seq: number): void {
+    seen = { seq, events: seen.seq === seq ? seen.events + 1 : 1 };
+  }
+
+  /** What the log has after the last event that the consumer got: an entry may be known in part. */
+  async function missed(): Promise<readonly PublicEvent[]> {
+    const { seq, events } = seen;
+    if (events === Number.POSITIVE_INFINITY) return (await readLog(seq)).filter(isWanted);
+    const known = (await readLog(seq - 1)).filter(isWanted);
+    let given = events;
+    return known.filter((event) => event.seq > seq || --given < 0);
   }
 
   async function* items(): AsyncGenerator<StreamItem, void, undefined> {
     let floor = 0;
     try {
       for (;;) {
-        const item = buffer[head];
-        if (item !== undefined) {
-          head += 1;
-          if (head === buffer.length) {
-            buffer = [];
-            head = 0;
-          }
+        for (let item = take(); item !== undefined; item = take()) {
           if ("seq" in item) {
             if (item.seq <= floor) continue;
-            seen = item.seq;
+            note(item.seq);
           }
           yield item;
-        } else if (lagged) {
-          const from = seen;
-          yield { type: "lagged", fromSeq: from + 1 };
+        }
+        if (lagged) {
           lagged = false;
-          for (const event of await readLog(from)) {
+          const streamed = snapshot();
+          const events = await missed();
+          yield { type: "lagged", fromSeq: events[0]?.seq ?? seen.seq + 1 };
+          for (const event of events) {
             floor = event.seq;
-            seen = event.seq;
+            note(event.seq);
             yield event;
           }
+          if (streamed !== null && isWanted(streamed)) yield streamed;
         } else if (ended) return;
-        else {
+        else
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
-          wake = null;
-        }
+        wake = null;
       }
     } finally {
-      ended = true;
-      onLeave();
+      end();
     }
   }
 
+  const streamed = snapshot();
+  if (streamed !== null) push(streamed);
   return { push, end, items };
+}
+
+/** What names no run belongs to the session, and so to each. */
+function isOfRun(item: StreamItem, runId: string): boolean {
+  if (item.type === "delta") return item.delta.runId === runId;
+  if (item.type === "progress") return item.callKey.startsWith(`${runId}/`);
+  return !("runId" in item) || item.runId === runId;
 }

@@ -2,9 +2,10 @@
  * Those who wait for a run's result in this process. Each gets one.
  */
 import { type RunResult, resultOf } from "../core/outcome.js";
-import type { State } from "../core/state.js";
-import type { Transcript } from "../core/transcript.js";
+import { initialState, type State } from "../core/state.js";
+import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { Closing } from "./committer.js";
+import { brokenError } from "./given-out.js";
 
 type Waiter = {
   /** The run; the one under way where none is named. */
@@ -23,7 +24,6 @@ export type Waiters = {
   readonly settle: (result: RunResult) => void;
   /** The driver is gone: who waits learns why. */
   readonly close: (closing: Closing, state: State, transcript: Transcript) => void;
-  readonly fail: (error: unknown) => void;
 };
 
 export function createWaiters(sessionId: string): Waiters {
@@ -71,7 +71,7 @@ export function createWaiters(sessionId: string): Waiters {
   function close(closing: Closing, state: State, transcript: Transcript): void {
     switch (closing.type) {
       case "broken":
-        fail(closing.error);
+        fail(brokenError(sessionId, closing.error));
         break;
       case "interrupted":
         take(
@@ -91,9 +91,15 @@ export function createWaiters(sessionId: string): Waiters {
     }
   }
 
-  return { count: () => waiters.size, during, settle, close, fail };
+  return { count: () => waiters.size, during, settle, close };
 }
 
+/** The result of a run of which nothing is known here, because the store does not answer. */
+export function storeFailed(sessionId: string, runId: string | undefined, error: unknown): RunResult {
+  return interrupted(sessionId, initialState, createTranscript(), runId, { reason: "store_failed", error });
+}
+
+/** Only what was committed counts: a transcript may hold what the store then refused. */
 function interrupted(
   sessionId: string,
   state: State,
@@ -101,8 +107,11 @@ function interrupted(
   wanted: string | undefined,
   { reason, error }: Pick<Extract<RunResult, { status: "interrupted" }>, "reason"> & { readonly error?: unknown },
 ): RunResult {
-  const runId = wanted ?? (state.status === "idle" ? "" : state.runId);
-  const run = transcript.run?.runId === runId ? transcript.run : null;
+  const present = state.status === "idle" ? null : state;
+  const runId = wanted ?? present?.runId ?? "";
+  const run = present?.runId === runId ? present : null;
+  const steps = run?.counters.totalSteps ?? 0;
+  const said = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run.answer : "";
   const message = error instanceof Error ? error.message : String(error);
   return {
     sessionId,
@@ -110,9 +119,9 @@ function interrupted(
     status: "interrupted",
     reason,
     resumable: true,
-    text: run?.answer ?? "",
+    text: said,
     usage: run?.usage ?? {},
-    steps: run?.steps ?? 0,
+    steps,
     ...(error === undefined ? {} : { error: { code: reason, message, retryable: true } }),
   };
 }

@@ -1,0 +1,147 @@
+/**
+ * Those who watch a session or wait for it, in this process.
+ *
+ * 1. An entry is told once, whether it was committed here or by another process, and in the order of the log.
+ * 2. Whoever waits for a run learns of its end with those who watch.
+ */
+import type { PublicEvent } from "../core/public-event.js";
+import type { Transcript } from "../core/transcript.js";
+import { type Assembly, messageOf } from "./assembly.js";
+import type { Step } from "./committer.js";
+import { readEvents } from "./history.js";
+import type { AgentParts } from "./parts.js";
+import { createSignals, type Signals } from "./signals.js";
+import { createSubscription, type Snapshot, type StreamItem, type Subscription } from "./subscription.js";
+import { createWaiters, type Waiters } from "./waiters.js";
+import type { Work } from "./work.js";
+
+export type StepListener = (step: Step, transcript: Transcript) => void;
+
+export type SubscribeOptions = {
+  /** Only what belongs to this run. */
+  readonly runId?: string;
+  /** Goes on after a run has ended, and when another process takes over: with what follows this entry, which was committed. */
+  readonly stayAfter?: number;
+};
+
+export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
+  readonly waiters: Waiters;
+  readonly signals: Signals;
+  /** What was committed here. */
+  readonly tell: (steps: readonly Step[], transcript: Transcript) => void;
+  /** What another process committed. */
+  readonly tellFollowed: (seq: number, events: readonly PublicEvent[]) => void;
+  /** The last entry that was told. */
+  readonly toldUpTo: () => number;
+  /** A driver begins after this entry: those who stayed are told of what they have not seen. */
+  readonly beginAt: (seq: number) => Promise<void>;
+  readonly subscribe: (options?: SubscribeOptions) => Subscription;
+  readonly onStep: (listener: StepListener) => () => void;
+  /** Somebody goes on watching whoever drives. */
+  readonly stays: () => boolean;
+  readonly isEmpty: () => boolean;
+};
+
+export type AudienceOptions = {
+  readonly sessionId: string;
+  readonly parts: Pick<AgentParts, "store" | "listeners">;
+  /** The message that is being streamed. */
+  readonly streaming: () => Assembly | null;
+  readonly abort: (runId: string) => void;
+  /** Nobody here tells of the session: neither a driver nor a follower. */
+  readonly isSilent: () => boolean;
+  readonly onLeave: () => void;
+};
+
+export function createAudience(options: AudienceOptions): Audience {
+  const { sessionId, parts, streaming, onLeave } = options;
+  const { store, listeners } = parts;
+  const subscriptions = new Map<Subscription, { readonly stays: boolean }>();
+  const stepListeners = new Set<StepListener>();
+  const waiters = createWaiters(sessionId);
+  const signals = createSignals(options.abort);
+  let toldUpTo = 0;
+
+  function broadcast(item: StreamItem): void {
+    for (const subscription of subscriptions.keys()) subscription.push(item);
+  }
+
+  function settleEnded(events: readonly PublicEvent[]): void {
+    for (const event of events)
+      if (event.type === "final") {
+        signals.forget(event.runId);
+        waiters.settle(event.result);
+      }
+  }
+
+  function tell(steps: readonly Step[], transcript: Transcript): void {
+    for (const step of steps) {
+      toldUpTo = step.entry.seq;
+      for (const event of step.events) {
+        for (const listener of listeners) listener.event(event);
+        broadcast(event);
+      }
+      for (const listener of stepListeners) listener(step, transcript);
+      settleEnded(step.events);
+    }
+  }
+
+  function tellFollowed(seq: number, events: readonly PublicEvent[]): void {
+    if (seq <= toldUpTo) return;
+    toldUpTo = seq;
+    for (const event of events) broadcast(event);
+    settleEnded(events);
+  }
+
+  const stays = () => [...subscriptions.values()].some((one) => one.stays);
+
+  async function beginAt(seq: number): Promise<void> {
+    if (stays() && toldUpTo < seq)
+      for (const event of await readEvents(store, sessionId, toldUpTo)) if (event.seq <= seq) broadcast(event);
+    toldUpTo = seq;
+  }
+
+  function subscribe({ runId, stayAfter }: SubscribeOptions = {}): Subscription {
+    if (options.isSilent()) toldUpTo = Math.max(toldUpTo, stayAfter ?? 0);
+    const subscription = createSubscription({
+      after: toldUpTo,
+      readLog: (after) => readEvents(store, sessionId, after),
+      snapshot: () => snapshotOf(streaming()),
+      ...(runId === undefined ? {} : { runId }),
+      onLeave() {
+        subscriptions.delete(subscription);
+        onLeave();
+      },
+    });
+    subscriptions.set(subscription, { stays: stayAfter !== undefined });
+    return subscription;
+  }
+
+  return {
+    waiters,
+    signals,
+    tell,
+    tellFollowed,
+    toldUpTo: () => toldUpTo,
+    beginAt,
+    publishDelta(delta) {
+      for (const listener of listeners) listener.delta(delta, sessionId);
+      if (subscriptions.size > 0) broadcast({ type: "delta", delta });
+    },
+    publishProgress: (callKey, note) => broadcast({ type: "progress", callKey, note }),
+    subscribe,
+    onStep(listener) {
+      stepListeners.add(listener);
+      return () => stepListeners.delete(listener);
+    },
+    stays,
+    isEmpty: () => subscriptions.size === 0 && waiters.count() === 0 && signals.count() === 0,
+  };
+}
+
+function snapshotOf(partial: Assembly | null): Snapshot | null {
+  if (partial === null) return null;
+  const { runId, modelCallIndex, attempt } = partial.identity;
+  const message = messageOf(partial);
+  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, message };
+}

@@ -1,0 +1,29 @@
+/**
+ * What is said where a store or a driver gave out.
+ */
+import { PawlError } from "../errors.js";
+import type { Closing } from "./committer.js";
+
+/** Why a message was lost with the driver that took it; undefined where it can still be posted: another process took over. */
+export function lossOf(sessionId: string, closing: Closing | null): PawlError | undefined {
+  if (closing?.type === "broken") return brokenError(sessionId, closing.error);
+  if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;
+  const { error: cause } = closing;
+  const what = `Session ${sessionId} could not be written (${messageOf(cause)}).`;
+  return new PawlError("store_failed", `${what} Look at the store, then send it again or resume.`, { cause });
+}
+
+/** A defect of Pawl, or of a store's code. */
+export function brokenError(sessionId: string, cause: unknown): PawlError {
+  const what = `The driver of session ${sessionId} is broken (${messageOf(cause)}).`;
+  return new PawlError("internal", `${what} What was committed is safe; please report it.`, { cause });
+}
+
+/** Whether an error is a store's: it ends no run, and is told as `interrupted`. */
+export function isOfStore(error: unknown): boolean {
+  return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,50 @@
+/**
+ * Time that a test owns, with the waits that were asked for.
+ */
+import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
+
+export type WatchedClock = TestClock & {
+  /** The lengths of the waits that were asked for, in order, without those of the runtime's own upkeep. */
+  readonly waits: readonly number[];
+  /** Resolves when a wait of this length is under way. */
+  readonly waitFor: (ms: number) => Promise<void>;
+};
+
+/** How often a lease is renewed, an inbox is looked at, a log is followed; and how long a tool may take. */
+const upkeep: ReadonlySet<number> = new Set([5_000, 100, 250, 600_000]);
+
+export function createWatchedClock(startAt?: number): WatchedClock {
+  const clock = createTestClock(startAt);
+  const waits: number[] = [];
+  const present = new Map<number, number>();
+  const wanted = new Map<number, (() => void)[]>();
+  const count = (ms: number, by: number) => present.set(ms, (present.get(ms) ?? 0) + by);
+
+  return {
+    ...clock,
+    waits,
+    after(ms, callback) {
+      let isOver = false;
+      const over = () => {
+        if (!isOver) count(ms, -1);
+        isOver = true;
+      };
+      if (!upkeep.has(ms)) waits.push(ms);
+      count(ms, 1);
+      const cancel = clock.after(ms, () => {
+        over();
+        callback();
+      });
+      for (const resolve of wanted.get(ms)?.splice(0) ?? []) resolve();
+      return () => {
+        over();
+        cancel();
+      };
+    },
+    waitFor: (ms) =>
+      new Promise((resolve) => {
+        if ((present.get(ms) ?? 0) > 0) resolve();
+        else wanted.set(ms, [...(wanted.get(ms) ?? []), resolve]);
+      }),
+  };
+}
