@@ -249,11 +249,14 @@ type Id = keyof typeof rows;
 
 /** Rows that are owed in parts, or proved in parts. */
 const partsOf: { readonly [id in Id]?: readonly string[] } = {
+  "LOOP-4": ["counters", "zero"],
   "LOOP-8": ["one-process", "between-processes"],
+  "LOOP-10": ["signal", "intent"],
   "TOOL-1": ["schema", "context", "recover", "ai-sdk", "external"],
   "TOOL-2": ["lookup", "loop"],
   "TOOL-3": ["position", "issues", "raw"],
   "TOOL-4": ["thrown", "timeout", "normalised", "unstorable"],
+  "TOOL-5": ["results", "ids"],
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, replay, trace, worker.
   "CLI-4": ["part-1", "part-2"],
 };

@@ -142,7 +142,8 @@ function steeredEvents(
 ): readonly PublicEventBody[] {
   const steered: PublicEventBody = { type: "steered", input, by };
   const answer = messages.at(-1);
-  if (before.status !== "preparing" || !isEnding(before) || isEnding(after) || calls.size > 0 || answer === undefined)
+  const goesOn = after.status === "preparing" && after.for === "step";
+  if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === undefined)
     return [steered];
   const { runId, modelCallIndex } = before;
   const text = textOf(answer);
@@ -262,11 +263,7 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
 }
 
 /** The run that is aborted is the one under way, or one that is queued: that one ends here. */
-function abortEvents(
-  sessionId: string,
-  event: EventOf<"abort_requested">,
-  before: State,
-): readonly PublicEventBody[] {
+function abortEvents(sessionId: string, event: EventOf<"abort_requested">, before: State): readonly PublicEventBody[] {
   const { runId } = event;
   const requested: PublicEventBody = { type: "abort_requested", runId, ...noteOf(event) };
   return "runId" in before && before.runId !== runId

@@ -186,8 +186,7 @@ export function createOracle(session: Session): Oracle {
       const refused = refusal(before, event);
       check(refused !== undefined, "nothing says why an event does not apply");
       check(
-        (refused.message.includes(`'${event.type}'`) && refused.message.includes(before.status)) ||
-          refused.type === "misuse",
+        refused.message.includes(`'${event.type}'`) && refused.message.includes(`'${before.status}'`),
         "a refusal names neither event nor state",
       );
       return;

@@ -1,0 +1,429 @@
+import { describe, expect, test } from "vitest";
+import { type AfterFailure, effects, type RunLimits, refusal, transition } from "../../src/core/index.js";
+import { continueText, remindText } from "../../src/core/transcript.js";
+import { verifies } from "../verifies.js";
+import {
+  allows,
+  answerOf,
+  answers,
+  decides,
+  ends,
+  fails,
+  finishes,
+  happen,
+  prepared,
+  restarts,
+  runOf,
+  type Session,
+  start,
+  startedSession,
+  step,
+  userMessage,
+  wakes,
+} from "./session.js";
+
+function final(session: Session) {
+  const last = session.events.at(-1);
+  if (last?.type !== "final") throw new Error(`The last event is ${last?.type}.`);
+  return last.result;
+}
+
+function wanted(session: Session): readonly string[] {
+  return effects(session.state).map((effect) => effect.key);
+}
+
+/** Steps with one call each. */
+function stepsWithCalls(session: Session, count: number): void {
+  for (let done = 0; done < count; done += 1) {
+    step(session, { text: "Let me look.", calls: ["look"] });
+    allows(session, 1);
+    finishes(session, 1);
+  }
+}
+
+function compacts(session: Session, shrunk?: { readonly from: number }): void {
+  const { runId } = runOf(session.state);
+  happen(session, { type: "compacted", runId, ...(shrunk === undefined ? {} : { ...shrunk, summary: "so far" }) });
+}
+
+describe("an answer without calls", () => {
+  test("completes the run with its text parts, joined and trimmed", verifies("FIN-1"), () => {
+    const session = startedSession();
+    step(session, {
+      parts: [
+        { type: "text", text: "\n Two files.  " },
+        { type: "reasoning", text: "hm" },
+        { type: "text", text: "Both are fine.\n" },
+      ],
+    });
+    expect(session.state).toMatchObject({ status: "preparing", for: "finish", reason: "stop" });
+    ends(session);
+    expect(final(session)).toMatchObject({ status: "completed", reason: "stop", text: "Two files.  \nBoth are fine." });
+  });
+
+  test("is an end too where the provider says tool-calls or something of its own", verifies("FIN-2"), () => {
+    for (const [finish, reason] of [
+      ["tool-calls", "stop"],
+      ["other", "other"],
+    ] as const) {
+      const session = startedSession();
+      step(session, { text: "Well.", finish });
+      ends(session);
+      expect(final(session)).toMatchObject({ status: "completed", reason, text: "Well." });
+    }
+  });
+
+  test("of another kind, without a word, has a sentence that stands in", () => {
+    const session = startedSession();
+    step(session, { finish: "other" });
+    ends(session);
+    expect(final(session).text).toBe("The model stopped without giving an answer.");
+  });
+
+  test("counts calls that the provider ran itself as none", verifies("FIN-2"), () => {
+    const session = startedSession();
+    const own = { toolCallId: "w", name: "web_search", providerExecuted: true };
+    step(session, {
+      parts: [
+        { type: "tool_call", ...own, input: {} },
+        { type: "tool_result", ...own, output: { type: "text", text: "found" } },
+        { type: "text", text: "Found it." },
+      ],
+      finish: "tool-calls",
+    });
+    expect(session.state).toMatchObject({ status: "preparing", for: "finish", reason: "stop" });
+  });
+
+  test("is no end where the done tool is owed: the model is told so", () => {
+    const session = startedSession({ requireDoneTool: true });
+    step(session, { text: "I think that is all." });
+    expect(session.state).toMatchObject({ status: "preparing", for: "step", purpose: "remind", modelCallIndex: 2 });
+    prepared(session);
+    expect(session.transcript.messages.at(-1)).toEqual(userMessage(remindText));
+    answers(session, { calls: ["done"] });
+    allows(session, 1);
+    finishes(session, 1, { done: { message: "Done." } });
+    ends(session);
+    expect(final(session)).toMatchObject({ reason: "done", text: "Done.", steps: 2 });
+  });
+});
+
+describe("an answer with calls", () => {
+  test("has them run, whatever whole end the provider names", verifies("FIN-2"), () => {
+    for (const finish of ["stop", "tool-calls", "other"] as const) {
+      const session = startedSession();
+      step(session, { calls: ["one", "two"], finish });
+      expect(wanted(session)).toHaveLength(2);
+    }
+  });
+
+  test("has none of them run where the message was cut; each gets a result", verifies("FIN-2"), () => {
+    for (const [finish, next] of [
+      ["length", { for: "step", purpose: "continue" }],
+      ["content-filter", { reason: "content_filter" }],
+      ["error", { reason: "model_error" }],
+    ] as const) {
+      const session = startedSession();
+      const before = session.log.length;
+      step(session, { text: "Part", calls: ["one", "two"], finish });
+      expect(session.log.slice(before + 2).map((entry) => entry.event)).toMatchObject([
+        { type: "tool_finished", callKey: "r1/1/1", outcome: "not_run" },
+        { type: "tool_finished", callKey: "r1/1/2", outcome: "not_run" },
+        ...(finish === "length" ? [] : [{ type: "run_finished" }]),
+      ]);
+      expect(session.state).toMatchObject(next);
+      expect(session.transcript.messages.at(-1)?.parts).toHaveLength(2);
+    }
+  });
+});
+
+describe("an answer that was cut", () => {
+  test("at the output cap goes on in a new step, and the texts are joined", () => {
+    const session = startedSession();
+    step(session, { text: "The first half", finish: "length" });
+    expect(session.state).toMatchObject({ purpose: "continue", modelCallIndex: 2 });
+    prepared(session);
+    expect(session.transcript.messages.at(-1)).toEqual(userMessage(continueText));
+    answers(session, { text: "and the second." });
+    ends(session);
+    expect(final(session)).toMatchObject({ reason: "stop", text: "The first half\nand the second.", steps: 2 });
+  });
+
+  test("at the output cap goes on so many times, and then ends with what there is", () => {
+    const session = startedSession({ maxContinuations: 2 });
+    for (const text of ["one", "two", "three"]) step(session, { text, finish: "length" });
+    expect(final(session)).toMatchObject({ status: "failed", reason: "output_limit", text: "one\ntwo\nthree" });
+  });
+
+  test("by a filter or an error ends the run, though somebody steered", () => {
+    for (const [finish, reason] of [
+      ["content-filter", "content_filter"],
+      ["error", "model_error"],
+    ] as const) {
+      const session = startedSession();
+      prepared(session);
+      happen(session, { type: "steered", input: [userMessage("also")], by: "user" });
+      answers(session, { finish });
+      expect(session.state).toMatchObject({ status: "failed", reason, queue: [{ kind: "steer" }] });
+    }
+  });
+});
+
+describe("a failed attempt", () => {
+  const retry: AfterFailure = { type: "retry", inMs: 2_000 };
+
+  test("is tried again after a wait, in the same step under a new number", verifies("RTRY-3"), () => {
+    const session = startedSession();
+    stepsWithCalls(session, 1);
+    prepared(session);
+    expect(wanted(session)).toEqual(["r1/2/model/1"]);
+    fails(session, retry, "overloaded", { inputTokens: 7, partial: true });
+    expect(effects(session.state)).toMatchObject([{ type: "sleep", timer: "backoff", until: 3_000, ms: 2_000 }]);
+    wakes(session, { timer: "backoff", attempt: 1 });
+    expect(wanted(session)).toEqual(["r1/2/model/2"]);
+    fails(session, { type: "retry", inMs: 0 });
+    expect(wanted(session)).toEqual(["r1/2/model/3"]);
+    answers(session, { text: "At last." });
+    expect(runOf(session.state)).toMatchObject({
+      modelCallIndex: 2,
+      counters: { totalSteps: 2, errorCount: 2 },
+      usage: { inputTokens: 27, outputTokens: 10, partial: true },
+    });
+    ends(session);
+    expect(final(session)).toMatchObject({ steps: 2, usage: { inputTokens: 27, partial: true } });
+  });
+
+  test("wakes once, and only for its own wait", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, retry);
+    expect(wakes(session, { timer: "backoff", attempt: 0 })).toEqual([]);
+    expect(wakes(session, { timer: "backoff", attempt: 1 })).toHaveLength(1);
+    expect(wakes(session, { timer: "backoff", attempt: 1 })).toEqual([]);
+  });
+
+  test("comes late where its attempt is past, as does an answer", () => {
+    const session = startedSession();
+    prepared(session);
+    const late = answerOf(session.state, { text: "late" });
+    fails(session, retry);
+    expect(transition(session.state, late)).toBe(session.state);
+    wakes(session, { timer: "backoff", attempt: 1 });
+    expect(refusal(session.state, late)?.type).toBe("stale");
+    const second = answerOf(session.state, { text: "in time" });
+    answers(session, { text: "in time" });
+    expect(transition(session.state, second)).toBe(session.state);
+  });
+
+  test("is followed by a fallback, which the next step starts without", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, { type: "fallback", index: 1 });
+    expect(session.state).toMatchObject({ status: "model_running", fallback: 1, attempt: 2 });
+    answers(session, { calls: ["one"] });
+    allows(session, 1);
+    finishes(session, 1);
+    expect(session.state).toMatchObject({ fallback: 0, modelCallIndex: 2 });
+  });
+
+  test("counts over the run, fallbacks too, and ends it at the limit", verifies("LOOP-4#counters"), () => {
+    const session = startedSession({ maxErrors: 3 });
+    prepared(session);
+    fails(session, { type: "fallback", index: 1 });
+    answers(session, { calls: ["one"] });
+    allows(session, 1);
+    finishes(session, 1);
+    prepared(session);
+    fails(session, { type: "retry", inMs: 0 });
+    fails(session, { type: "retry", inMs: 0 });
+    expect(session.state).toMatchObject({ status: "failed", reason: "max_errors", fault: { code: "overloaded" } });
+    expect(runOf(session.state).counters.errorCount).toBe(3);
+  });
+
+  test("that was cancelled is no error", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, { type: "retry", inMs: 0 }, "cancelled");
+    expect(runOf(session.state).counters.errorCount).toBe(0);
+  });
+
+  test("ends the run where it is given up, with the fault", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, { type: "give_up", reason: "model_error" }, "auth");
+    expect(final(session)).toMatchObject({
+      status: "failed",
+      reason: "model_error",
+      error: { code: "auth", retryable: false },
+    });
+  });
+});
+
+describe("a context that is too long", () => {
+  const compact: AfterFailure = { type: "compact" };
+
+  test("is compacted, and the same step is tried again", () => {
+    const session = startedSession();
+    stepsWithCalls(session, 1);
+    prepared(session);
+    fails(session, compact, "context_overflow");
+    expect(wanted(session)).toEqual(["r1/2/compact/0"]);
+    compacts(session, { from: session.transcript.seqs.at(-2) ?? 0 });
+    expect(wanted(session)).toEqual(["r1/2/prepare/1.1"]);
+    prepared(session);
+    expect(wanted(session)).toEqual(["r1/2/model/2"]);
+    expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
+  });
+
+  test("that does not get shorter ends the run", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, compact, "context_overflow");
+    compacts(session);
+    expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
+    expect(runOf(session.state).counters.compactionAttempts).toBe(2);
+  });
+
+  test("is compacted so many times, what did not shrink counting double", verifies("LOOP-4#counters"), () => {
+    const session = startedSession({ maxCompactions: 3 });
+    compacts(session);
+    expect(session.state).toMatchObject({ status: "preparing", for: "step", counters: { compactionAttempts: 2 } });
+    compacts(session, { from: 2 });
+    prepared(session);
+    fails(session, compact, "context_overflow");
+    expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
+  });
+});
+
+describe("limits", () => {
+  function atLimit(given: Partial<RunLimits>, steps: number): Session {
+    const session = startedSession(given);
+    stepsWithCalls(session, steps);
+    return session;
+  }
+
+  test("of steps: one more call sums up, without a trace in the history", () => {
+    const session = atLimit({ maxSteps: 2 }, 2);
+    expect(session.state).toMatchObject({ status: "preparing", purpose: "summary", modelCallIndex: 3 });
+    const before = session.transcript.messages.length;
+    prepared(session);
+    answers(session, { text: "I looked twice.", calls: ["look"] });
+    expect(final(session)).toMatchObject({ status: "failed", reason: "max_steps", text: "I looked twice.", steps: 3 });
+    expect(final(session).usage).toEqual({ inputTokens: 30, outputTokens: 15 });
+    expect(session.transcript.messages).toHaveLength(before);
+    start(session, "r2");
+    expect(session.state.status).toBe("preparing");
+  });
+
+  test("of steps: a sentence stands in for a summary that fails, and for one that nobody wants", () => {
+    const failed = atLimit({ maxSteps: 1 }, 1);
+    prepared(failed);
+    fails(failed, { type: "give_up", reason: "model_error" });
+    const stopped = atLimit({ maxSteps: 1, onMaxSteps: "stop" }, 1);
+    for (const session of [failed, stopped])
+      expect(final(session)).toMatchObject({ reason: "max_steps", text: "The run reached its limit of steps." });
+  });
+
+  test("of tokens and time, looked at before the next call", verifies("LOOP-4#counters"), () => {
+    const tokens = atLimit({ maxTokens: 15 }, 1);
+    expect(final(tokens)).toMatchObject({ status: "failed", reason: "max_tokens" });
+    const time = startedSession({ maxWallClockMs: 500 });
+    step(time, { calls: ["look"] });
+    allows(time, 1);
+    time.at += 500;
+    finishes(time, 1);
+    expect(final(time)).toMatchObject({ status: "failed", reason: "max_wall_clock" });
+  });
+
+  test("are reached by as much, not by more; the first step always runs", verifies("LOOP-4#counters"), () => {
+    const session = startedSession({ maxSteps: 1, maxErrors: 1, maxTokens: 1, onMaxSteps: "stop" });
+    expect(wanted(session)).toEqual(["r1/1/prepare/0.0"]);
+    prepared(session);
+    expect(session.state.status).toBe("model_running");
+    const below = atLimit({ maxTokens: 16 }, 1);
+    expect(below.state).toMatchObject({ status: "preparing", for: "step" });
+  });
+
+  test("of time aborts what is running", () => {
+    const session = startedSession({ maxWallClockMs: 500 });
+    step(session, { calls: ["one", "two"] });
+    allows(session, 1);
+    expect(effects(session.state).at(-1)).toMatchObject({ type: "sleep", timer: "wall_clock", until: 1_500, ms: 500 });
+    session.at = 1_500;
+    wakes(session, { timer: "wall_clock" });
+    expect(effects(session.state)).toMatchObject([{ type: "sleep", timer: "grace", until: 6_500, ms: 5_000 }]);
+    finishes(session, 1);
+    expect(session.state).toMatchObject({ status: "failed", reason: "max_wall_clock" });
+  });
+
+  test("start anew with the next run, and are kept by a restart", verifies("LOOP-4#counters"), () => {
+    const session = atLimit({ maxSteps: 2, onMaxSteps: "stop" }, 1);
+    restarts(session);
+    stepsWithCalls(session, 1);
+    expect(session.state).toMatchObject({ status: "failed", reason: "max_steps" });
+    start(session, "r2", { maxSteps: 2 });
+    expect(runOf(session.state)).toMatchObject({ counters: { totalSteps: 0, errorCount: 0 }, usage: {} });
+  });
+});
+
+describe("the end of a run", () => {
+  test("can be prevented so many times, and never past a limit", () => {
+    const session = startedSession({ maxStopPreventions: 1 });
+    step(session, { text: "All done." });
+    happen(session, { type: "steered", input: [userMessage("The tests fail.")], by: "before_stop" });
+    expect(session.state).toMatchObject({ status: "preparing", for: "step", modelCallIndex: 2 });
+    step(session, { text: "Now it is." });
+    happen(session, { type: "steered", input: [userMessage("Still.")], by: "before_stop" });
+    expect(final(session)).toMatchObject({ status: "completed", reason: "stop", text: "Now it is." });
+
+    const limited = startedSession({ maxSteps: 1 });
+    step(limited, { text: "All done." });
+    happen(limited, { type: "steered", input: [userMessage("The tests fail.")], by: "before_stop" });
+    expect(final(limited)).toMatchObject({ status: "completed", reason: "stop", text: "All done." });
+  });
+
+  test("by an answer of the wrong shape names that, once nobody may ask again", () => {
+    const session = startedSession({ maxStopPreventions: 0 });
+    step(session, { text: "{}" });
+    happen(session, { type: "steered", input: [userMessage("Not that shape.")], by: "output" });
+    expect(final(session)).toMatchObject({ status: "failed", reason: "invalid_output", text: "{}" });
+  });
+
+  test("can come while a step is prepared: a hook refuses, a budget is spent", () => {
+    const session = startedSession();
+    const refused = { type: "run_finished", runId: "r1", reason: "refused" } as const;
+    happen(session, refused);
+    expect(session.state.status).toBe("preparing");
+    happen(session, { ...refused, modelCallIndex: 1 });
+    expect(final(session)).toMatchObject({ status: "failed", reason: "refused", text: "The request was refused." });
+  });
+
+  test("is told to the session that asked, before anything else starts", () => {
+    const session = startedSession({}, { parent: { sessionId: "p", callKey: "r0/1/1" } });
+    step(session, { text: "42" });
+    happen(session, {
+      type: "run_queued",
+      runId: "r2",
+      limits: runOf(session.state).limits,
+      input: [userMessage("x")],
+    });
+    ends(session);
+    expect(effects(session.state)).toMatchObject([
+      { type: "notify_parent", key: "r1/notify", parent: { sessionId: "p", callKey: "r0/1/1" } },
+    ]);
+    start(session, "r3");
+    expect(session.state).toMatchObject({ status: "completed", runId: "r1" });
+    happen(session, { type: "parent_notified", runId: "r1" });
+    expect(session.state).toMatchObject({ status: "preparing", runId: "r2" });
+  });
+});
+
+describe("a decision", () => {
+  test("for a call that there is not changes nothing", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    const before = session.state;
+    decides(session, 2, { verdict: "reject", message: "x" });
+    expect(session.state).toBe(before);
+  });
+});

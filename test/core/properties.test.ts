@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  type Answer,
+  advance,
+  appendEntry,
+  createTranscript,
+  effects,
+  eventsOf,
+  hasCalls,
+  type InboxBody,
+  type InboxMessage,
+  initialState,
+  type State,
+  transition,
+} from "../../src/core/index.js";
+import { verifies } from "../verifies.js";
+import { createChance } from "./chance.js";
+import { createEventSource } from "./random-events.js";
+import { createSession, happen, limits, type Session, userMessage } from "./session.js";
+
+/** Sessions that went through so many random events, of which few are out of place. */
+const sessions: fc.Arbitrary<Session> = fc
+  .record({ seed: fc.integer(), length: fc.integer({ min: 0, max: 120 }), chaos: fc.constantFrom(3, 20, 1_000) })
+  .map(({ seed, length, chaos }) => {
+    const chance = createChance(seed);
+    const source = createEventSource(chance);
+    const session = createSession();
+    for (let count = 0; count < length; count += 1) {
+      session.at += chance.below(200);
+      happen(session, chance.once(chaos) ? source.any(session) : source.plausible(session));
+    }
+    return session;
+  });
+
+test("the log folds to the state, from its start and from anywhere in it", verifies("LOOP-3"), () => {
+  fc.assert(
+    fc.property(sessions, fc.nat(), ({ log, state }, at) => {
+      const fold = (from: State, entries: typeof log) =>
+        entries.reduce((folded, { event }) => transition(folded, event), from);
+      expect(fold(initialState, log)).toEqual(state);
+      const cut = log.length === 0 ? 0 : at % log.length;
+      const stored: State = JSON.parse(JSON.stringify(fold(initialState, log.slice(0, cut))));
+      const rest: typeof log = JSON.parse(JSON.stringify(log.slice(cut)));
+      expect(fold(stored, rest)).toEqual(state);
+      expect(effects(fold(stored, rest))).toEqual(effects(state));
+      expect(log.map((entry) => entry.seq)).toEqual(log.map((_, index) => index + 1));
+    }),
+  );
+});
+
+test("the log builds the transcript, whether it comes from memory or from a store", () => {
+  fc.assert(
+    fc.property(sessions, ({ log, transcript }) => {
+      const rebuilt = createTranscript();
+      for (const entry of log) appendEntry(rebuilt, JSON.parse(JSON.stringify(entry)));
+      expect(rebuilt).toEqual(transcript);
+    }),
+  );
+});
+
+const answers: fc.Arbitrary<Answer> = fc.constantFrom<Answer[]>(
+  { type: "approve" },
+  { type: "deny", note: "no" },
+  { type: "modify", input: 1, inputHash: "h" },
+  { type: "rerun" },
+  { type: "result", output: { type: "text", text: "x" } },
+  { type: "fail" },
+);
+
+/** Messages about the calls and runs of a session, and about others. */
+function messagesFor({ state, log }: Session): fc.Arbitrary<InboxMessage> {
+  const keys = [
+    "r0/1/1",
+    ...(hasCalls(state) ? state.calls.map((call) => call.callKey) : []),
+    ...state.interrupted,
+    ...log.flatMap(({ event }) => (event.type === "tool_finished" ? [event.callKey] : [])).slice(-3),
+  ];
+  const runIds = ["new", "r1", ...log.flatMap(({ event }) => ("runId" in event ? [event.runId] : [])).slice(-2)];
+  const callKey = fc.constantFrom(...keys);
+  const runId = fc.constantFrom(...runIds);
+  const input = { input: [userMessage("x")], limits, session: { agent: "a", model: "m" } };
+  const body = fc.oneof<fc.Arbitrary<InboxBody>[]>(
+    fc
+      .record({ mode: fc.constantFrom("queue", "steer"), runId })
+      .map((given) => ({ type: "input", ...input, ...given })),
+    fc.record({ callKey, answer: answers }).map((given) => ({ type: "answer", ...given })),
+    callKey.map((key) => ({ type: "result", callKey: key, output: { type: "text", text: "x" } })),
+    fc.constant({ type: "abort" }),
+    runId.map((named) => ({ type: "abort", runId: named })),
+  );
+  return body.map((one) => ({ id: "m", at: 1, body: one }));
+}
+
+test("what anybody says means events that all apply, or none; said again at once, only a steer means anything", () => {
+  const said = sessions.chain((session) => messagesFor(session).map((message) => ({ session, message })));
+  fc.assert(
+    fc.property(said, ({ session, message }) => {
+      let { state } = session;
+      for (const body of eventsOf(message, state)) {
+        const after = advance(state, { ...body, at: session.at });
+        expect(after.state).not.toBe(state);
+        state = after.state;
+      }
+      const { body } = message;
+      if (body.type !== "input" || body.mode === "queue") expect(eventsOf(message, state)).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,451 @@
+import { describe, expect, test } from "vitest";
+import { type CallPolicy, effects, textOfOutput } from "../../src/core/index.js";
+import { verifies } from "../verifies.js";
+import {
+  aborts,
+  allows,
+  answers,
+  asks,
+  createSession,
+  decides,
+  ends,
+  fail,
+  fails,
+  finishes,
+  happen,
+  keyOf,
+  outcomesOf,
+  prepared,
+  queue,
+  restarts,
+  runOf,
+  type Session,
+  start,
+  startedSession,
+  steer,
+  step,
+  userMessage,
+  wakes,
+} from "./session.js";
+
+function results(session: Session): readonly string[] {
+  const last = session.transcript.messages.findLast((message) => message.role === "tool");
+  return last?.role === "tool" ? last.parts.map((part) => textOfOutput(part.output)) : [];
+}
+
+/** Sessions in every state in which a run can be aborted. */
+const underWay: readonly (readonly [where: string, make: () => Session])[] = [
+  ["before the first model call", () => startedSession()],
+  [
+    "while the context is compacted",
+    () => {
+      const session = startedSession();
+      prepared(session);
+      fails(session, { type: "compact" }, "context_overflow");
+      return session;
+    },
+  ],
+  [
+    "while a model is called",
+    () => {
+      const session = startedSession();
+      prepared(session);
+      return session;
+    },
+  ],
+  [
+    "while it waits to try again",
+    () => {
+      const session = startedSession();
+      prepared(session);
+      fails(session, { type: "retry", inMs: 1_000 });
+      return session;
+    },
+  ],
+  [
+    "while calls run, wait and are decided",
+    () => {
+      const session = startedSession({ toolConcurrency: 1 });
+      step(session, { calls: ["one", "two", "three", "four"] });
+      allows(session, 1);
+      allows(session, 2);
+      asks(session, 3);
+      return session;
+    },
+  ],
+  [
+    "while it waits for a person",
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["one", "two"] });
+      asks(session, 1);
+      allows(session, 2, { recover: "fail", external: true });
+      return session;
+    },
+  ],
+  [
+    "while another session works on a call",
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["one"] });
+      allows(session, 1);
+      waitsForChild(session);
+      return session;
+    },
+  ],
+  [
+    "while it looks for a reason to go on",
+    () => {
+      const session = startedSession();
+      step(session, { text: "done" });
+      return session;
+    },
+  ],
+];
+
+function waitsForChild(session: Session): void {
+  const { runId } = runOf(session.state);
+  happen(session, { type: "tool_waiting", runId, callKey: keyOf(session, 1), on: "child", childId: "c1" });
+}
+
+/** Lets the grace pass, where something is still open. */
+function graceEnds(session: Session): void {
+  wakes(session, { timer: "grace" });
+}
+
+describe("an abort", () => {
+  test.each(underWay)(
+    "%s ends the run and leaves a history to go on from",
+    verifies("REC-8", "LOOP-10#intent"),
+    (_, make) => {
+      const session = make();
+      aborts(session);
+      const twice = session.state;
+      aborts(session);
+      expect(session.state).toBe(twice);
+      graceEnds(session);
+      expect(session.state).toMatchObject({ status: "aborted", reason: "aborted" });
+      expect(session.events.at(-1)).toMatchObject({
+        type: "final",
+        result: { status: "aborted", text: "Request aborted." },
+      });
+      expect(effects(session.state)).toEqual([]);
+      const open = new Set<string>();
+      for (const { event } of session.log) {
+        if (event.type === "model_finished")
+          event.message.parts.forEach((part, index) => {
+            if (part.type === "tool_call") open.add(`${event.runId}/${event.modelCallIndex}/${index + 1}`);
+          });
+        if (event.type === "tool_finished") expect(open.delete(event.callKey)).toBe(true);
+      }
+      expect([...open]).toEqual([]);
+
+      start(session, "r2");
+      prepared(session);
+      expect(session.transcript.messages.at(-1)).toEqual(userMessage("do r2"));
+      answers(session, { text: "hi" });
+      ends(session);
+      expect(session.state).toMatchObject({ status: "completed", runId: "r2" });
+    },
+  );
+
+  test("in a session that rests changes nothing", verifies("REC-8"), () => {
+    const idle = createSession();
+    happen(idle, { type: "abort_requested", runId: "r1" });
+    expect(idle.log).toEqual([]);
+    const ended = startedSession();
+    aborts(ended);
+    const entries = ended.log.length;
+    aborts(ended);
+    expect(ended.log).toHaveLength(entries);
+  });
+
+  test("starts nothing: what had not started ends at once, what runs may settle", verifies("TOOL-5#results"), () => {
+    const session = startedSession({ toolConcurrency: 1 });
+    step(session, { calls: ["one", "two", "three", "four"] });
+    allows(session, 1);
+    allows(session, 2);
+    asks(session, 3);
+    aborts(session);
+    expect(outcomesOf(session.state)).toEqual(["running", "aborted", "aborted", "aborted"]);
+    expect(effects(session.state)).toMatchObject([{ type: "sleep", timer: "grace", until: 6_000, ms: 5_000 }]);
+    finishes(session, 1);
+    expect(session.state.status).toBe("aborted");
+    expect(results(session)).toEqual([
+      "result 1",
+      ...Array(3).fill("Error: Aborted before it started. The call was not run."),
+    ]);
+  });
+
+  test(
+    "gives up what does not settle within the grace, and shows what comes later as a note",
+    verifies("TOOL-5#results", "LOOP-10#intent"),
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["one", "two"] });
+      allows(session, 1);
+      allows(session, 2);
+      aborts(session);
+      finishes(session, 2);
+      graceEnds(session);
+      expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
+      expect(results(session)).toEqual(["Error: Interrupted. It had started and its outcome is unknown.", "result 2"]);
+
+      const late = {
+        type: "late_result",
+        callKey: "r1/1/1",
+        outcome: "ok",
+        output: { type: "text", text: "x" },
+      } as const;
+      happen(session, late);
+      expect(session.state.interrupted).toEqual([]);
+      const entries = session.log.length;
+      happen(session, late);
+      expect(session.log).toHaveLength(entries);
+      start(session, "r2");
+      const [note, request] = session.transcript.messages.slice(-2);
+      expect(note).toEqual(
+        userMessage(
+          "[Note, not from the user: the tool call r1/1/1, which was interrupted, has finished after all. Its output:]\nx",
+        ),
+      );
+      expect(request).toEqual(userMessage("do r2"));
+    },
+  );
+
+  test("waits as long as the slowest call that runs may take", () => {
+    const patient: CallPolicy = { recover: "fail", graceMs: 60_000 };
+    const session = startedSession();
+    step(session, { calls: ["one", "two", "three"] });
+    allows(session, 1, { recover: "fail", graceMs: 10 });
+    allows(session, 2, patient);
+    aborts(session);
+    expect(effects(session.state)).toMatchObject([{ ms: 60_000 }]);
+  });
+
+  test("counts what the model had used, and drops what it said but for calls that it asked for", () => {
+    const failed = startedSession();
+    prepared(failed);
+    aborts(failed);
+    fails(failed, { type: "retry", inMs: 0 }, "cancelled", { inputTokens: 9, partial: true });
+    expect(failed.state).toMatchObject({ status: "aborted", usage: { inputTokens: 9, partial: true } });
+
+    const answered = startedSession();
+    prepared(answered);
+    aborts(answered);
+    answers(answered, { text: "words", calls: ["one"] });
+    expect(answered.state).toMatchObject({ status: "aborted", usage: { inputTokens: 10 } });
+    expect(results(answered)).toEqual(["Error: Aborted before it started. The call was not run."]);
+    expect(answered.events.filter((event) => event.type === "text")).toMatchObject([{ text: "words" }]);
+  });
+
+  test("says of a call that may have started that nobody knows", () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two", "three", "four"] });
+    allows(session, 1, { recover: "reconcile" });
+    allows(session, 2, { recover: "ask" });
+    allows(session, 3, { recover: "fail", external: true });
+    restarts(session);
+    aborts(session);
+    expect(session.state.status).toBe("aborted");
+    expect(session.log.flatMap(({ event }) => (event.type === "tool_finished" ? [event.outcome] : []))).toEqual([
+      "interrupted",
+      "interrupted",
+      "interrupted",
+      "aborted",
+    ]);
+  });
+
+  test("reaches the session that works on a call, and takes its result", () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two"] });
+    allows(session, 1);
+    waitsForChild(session);
+    aborts(session);
+    expect(effects(session.state)).toMatchObject([
+      { type: "sleep", timer: "grace" },
+      { type: "cancel_child", childId: "c1", callKey: "r1/1/1" },
+    ]);
+    finishes(session, 1, { outcome: "aborted" });
+    expect(session.state.status).toBe("aborted");
+  });
+
+  test("waits for nobody outside: a call that turns there is given up with the rest", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1);
+    aborts(session);
+    happen(session, { type: "tool_waiting", runId: "r1", callKey: "r1/1/1", on: "external" });
+    expect(session.state.status).toBe("tool_running");
+    graceEnds(session);
+    expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
+  });
+
+  test("keeps the reason that came first", () => {
+    const session = startedSession({ maxWallClockMs: 10 });
+    step(session, { calls: ["one"] });
+    allows(session, 1);
+    wakes(session, { timer: "wall_clock" });
+    aborts(session);
+    finishes(session, 1);
+    expect(session.state).toMatchObject({ status: "failed", reason: "max_wall_clock" });
+  });
+
+  test("leaves what is queued waiting; a steer stays first and is shown to the next run", () => {
+    const session = startedSession();
+    prepared(session);
+    queue(session, "r2");
+    steer(session, "Look in src.");
+    aborts(session);
+    steer(session, "Too late to steer.");
+    graceEnds(session);
+    expect(session.state).toMatchObject({
+      status: "aborted",
+      queue: [{ kind: "run", runId: "r2" }, { kind: "steer" }],
+    });
+    start(session, "r3");
+    prepared(session);
+    expect(session.transcript.messages.slice(-2)).toEqual([userMessage("Look in src."), userMessage("do r3")]);
+    expect(session.state.queue).toMatchObject([{ kind: "run", runId: "r2" }]);
+    answers(session, { text: "hi" });
+    ends(session);
+    expect(session.state).toMatchObject({ status: "preparing", runId: "r2" });
+  });
+});
+
+describe("a restart", () => {
+  test("prepares an unfinished model call again, under the same number of the step", () => {
+    const session = startedSession();
+    prepared(session);
+    restarts(session);
+    expect(effects(session.state)).toMatchObject([{ type: "prepare", key: "r1/1/prepare/1.0" }]);
+    prepared(session);
+    expect(effects(session.state)).toMatchObject([{ type: "call_model", modelCallIndex: 1, attempt: 2 }]);
+  });
+
+  test("leaves a wait to try again as it is", () => {
+    const session = startedSession();
+    prepared(session);
+    fails(session, { type: "retry", inMs: 1_000 });
+    const before = effects(session.state);
+    restarts(session);
+    expect(effects(session.state)).toEqual(before);
+  });
+
+  test("treats each call that was running as its tool says, and no other", () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two", "three", "four", "five"] });
+    for (const [index, recover] of (["rerun", "ask", "fail", "reconcile"] as const).entries())
+      allows(session, index + 1, { recover });
+    restarts(session);
+    expect(outcomesOf(session.state)).toEqual(["running", "asking", "interrupted", "reconciling", "deciding"]);
+    expect(effects(session.state).map((effect) => effect.key)).toEqual([
+      "r1/1/1/run/2",
+      "r1/1/4/reconcile/1",
+      "r1/1/5/decide/4",
+    ]);
+  });
+
+  test("has a person say what became of a call: run it again, take a result, or give it up", () => {
+    const answersTo = [
+      [{ type: "rerun" }, "running"],
+      [{ type: "approve" }, "running"],
+      [{ type: "result", output: { type: "text", text: "sent" } }, "ok"],
+      [{ type: "result", output: { type: "text", text: "bounced" }, isError: true }, "error"],
+      [{ type: "fail", note: "gone" }, "interrupted"],
+      [{ type: "deny" }, "interrupted"],
+    ] as const;
+    const session = startedSession();
+    step(session, { calls: ["hold", ...answersTo.map((_, index) => `tool${index}`)] });
+    answersTo.forEach((_, index) => {
+      allows(session, index + 2, { recover: "ask" });
+    });
+    restarts(session);
+    answersTo.forEach(([answer], index) => {
+      happen(session, { type: "answered", runId: "r1", callKey: keyOf(session, index + 2), answerId: "a", answer });
+    });
+    expect(outcomesOf(session.state)).toEqual(["deciding", ...answersTo.map(([, outcome]) => outcome)]);
+    const modify = { type: "modify", input: {}, inputHash: "h" } as const;
+    const before = session.state;
+    happen(session, { type: "answered", runId: "r1", callKey: "r1/1/3", answerId: "b", answer: modify });
+    expect(session.state).toBe(before);
+  });
+
+  test("has the outside world say it: finished, not started, or unknown", () => {
+    const session = startedSession();
+    step(session, { calls: ["hold", "one", "two", "three", "four"] });
+    const policy: CallPolicy = { recover: "reconcile" };
+    for (const position of [2, 3, 4, 5]) allows(session, position, policy);
+    restarts(session);
+    finishes(session, 2);
+    allows(session, 3, policy);
+    decides(session, 4, { verdict: "ask", policy, inputHash: "h", question: "was it sent?" });
+    decides(session, 5, { verdict: "reject", message: "it cannot be told" });
+    expect(outcomesOf(session.state)).toEqual(["deciding", "ok", "running", "asking", "interrupted"]);
+    expect(effects(session.state).map((effect) => effect.key)).toContain("r1/1/3/run/2");
+    expect(session.events.findLast((event) => event.type === "approval_requested")).toMatchObject({ why: "recovery" });
+  });
+
+  test("while the run is ending gives up what was waited for", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1, { recover: "rerun" });
+    aborts(session);
+    restarts(session);
+    expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
+  });
+
+  test("without progress is survived four times", () => {
+    const session = startedSession();
+    prepared(session);
+    for (let life = 1; life <= 4; life += 1) {
+      restarts(session);
+      expect(runOf(session.state)).toMatchObject({ status: "preparing", lives: life });
+      prepared(session);
+    }
+    restarts(session);
+    expect(session.state).toMatchObject({ status: "failed", reason: "crash_loop" });
+  });
+
+  test("gives up what runs where it is one too many", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1, { recover: "rerun" });
+    for (let life = 1; life <= 5; life += 1) restarts(session);
+    expect(session.state).toMatchObject({ status: "failed", reason: "crash_loop" });
+    expect(results(session)).toEqual(["Error: Interrupted. It had started and its outcome is unknown."]);
+  });
+
+  test("is forgotten with progress: an answer of the model, a result, a compaction", () => {
+    const session = startedSession();
+    const livesAfter = (act: () => void) => {
+      restarts(session);
+      restarts(session);
+      act();
+      return runOf(session.state).lives;
+    };
+    prepared(session);
+    expect(
+      livesAfter(() => {
+        prepared(session);
+        answers(session, { calls: ["one", "two"] });
+      }),
+    ).toBe(0);
+    allows(session, 1, { recover: "rerun" });
+    allows(session, 2, { recover: "fail" });
+    expect(livesAfter(() => finishes(session, 1))).toBe(0);
+    expect(livesAfter(() => happen(session, { type: "compacted", runId: "r1", from: 2, summary: "s" }))).toBe(0);
+    expect(livesAfter(() => happen(session, { type: "compacted", runId: "r1" }))).toBe(2);
+  });
+
+  test("is nothing to a session that waits for somebody outside, however often it is opened", () => {
+    const asking = startedSession();
+    step(asking, { calls: ["one"] });
+    asks(asking, 1);
+    const parent = startedSession();
+    step(parent, { calls: ["one"] });
+    allows(parent, 1, fail);
+    waitsForChild(parent);
+    for (const session of [asking, parent]) expect(restarts(session)).toEqual([]);
+  });
+});

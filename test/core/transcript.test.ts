@@ -1,0 +1,283 @@
+import { describe, expect, test } from "vitest";
+import { type AssistantPart, appendEntry, createTranscript, type Message, textOf } from "../../src/core/index.js";
+import { continueText, remindText } from "../../src/core/transcript.js";
+import { verifies } from "../verifies.js";
+import {
+  allows,
+  answered,
+  answers,
+  asks,
+  ends,
+  finishes,
+  happen,
+  prepared,
+  queue,
+  restarts,
+  runOf,
+  type Session,
+  start,
+  startedSession,
+  steer,
+  step,
+  userMessage,
+} from "./session.js";
+
+function call(toolCallId: string, more: object = {}): AssistantPart {
+  return { type: "tool_call", toolCallId, name: "look", input: {}, ...more };
+}
+
+/** The conversation, a line for each message. */
+function shown({ transcript }: Session): readonly string[] {
+  return transcript.messages.map((message) => {
+    const ids = message.parts.flatMap((part) => ("toolCallId" in part ? [part.toolCallId] : []));
+    return [message.role, textOf(message), ...ids].filter((part) => part !== "").join(" ");
+  });
+}
+
+function finishAll(session: Session, count: number): void {
+  for (let position = 1; position <= count; position += 1) allows(session, position);
+  for (let position = count; position >= 1; position -= 1) finishes(session, position);
+}
+
+function compacts(session: Session, from: number, summary = "so far"): void {
+  happen(session, { type: "compacted", runId: runOf(session.state).runId, from, summary });
+}
+
+describe("ids of calls", () => {
+  test("that repeat within a message, between messages and runs are made unique", verifies("TOOL-5#ids"), () => {
+    const session = startedSession();
+    step(session, { parts: [call("a"), call("a"), call("b")] });
+    finishAll(session, 3);
+    step(session, { parts: [call("a"), call("a_2")] });
+    finishAll(session, 2);
+    step(session, { text: "done" });
+    ends(session);
+    start(session, "r2");
+    step(session, { parts: [call("b")] });
+    finishAll(session, 1);
+    expect(shown(session)).toEqual([
+      "user do r1",
+      "assistant a a_2 b",
+      "tool a a_2 b",
+      "assistant a_4 a_2_5",
+      "tool a_4 a_2_5",
+      "assistant done",
+      "user do r2",
+      "assistant b_6",
+      "tool b_6",
+    ]);
+  });
+
+  test("that are empty get one", verifies("TOOL-5#ids"), () => {
+    const session = startedSession();
+    step(session, { parts: [call(""), call("")] });
+    finishAll(session, 2);
+    expect(shown(session).slice(1)).toEqual(["assistant call_1 call_2", "tool call_1 call_2"]);
+  });
+
+  test("of calls that the provider ran itself keep their results", verifies("TOOL-5#ids"), () => {
+    const session = startedSession();
+    const own = { providerExecuted: true };
+    const result = (text: string): AssistantPart => ({
+      type: "tool_result",
+      toolCallId: "w",
+      name: "web",
+      output: { type: "text", text },
+      ...own,
+    });
+    step(session, { parts: [call("w", own), call("w", own), result("first"), result("second")] });
+    const message = session.transcript.messages[1];
+    expect(message?.parts).toMatchObject([
+      { type: "tool_call", toolCallId: "w" },
+      { type: "tool_call", toolCallId: "w_2" },
+      { type: "tool_result", toolCallId: "w", output: { text: "first" } },
+      { type: "tool_result", toolCallId: "w_2", output: { text: "second" } },
+    ]);
+  });
+});
+
+describe("a message", () => {
+  test("of the model is sent back as it was received", verifies("CTX-10"), () => {
+    const session = startedSession();
+    const parts: readonly AssistantPart[] = [
+      { type: "reasoning", text: "hm", providerMetadata: { p: { signature: "abc" } } },
+      { type: "text", text: "Look:", providerMetadata: { p: { cache: true } } },
+      call("a", { providerMetadata: { p: { thought: "xyz" } } }),
+      { type: "source", id: "s", url: "https://example.org" },
+      { type: "file", mediaType: "image/png", data: "AAAA" },
+    ];
+    step(session, { parts });
+    expect(session.transcript.messages[1]).toEqual({ role: "assistant", parts });
+  });
+
+  test("that was shown stays the same object while the session goes on", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    asks(session, 1);
+    answered(session, 1, { type: "modify", input: { other: true }, inputHash: "h" });
+    allows(session, 1);
+    finishes(session, 1);
+    const before = [...session.transcript.messages];
+    const text = JSON.stringify(before);
+    steer(session, "more");
+    step(session, { calls: ["one"] });
+    finishAll(session, 1);
+    before.forEach((message, index) => {
+      expect(session.transcript.messages[index]).toBe(message);
+    });
+    expect(JSON.stringify(before)).toBe(text);
+  });
+});
+
+describe("input that comes while something is under way", () => {
+  test("is shown after the message and the results of the call that did not see it", () => {
+    const session = startedSession();
+    prepared(session);
+    steer(session, "during the call");
+    answers(session, { calls: ["one"] });
+    steer(session, "during the tool");
+    finishAll(session, 1);
+    steer(session, "before the next");
+    expect(shown(session)).toEqual(["user do r1", "assistant t0", "tool t0"]);
+    prepared(session);
+    expect(shown(session).slice(3)).toEqual(["user during the call", "user during the tool", "user before the next"]);
+  });
+
+  test("is shown to the same step where its model call is prepared again", () => {
+    const session = startedSession();
+    prepared(session);
+    steer(session, "more");
+    restarts(session);
+    prepared(session);
+    expect(shown(session)).toEqual(["user do r1", "user more"]);
+    answers(session, { text: "both" });
+    expect(session.state).toMatchObject({ for: "finish" });
+  });
+
+  test("to a queue is shown when its run starts", () => {
+    const session = startedSession();
+    prepared(session);
+    queue(session, "r2");
+    answers(session, { text: "hi" });
+    ends(session);
+    expect(shown(session)).toEqual(["user do r1", "assistant hi", "user then r2"]);
+    expect(session.transcript.queued.size).toBe(0);
+  });
+});
+
+describe("what the model is told where its answer was no end", () => {
+  test("comes once, however often the step is prepared", () => {
+    for (const [said, text] of [
+      [{ text: "half", finish: "length" }, continueText],
+      [{ text: "well" }, remindText],
+    ] as const) {
+      const session = startedSession({ requireDoneTool: true });
+      step(session, said);
+      prepared(session);
+      restarts(session);
+      prepared(session);
+      expect(shown(session)).toEqual(["user do r1", `assistant ${said.text}`, `user ${text}`]);
+    }
+  });
+
+  test("comes before what a person says meanwhile", () => {
+    const session = startedSession();
+    step(session, { text: "half", finish: "length" });
+    steer(session, "in French");
+    prepared(session);
+    expect(shown(session).slice(2)).toEqual([`user ${continueText}`, "user in French"]);
+  });
+
+  test("comes again where a compaction took it away", () => {
+    const session = startedSession();
+    step(session, { text: "half", finish: "length" });
+    prepared(session);
+    restarts(session);
+    compacts(session, session.log.length + 1);
+    prepared(session);
+    expect(shown(session)).toEqual(["user so far", `user ${continueText}`]);
+  });
+});
+
+describe("a compaction", () => {
+  function longSession(): Session {
+    const session = startedSession();
+    step(session, { calls: ["one", "two"] });
+    finishAll(session, 2);
+    step(session, { calls: ["one"] });
+    finishAll(session, 1);
+    return session;
+  }
+
+  test("puts a summary in the place of what is before", () => {
+    const session = longSession();
+    const kept = session.transcript.messages.slice(3);
+    compacts(session, session.transcript.seqs[3] ?? 0);
+    expect(session.transcript.messages).toEqual([userMessage("so far"), ...kept]);
+    expect(session.state.context).toEqual({ from: session.transcript.seqs[1], compactedAt: session.log.length });
+  });
+
+  test("never parts a result from its call", () => {
+    const session = longSession();
+    compacts(session, session.transcript.seqs[4] ?? 0);
+    expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
+  });
+
+  test("may take all of it, and a later one the summary of an earlier", () => {
+    const session = longSession();
+    compacts(session, session.log.length + 1, "first");
+    expect(shown(session)).toEqual(["user first"]);
+    compacts(session, session.log.length + 1, "second");
+    expect(shown(session)).toEqual(["user second"]);
+  });
+
+  test("again from the same place replaces the summary only", () => {
+    const session = longSession();
+    const from = session.transcript.seqs[3] ?? 0;
+    compacts(session, from, "first");
+    compacts(session, from, "second");
+    expect(shown(session)).toEqual(["user second", "assistant t0_3", "tool t0_3"]);
+  });
+
+  test("without a summary changes nothing but what it cost", () => {
+    const session = longSession();
+    const before = [...session.transcript.messages];
+    const usage = { inputTokens: 100 };
+    happen(session, { type: "compacted", runId: "r1", from: session.log.length, usage });
+    expect(session.transcript.messages).toEqual(before);
+    expect(session.state.context).toEqual({ from: 1 });
+    expect(session.transcript.run?.usage.inputTokens).toBe(120);
+  });
+});
+
+describe("a transcript", () => {
+  test("kept up to date is the one that is built from the whole log", () => {
+    const session = startedSession();
+    step(session, { parts: [call("a"), call("a")] });
+    steer(session, "more");
+    finishAll(session, 2);
+    step(session, { text: "half", finish: "length" });
+    step(session, { text: "whole" });
+    ends(session);
+    start(session, "r2");
+    queue(session, "r3");
+    const rebuilt = createTranscript();
+    for (const entry of session.log) appendEntry(rebuilt, entry);
+    expect(rebuilt).toEqual(session.transcript);
+  });
+
+  test("grows at its end only", () => {
+    const session = startedSession();
+    const { messages } = session.transcript;
+    const lengths: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const before: readonly Message[] = [...messages];
+      step(session, { calls: ["one"] });
+      finishAll(session, 1);
+      expect(messages.slice(0, before.length)).toEqual(before);
+      lengths.push(messages.length);
+    }
+    expect(lengths).toEqual([3, 5, 7]);
+    expect(session.transcript.messages).toBe(messages);
+  });
+});

@@ -1,0 +1,287 @@
+import { describe, expect, test } from "vitest";
+import {
+  advance,
+  type Event,
+  type EventBody,
+  type EventType,
+  effects,
+  initialState,
+  type Pair,
+  pairs,
+  refusal,
+  type State,
+  type Status,
+  transition,
+} from "../../src/core/index.js";
+import { verifies } from "../verifies.js";
+import {
+  aborts,
+  allows,
+  answerOf,
+  answers,
+  asks,
+  createSession,
+  ends,
+  fails,
+  finishes,
+  keyOf,
+  limits,
+  prepared,
+  restarts,
+  runOf,
+  type Session,
+  startedSession,
+  step,
+  userMessage,
+} from "./session.js";
+
+const child = { parent: { sessionId: "p", callKey: "r0/1/1" } };
+
+/** Sessions in every state, so that every event that may apply there has one to apply to. */
+const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
+  idle: [
+    createSession,
+    () => ({ ...createSession(), state: { ...initialState, session: { agent: "a", model: "m" } } }),
+  ],
+  preparing: [
+    () => startedSession({ maxWallClockMs: 60_000 }),
+    () => {
+      const session = withInterrupted({});
+      prepared(session);
+      fails(session, { type: "compact" }, "context_overflow");
+      return session;
+    },
+    () => {
+      const session = startedSession();
+      step(session, { text: "hi" });
+      return session;
+    },
+  ],
+  model_running: [
+    () => {
+      const session = withInterrupted({});
+      prepared(session);
+      return session;
+    },
+    () => {
+      const session = startedSession();
+      prepared(session);
+      fails(session, { type: "retry", inMs: 100 });
+      return session;
+    },
+  ],
+  tool_running: [
+    () => {
+      const session = withInterrupted({});
+      step(session, { calls: ["one", "two", "three"] });
+      allows(session, 2);
+      asks(session, 3, { expiresAt: 2_000 });
+      return session;
+    },
+  ],
+  awaiting_human: [
+    () => {
+      const session = withInterrupted({});
+      step(session, { calls: ["one", "two"] });
+      asks(session, 1, { expiresAt: 1_000 });
+      allows(session, 2, { recover: "fail", external: true });
+      return session;
+    },
+  ],
+  completed: [() => endedSession({}), () => endedSession(child)],
+  failed: [
+    () => stoppedSession({}, (session) => answers(session, { finish: "content-filter" })),
+    () => stoppedSession(child, (session) => answers(session, { finish: "content-filter" })),
+  ],
+  aborted: [() => stoppedSession({}, abandon), () => stoppedSession(child, abandon)],
+};
+
+function abandon(session: Session): void {
+  aborts(session);
+  restarts(session);
+}
+
+/** A run whose first step had a call that was interrupted by a crash. */
+function withInterrupted(info: Parameters<typeof startedSession>[1]): Session {
+  const session = startedSession({}, info);
+  step(session, { calls: ["one"] });
+  allows(session, 1, { recover: "fail" });
+  restarts(session);
+  return session;
+}
+
+function endedSession(info: Parameters<typeof startedSession>[1]): Session {
+  const session = withInterrupted(info);
+  step(session, { text: "hi" });
+  ends(session);
+  return session;
+}
+
+function stoppedSession(info: Parameters<typeof startedSession>[1], end: (session: Session) => void): Session {
+  const session = withInterrupted(info);
+  prepared(session);
+  end(session);
+  return session;
+}
+
+/** Events of a type that fit a session as well as any can. */
+function eventsFor(type: EventType, session: Session): readonly Event[] {
+  return bodiesFor(type, session).map((body) => ({ ...body, at: 5_000 }));
+}
+
+function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
+  const { state } = session;
+  const run = state.status === "idle" ? { runId: "r0", modelCallIndex: 1 } : runOf(state);
+  const { runId, modelCallIndex } = run;
+  const keys = "calls" in state ? state.calls.map((call) => call.callKey) : ["r0/1/1"];
+  const input = [userMessage("more")];
+  switch (type) {
+    case "session_created":
+      return [{ type, v: 1, agent: "a", model: "m" }];
+    case "run_started":
+      return [{ type, runId: "r9", limits, input }];
+    case "run_queued":
+      return [{ type, runId: "r9", limits, input }];
+    case "steered":
+      return [{ type, input, by: "user" }];
+    case "prepared":
+      return [{ type, runId, modelCallIndex, upTo: state.seq, purpose: "step" }];
+    case "compacted":
+      return [{ type, runId, from: 2, summary: "so far" }];
+    case "model_finished":
+      return state.status === "idle" ? [answerOf(startedSession().state, {})] : [answerOf(state, { text: "hi" })];
+    case "model_failed": {
+      const { timing, attempt } = answerOf(state.status === "idle" ? startedSession().state : state, {});
+      const failure = { kind: "network", message: "no" } as const;
+      const next = { type: "retry", inMs: 5 } as const;
+      return [{ type, runId, modelCallIndex, attempt, model: "m", failure, next, timing }];
+    }
+    case "woke":
+      return [
+        { type, runId, timer: "wall_clock" },
+        { type, runId, timer: "backoff", attempt: 1 },
+        ...keys.map((callKey) => ({ type, runId, timer: "approval", callKey }) as const),
+      ];
+    case "tool_decided":
+      return keys.map((callKey) => ({ type, runId, callKey, decision: { verdict: "reject", message: "no" } }));
+    case "tool_waiting":
+      return keys.map((callKey) => ({ type, runId, callKey, on: "external" }));
+    case "tool_finished":
+      return keys.map((callKey) => ({ type, runId, callKey, outcome: "ok" }));
+    case "answered":
+      return keys.map((callKey) => ({ type, runId, callKey, answerId: "a", answer: { type: "approve" } }));
+    case "abort_requested":
+      return [{ type, runId }];
+    case "restarted":
+      return [{ type, runId, owner: "o" }];
+    case "late_result":
+      return [{ type, callKey: state.interrupted[0] ?? "r0/1/1", outcome: "ok" }];
+    case "run_finished":
+      return [{ type, runId, reason: "stop" }];
+    case "parent_notified":
+      return [{ type, runId }];
+    case "migrated":
+      return [{ type, from: 0, state: { ...state } }];
+  }
+}
+
+const table = (Object.entries(pairs) as [Status, { readonly [E in EventType]: Pair }][]).flatMap(([status, row]) =>
+  (Object.entries(row) as [EventType, Pair][]).map(([type, pair]) => [status, type, pair] as const),
+);
+
+describe("every state and every event", () => {
+  test("the examples are in the states that they stand for", () => {
+    for (const [status, makers] of Object.entries(examples))
+      for (const make of makers) expect(make().state.status).toBe(status);
+  });
+
+  test.each(table)("%s, %s: %s", verifies("LOOP-2"), (status, type, pair) => {
+    let applied = 0;
+    for (const make of examples[status]) {
+      const session = make();
+      const { state } = session;
+      for (const event of eventsFor(type, session)) {
+        const next = transition(state, event);
+        if (next === state) expectRefused(state, event, pair);
+        else {
+          applied += 1;
+          expect(next.seq).toBe(state.seq + 1);
+          expect(refusal(state, event)).toBeUndefined();
+        }
+      }
+    }
+    expect(applied > 0).toBe(pair === "applies");
+  });
+});
+
+function expectRefused(state: State, event: Event, pair: Pair): void {
+  const refused = refusal(state, event);
+  expect(refused?.message).toContain(`'${event.type}'`);
+  expect(refused?.message).toContain(`'${state.status}'`);
+  if (pair !== "applies") expect(refused?.type).toBe(pair);
+  expect(advance(state, event)).toEqual({ state, events: [] });
+}
+
+describe("a run", () => {
+  test("goes from its request through the model and a tool to an answer", verifies("LOOP-2"), () => {
+    const session = startedSession();
+    const statuses: Status[] = [session.state.status];
+    const happened = (act: () => void) => {
+      act();
+      statuses.push(session.state.status);
+    };
+    happened(() => prepared(session));
+    happened(() => answers(session, { calls: ["one"] }));
+    happened(() => allows(session, 1));
+    happened(() => finishes(session, 1));
+    happened(() => prepared(session));
+    happened(() => answers(session, { text: "done" }));
+    happened(() => ends(session));
+    expect(statuses).toEqual([
+      "preparing",
+      "model_running",
+      "tool_running",
+      "tool_running",
+      "preparing",
+      "model_running",
+      "preparing",
+      "completed",
+    ]);
+    expect(runOf(session.state)).toMatchObject({ modelCallIndex: 2, counters: { totalSteps: 2 }, reason: "stop" });
+  });
+
+  test("starts again from every end, in preparing", verifies("LOOP-2"), () => {
+    for (const make of [...examples.completed, ...examples.failed, ...examples.aborted]) {
+      const { state } = make();
+      const owes = "notifyParent" in state;
+      const after = transition(state, { type: "run_started", runId: "r9", limits, input: [userMessage("x")], at: 9 });
+      expect(after.status).toBe(owes ? state.status : "preparing");
+    }
+  });
+
+  test("cannot start before its session is created", () => {
+    const event: Event = { type: "run_started", runId: "r1", limits, input: [userMessage("x")], at: 1 };
+    expect(transition(initialState, event)).toBe(initialState);
+    expect(refusal(initialState, event)?.type).toBe("misuse");
+  });
+
+  test("starts once: a run that is known starts nothing", () => {
+    const session = endedSession({});
+    const event: Event = { type: "run_started", runId: "r1", limits, input: [userMessage("x")], at: 1 };
+    expect(transition(session.state, event)).toBe(session.state);
+    expect(refusal(session.state, event)?.type).toBe("stale");
+  });
+
+  test("names its calls by run, step and position", () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two"] });
+    expect(effects(session.state).map((effect) => effect.key)).toEqual(["r1/1/1/decide/4", "r1/1/2/decide/4"]);
+    expect(keyOf(session, 2)).toBe("r1/1/2");
+  });
+
+  test("takes the state of another version as it was migrated, and counts on", () => {
+    const { state } = startedSession();
+    const migrated = transition(initialState, { type: "migrated", from: 0, state, at: 1 });
+    expect(migrated).toEqual({ ...state, seq: 1 });
+  });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import {
+  aborts,
+  allows,
+  answered,
+  asks,
+  decides,
+  ends,
+  fails,
+  finishes,
+  happen,
+  prepared,
+  restarts,
+  type Session,
+  startedSession,
+  steer,
+  step,
+  wakes,
+} from "./session.js";
+
+/** The events after a point, a line for each: its type, and the call or the words that it is about. */
+function told({ events }: Session, from = 0): readonly string[] {
+  return events.slice(from).map((event) => {
+    const words = "callKey" in event ? ` ${event.callKey}` : "text" in event ? ` ${event.text}` : "";
+    return `${event.type}${words}`;
+  });
+}
+
+describe("the order of events", () => {
+  test("within a step: reasoning, text, then each call from its start to its end", verifies("STRM-4"), () => {
+    const session = startedSession();
+    const from = session.events.length;
+    step(session, { text: "Let me look.", reasoning: "hm", calls: ["one", "two"] });
+    allows(session, 1);
+    decides(session, 2, { verdict: "deny", reason: "no" });
+    finishes(session, 1);
+    step(session, { text: "That is all.", reasoning: "so" });
+    ends(session);
+    expect(told(session, from)).toEqual([
+      "reasoning hm",
+      "text Let me look.",
+      "call_start r1/1/1",
+      "call_start r1/1/2",
+      "step_finished",
+      "tool_call r1/1/1",
+      "tool_call r1/1/2",
+      "tool_result r1/1/2",
+      "call_complete r1/1/2",
+      "tool_result r1/1/1",
+      "call_complete r1/1/1",
+      "reasoning so",
+      "step_finished",
+      "final",
+    ]);
+    const seqs = session.events.map((event) => event.seq);
+    expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
+  });
+
+  test("tells each call's status and duration", verifies("STRM-4"), () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two"] });
+    allows(session, 1);
+    finishes(session, 1, { timing: { startedAt: 1, durationMs: 42 } });
+    allows(session, 2);
+    finishes(session, 2, { outcome: "error" });
+    const complete = session.events.filter((event) => event.type === "call_complete");
+    expect(complete).toMatchObject([
+      { status: "ok", durationMs: 42, name: "one", toolCallId: "t0" },
+      { status: "error", durationMs: 0, name: "two", toolCallId: "t1" },
+    ]);
+  });
+
+  test("ends with one result for each call, on errors and an abort too", verifies("STRM-4"), () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two", "three"] });
+    allows(session, 1);
+    asks(session, 2);
+    const from = session.events.length;
+    aborts(session);
+    wakes(session, { timer: "grace" });
+    expect(told(session, from)).toEqual([
+      "abort_requested",
+      "tool_result r1/1/2",
+      "call_complete r1/1/2",
+      "tool_call r1/1/3",
+      "tool_result r1/1/3",
+      "call_complete r1/1/3",
+      "tool_result r1/1/1",
+      "call_complete r1/1/1",
+      "final",
+    ]);
+  });
+
+  test("has calls of a cut message too, and the words of its answer", verifies("STRM-4"), () => {
+    const session = startedSession();
+    const from = session.events.length;
+    step(session, { text: "I will", calls: ["one"], finish: "length" });
+    expect(told(session, from)).toEqual([
+      "text I will",
+      "call_start r1/1/1",
+      "step_finished",
+      "tool_call r1/1/1",
+      "tool_result r1/1/1",
+      "call_complete r1/1/1",
+    ]);
+  });
+});
+
+describe("a run that waits for a person", () => {
+  test("is suspended with what it waits for, each time that nothing else is left to do", verifies("STRM-4"), () => {
+    const session = startedSession();
+    step(session, { calls: ["one", "two"] });
+    const from = session.events.length;
+    asks(session, 1);
+    asks(session, 2);
+    answered(session, 1, { type: "deny", note: "no" });
+    expect(told(session, from)).toEqual([
+      "tool_call r1/1/1",
+      "approval_requested r1/1/1",
+      "tool_call r1/1/2",
+      "approval_requested r1/1/2",
+      "suspended",
+      "approval_answered r1/1/1",
+      "tool_result r1/1/1",
+      "call_complete r1/1/1",
+      "suspended",
+    ]);
+    const suspended = session.events.filter((event) => event.type === "suspended");
+    expect(suspended.map((event) => event.approvals.map((one) => one.callKey))).toEqual([
+      ["r1/1/1", "r1/1/2"],
+      ["r1/1/2"],
+    ]);
+  });
+
+  test("tells an edit once as an answer, and the call itself only once", verifies("STRM-4"), () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    const from = session.events.length;
+    asks(session, 1);
+    answered(session, 1, { type: "modify", input: { n: 7 }, inputHash: "h" });
+    allows(session, 1);
+    finishes(session, 1);
+    expect(told(session, from).filter((line) => line.startsWith("tool_call"))).toEqual(["tool_call r1/1/1"]);
+    expect(session.events.find((event) => event.type === "approval_answered")).toMatchObject({
+      answer: "modify",
+      input: { n: 7 },
+    });
+  });
+
+  test("tells the questions that a restart raises", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1, { recover: "ask" });
+    const from = session.events.length;
+    restarts(session);
+    expect(told(session, from)).toEqual(["restarted", "approval_requested r1/1/1", "suspended"]);
+    expect(session.events[from + 1]).toMatchObject({ why: "recovery" });
+  });
+});
+
+describe("the text of an answer", () => {
+  test("that seemed to be the end is told when the run goes on after all", () => {
+    for (const by of ["user", "before_stop"] as const) {
+      const session = startedSession();
+      step(session, { text: "All done." });
+      const from = session.events.length;
+      steer(session, "Not yet.", by);
+      expect(told(session, from)).toEqual(["text All done.", "steered"]);
+      step(session, { text: "Now." });
+      ends(session);
+      expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "Now." } });
+    }
+  });
+
+  test("comes with the end only, where it is the end", () => {
+    const session = startedSession({ maxStopPreventions: 0 });
+    step(session, { text: "All done." });
+    steer(session, "Not yet.", "before_stop");
+    expect(told(session).filter((line) => line.startsWith("text"))).toEqual([]);
+    expect(told(session).slice(-2)).toEqual(["steered", "final"]);
+  });
+});
+
+describe("what else happens", () => {
+  test("is told: failures, compactions, restarts, late results", () => {
+    const session = startedSession();
+    const from = session.events.length;
+    happen(session, { type: "compacted", runId: "r1", from: 2, summary: "s", tokensBefore: 9, tokensAfter: 2 });
+    prepared(session);
+    fails(session, { type: "retry", inMs: 5 });
+    fails(session, { type: "retry", inMs: 5 });
+    restarts(session);
+    wakes(session, { timer: "backoff", attempt: 1 });
+    restarts(session);
+    step(session, { calls: ["one"] });
+    allows(session, 1);
+    restarts(session);
+    happen(session, { type: "late_result", callKey: "r1/1/1", outcome: "ok" });
+    expect(session.events.slice(from)).toMatchObject([
+      { type: "compacted", summary: "s", tokensBefore: 9, tokensAfter: 2 },
+      { type: "attempt_failed", attempt: 1, retryInMs: 5, failure: { kind: "overloaded" } },
+      { type: "restarted" },
+      { type: "restarted" },
+      { type: "call_start" },
+      { type: "step_finished", attempt: 3 },
+      { type: "tool_call" },
+      { type: "restarted" },
+      { type: "tool_result", outcome: "interrupted", isError: true },
+      { type: "call_complete" },
+      { type: "late_result", callKey: "r1/1/1", outcome: "ok" },
+    ]);
+  });
+});
