@@ -33,6 +33,7 @@ export type {
   ToolContext,
 } from "./ports/tool.js";
 export type { RunStream } from "./runtime/agent.js";
+export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, Observer } from "./runtime/listeners.js";
@@ -40,5 +41,6 @@ export type { Limits } from "./runtime/parts.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { AnswerOptions, Decision, SendOptions, Session } from "./runtime/session.js";
 export type { StreamItem } from "./runtime/subscription.js";
+export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";
 export { defineTool } from "./tools/define.js";
