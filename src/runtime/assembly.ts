@@ -17,6 +17,7 @@ import type {
   Usage,
 } from "../core/message.js";
 import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../ports/model.js";
+import { shapeDelta } from "./delta-shape.js";
 
 /** Characters of one message that are taken in; an entry of the log has a bound as well. */
 export const maxMessageCharacters = 900_000;
@@ -43,8 +44,11 @@ export function createAssembly(identity: RequestIdentity): Assembly {
  * Takes in what a model yielded; returns the deltas that it stands for, in order, none where it changes nothing.
  * Once `end` is set, nothing more is taken.
  */
-export function addDelta(assembly: Assembly, delta: ModelDelta): readonly MessageDelta[] {
+export function addDelta(assembly: Assembly, given: ModelDelta): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
+  const shaped = shapeDelta(given);
+  if (!shaped.ok) return endWith(assembly, provider(shaped.fault));
+  const { delta } = shaped;
   if (isElsewhere(assembly.identity, delta))
     return endWith(assembly, provider("A delta named another session, run, step or attempt."));
   if (delta.seq !== undefined) {
@@ -132,6 +136,8 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
   if ("providerMetadata" in delta && delta.providerMetadata !== undefined) {
     const checked = checkJson(delta.providerMetadata);
     if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
+    const fault = grown(assembly, JSON.stringify(checked.value).length);
+    if (fault !== undefined) return fault;
   }
   switch (delta.kind) {
     case "text-start":
@@ -145,19 +151,23 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
     case "reasoning-end":
       closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
       return undefined;
-    case "tool-call":
-      return grown(assembly, delta.input.length) ?? whole(assembly, toolCallOf(delta));
+    case "tool-call": {
+      const call = toolCallOf(delta);
+      const kept = isTooLong(delta.input) ? 0 : delta.input.length;
+      return grown(assembly, call.name.length + call.toolCallId.length + kept) ?? whole(assembly, call);
+    }
     case "tool-result": {
       const { id, name, output, isError, providerMetadata } = delta;
-      return whole(assembly, {
+      const part: AssistantPart = {
         type: "tool_result",
         toolCallId: id,
         name,
         output,
         providerExecuted: true,
-        ...(isError === undefined ? {} : { isError }),
+        ...(isError === true ? { isError } : {}),
         ...metadata(providerMetadata),
-      });
+      };
+      return grown(assembly, JSON.stringify(output).length) ?? whole(assembly, part);
     }
     case "file": {
       const { mediaType, data, providerMetadata } = delta;
@@ -168,8 +178,14 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
     }
     case "source": {
       const { id, url, title, providerMetadata } = delta;
-      const named = { ...(url === undefined ? {} : { url }), ...(title === undefined ? {} : { title }) };
-      return whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) });
+      const named = {
+        ...(typeof url === "string" ? { url } : {}),
+        ...(typeof title === "string" ? { title } : {}),
+      };
+      return (
+        grown(assembly, id.length + JSON.stringify(named).length) ??
+        whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) })
+      );
     }
     case "start":
     case "tool-input-start":
@@ -226,8 +242,8 @@ function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCall
   const parsed = parseArguments(input);
   return {
     type: "tool_call",
-    toolCallId: id,
-    name,
+    toolCallId: shortened(id),
+    name: shortened(name),
     input: parsed.value,
     ...(parsed.invalid === undefined ? {} : { invalid: parsed.invalid }),
     ...(providerExecuted === true ? { providerExecuted } : {}),
@@ -235,9 +251,23 @@ function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCall
   };
 }
 
-/** Arguments that are no acceptable JSON are kept as the model wrote them (TOOL-3). */
+/** Names and ids are short; what is not is no tool's name, and still has to be shown. */
+function shortened(text: string): string {
+  return text.length > 256 ? `${text.slice(0, 256)}…` : text;
+}
+
+/** Characters of one call's arguments; longer ones fail alone, and the model is told. */
+export const maxArgumentCharacters = 500_000;
+
+function isTooLong(text: string): boolean {
+  return text.length > maxArgumentCharacters;
+}
+
+/** Arguments that are no acceptable JSON are kept as the model wrote them (TOOL-3), unless they are too long to be kept. */
 function parseArguments(text: string): { readonly value: Json; readonly invalid?: string } {
   if (text.trim() === "") return { value: {} };
+  if (isTooLong(text))
+    return { value: {}, invalid: `${text.length} characters, and ${maxArgumentCharacters} can be taken` };
   const parsed = parseJson(text);
   return parsed.ok ? { value: parsed.value } : { value: { _raw: text }, invalid: parsed.error };
 }

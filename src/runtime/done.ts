@@ -24,6 +24,11 @@ export class TaskComplete extends Error {
 /** The signal in what a tool returned or threw, if it is one. */
 export function doneIn(value: unknown): Done | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  if (value instanceof TaskComplete) return value.done;
-  return mark in value ? (value as Done) : undefined;
+  try {
+    if (value instanceof TaskComplete) return value.done;
+    return mark in value ? (value as Done) : undefined;
+  } catch {
+    // A proxy that refuses to be looked at signals nothing.
+    return undefined;
+  }
 }

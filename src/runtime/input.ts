@@ -17,13 +17,21 @@ export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: W
     return { ok: true, value: work.memory.validated.get(record.callKey) };
   const { invalid } = record.part;
   if (invalid !== undefined && !record.edited)
-    return compiled.tool.executeRaw === undefined
+    return compiled.tool.executeRaw === undefined || rawTextOf(record.part.input) === undefined
       ? { ok: false, message: `The arguments are not valid JSON: ${invalid}` }
       : { ok: true, value: undefined };
   if (compiled.tool.execute === undefined && compiled.tool.executeRaw !== undefined)
     return { ok: true, value: record.input };
-  const result = compiled.validate(record.input);
+  // A tool may change what it is given; the log may not.
+  const result = compiled.validate(structuredClone(record.input));
   return result instanceof Promise ? result.then(described) : described(result);
+}
+
+/** Arguments as the model wrote them, where they are no JSON and were kept. */
+export function rawTextOf(input: CallRecord["input"]): string | undefined {
+  return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
+    ? input._raw
+    : undefined;
 }
 
 function described(result: InputResult): FoundInput {

@@ -5,6 +5,7 @@ import type { Message } from "../core/message.js";
 import type { RunResult } from "../core/outcome.js";
 import type { State } from "../core/state.js";
 import type { Step } from "./committer.js";
+import { freeze } from "./freeze.js";
 import type { Live } from "./live.js";
 
 /** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
@@ -59,11 +60,4 @@ function isShown({ entry, before, after }: Step, runId: string): boolean {
 function resultIn(outcome: { readonly result: RunResult } | { readonly error: unknown }): RunResult {
   if ("error" in outcome) throw outcome.error;
   return outcome.result;
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  Object.freeze(value);
-  for (const inner of Object.values(value)) freeze(inner);
-  return value;
 }

@@ -4,6 +4,7 @@
 import type { RunResult } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
+import { textOfError } from "./error-text.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
@@ -68,7 +69,7 @@ function call<Arguments extends readonly unknown[]>(
 }
 
 function warn(name: string, error: unknown): void {
-  const said = error instanceof Error ? error.message : String(error);
+  const said = textOfError(error);
   process.emitWarning(`${name} failed (${said}); the run goes on without it`, {
     type: "PawlWarning",
     code: "PAWL_OBSERVER",

@@ -9,7 +9,11 @@ import { summaryText } from "../../core/transcript.js";
 import type { MessageDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type Assembly, addDelta, createAssembly, endOf, endWith, messageOf } from "../assembly.js";
 import type { Cancellation } from "../cancellation.js";
+import { textOfError } from "../error-text.js";
 import type { EffectOf, Perform, Work } from "../work.js";
+
+/** Bytes of a message's JSON: an entry of the log has a bound, and other things to hold. */
+const mostMessageBytes = 1_000_000;
 
 export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, cancellation) => {
   const startedAt = work.now();
@@ -41,21 +45,28 @@ async function stream(
 ): Promise<void> {
   work.memory.partial = assembly;
   try {
-    for await (const delta of work.parts.model.stream(request, signal)) {
-      if (signal.aborted) break;
-      publish(addDelta(assembly, delta));
-      if (assembly.end !== null) break;
+    // The clean-up of a model that has said its last is not waited for.
+    const deltas = work.parts.model.stream(request, signal)[Symbol.asyncIterator]();
+    for (let next = await deltas.next(); next.done !== true; next = await deltas.next()) {
+      if (!signal.aborted) publish(addDelta(assembly, next.value));
+      if (!signal.aborted && assembly.end === null) continue;
+      leave(deltas);
+      break;
     }
     if (signal.aborted) publish(endWith(assembly, { kind: "cancelled", message: "The call was aborted." }));
     else publish(endWith(assembly, { kind: "network", message: "The stream ended before the answer was complete." }));
   } catch (error) {
     const failure: ModelFailure = signal.aborted
       ? { kind: "cancelled", message: "The call was aborted." }
-      : { kind: "provider", message: error instanceof Error ? error.message : String(error) };
+      : { kind: "provider", message: textOfError(error) };
     publish(endWith(assembly, failure));
   } finally {
     if (work.memory.partial === assembly) work.memory.partial = null;
   }
+}
+
+function leave(deltas: AsyncIterator<unknown>): void {
+  Promise.resolve(deltas.return?.()).catch(() => {});
 }
 
 function requestOf(effect: EffectOf<"call_model">, { sessionId, parts, state, transcript }: Work): ModelRequest {
@@ -132,6 +143,10 @@ function refuse(
   work: Work,
 ): Refused | undefined {
   const calls = toolCallsOf(message).length;
+  if (Buffer.byteLength(JSON.stringify(message)) > mostMessageBytes) {
+    const failure: ModelFailure = { kind: "invalid_request", message: "The model's message is too long to be kept." };
+    return { failure, next: { type: "give_up", reason: "model_error" } };
+  }
   if (unified === "error" && calls === 0) {
     const failure: ModelFailure = { kind: "provider", message: "The provider ended the answer with an error." };
     return { failure, next: afterFailure(failure, effect, work) };
@@ -149,9 +164,19 @@ function refuse(
 
 function afterFailure(failure: ModelFailure, effect: EffectOf<"call_model">, work: Work): AfterFailure {
   const elapsedMs = work.now() - (work.memory.modelCall?.startedAt ?? work.now());
-  const decided = work.parts.retry.decide(failure, effect.attempt, elapsedMs);
-  if ("retryInMs" in decided) return { type: "retry", inMs: decided.retryInMs };
-  return { type: "give_up", reason: reasonOf(failure) };
+  const inMs = retryIn(failure, effect.attempt, elapsedMs, work);
+  return inMs === undefined ? { type: "give_up", reason: reasonOf(failure) } : { type: "retry", inMs };
+}
+
+/** A policy may be anybody's code: one that throws, or gives no time, gives up. */
+function retryIn(failure: ModelFailure, attempt: number, elapsedMs: number, { parts }: Work): number | undefined {
+  try {
+    const decided = parts.retry.decide(failure, attempt, elapsedMs);
+    if (!("retryInMs" in decided) || !Number.isFinite(decided.retryInMs)) return undefined;
+    return Math.max(0, decided.retryInMs);
+  } catch {
+    return undefined;
+  }
 }
 
 function reasonOf({ kind }: ModelFailure): Reason {

@@ -9,6 +9,9 @@ import type { Json } from "../../core/message.js";
 import type { CallRecord } from "../../core/results.js";
 import { type Call, type CallPolicy, hasCalls } from "../../core/state.js";
 import type { AnyTool, Permission } from "../../ports/tool.js";
+import { agentBehind } from "../agent-tool.js";
+import { textOfError } from "../error-text.js";
+import { freeze } from "../freeze.js";
 import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
 import type { CompiledTool } from "../tools.js";
@@ -80,24 +83,33 @@ function permissionOf(record: CallRecord, tool: AnyTool, work: Work): Permission
   try {
     const permission = parts.canExecuteTool({
       callKey: record.callKey,
-      toolCall: record.part,
+      toolCall: freeze(record.part),
       tool: { name: tool.name, readOnly: tool.readOnly === true },
-      input: record.input,
+      input: freeze(record.input),
       sessionId,
       runId: transcript.run?.runId ?? "",
       deps: parts.deps,
     });
-    return permission instanceof Promise ? permission.catch(failed) : permission;
+    return isPermission(permission) ? permission : Promise.resolve(permission).then(checked).catch(failed);
   } catch (error) {
     return failed(error);
   }
 }
 
 function failed(error: unknown): Permission {
-  return {
-    verdict: "deny",
-    reason: `the permission check failed (${error instanceof Error ? error.message : String(error)})`,
-  };
+  return { verdict: "deny", reason: `the permission check failed (${textOfError(error)})` };
+}
+
+/** A policy may be anybody's code: what is no answer denies. */
+function checked(given: Permission): Permission {
+  return isPermission(given) ? given : failed(new Error("it gave no answer: allow, ask or deny"));
+}
+
+const verdicts: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
+
+function isPermission(given: unknown): given is Permission {
+  if (typeof given !== "object" || given === null) return verdicts.has(given);
+  return "verdict" in given && verdicts.has(given.verdict);
 }
 
 /** What throws asks: a tool that cannot tell whether it is dangerous is. */
@@ -121,7 +133,7 @@ function strictest(
 ): Decision {
   const given = typeof permission === "string" ? { verdict: permission } : permission;
   if (given.verdict === "deny") {
-    const reason = "reason" in given ? given.reason : "this tool may not be used";
+    const reason = "reason" in given ? String(given.reason) : "this tool may not be used";
     return "stopRun" in given && given.stopRun === true
       ? { verdict: "deny", reason, stopRun: true }
       : { verdict: "deny", reason };
@@ -155,6 +167,10 @@ function policyOf(tool: AnyTool): CallPolicy {
           : "reconcile",
     ...(tool.sequential === true ? { sequential: true } : {}),
     ...(graceMs === undefined ? {} : { graceMs }),
-    ...(tool.execute === undefined && tool.executeRaw === undefined ? { external: true } : {}),
+    ...(isExternal(tool) ? { external: true } : {}),
   };
+}
+
+function isExternal(tool: AnyTool): boolean {
+  return tool.execute === undefined && tool.executeRaw === undefined && agentBehind(tool) === undefined;
 }

@@ -1,0 +1,9 @@
+/**
+ * Plain data that others may look at and must not change.
+ */
+export function freeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) freeze(inner);
+  return value;
+}
