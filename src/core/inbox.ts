@@ -71,7 +71,7 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
     case "result":
       return resultEvents(body, state);
     case "abort":
-      if (isResting(state)) return [];
+      if (state.status === "idle") return [];
       return [
         {
           type: "abort_requested",

@@ -40,8 +40,16 @@ const active = {
   restarted: "applies",
 } as const;
 
-/** A run that ended is queued behind only while its session has to tell another one first. */
-const terminal = { ...resting, run_queued: "applies", parent_notified: "applies" } as const;
+/**
+ * A run that ended is queued behind only while its session has to tell another one first. What is queued can be aborted:
+ * nothing of it starts by itself after an abort.
+ */
+const terminal = {
+  ...resting,
+  run_queued: "applies",
+  abort_requested: "applies",
+  parent_notified: "applies",
+} as const;
 
 export const pairs: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
   idle: { ...resting, session_created: "applies", late_result: "stale" },

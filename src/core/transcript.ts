@@ -10,7 +10,6 @@
 import { withUniqueIds } from "./call-ids.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
 import {
-  type AssistantMessage,
   addUsage,
   type Json,
   type Message,

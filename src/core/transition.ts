@@ -12,7 +12,7 @@ import type { Event, EventOf } from "./event.js";
 import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
 import { statusOf } from "./reasons.js";
-import { type ActiveState, hasCalls, isTerminal, isWaiting, type Preparing, type State } from "./state.js";
+import { type ActiveState, hasCalls, type Idle, isTerminal, isWaiting, type Preparing, type State } from "./state.js";
 import { nextStep, reachedLimit, runOf } from "./steps.js";
 import { giveUp, stopRun } from "./stopping.js";
 
@@ -52,6 +52,8 @@ function apply(state: State, event: Event): State {
       return startRun(state, event);
     case "run_queued":
       return queueRun(state, event);
+    case "abort_requested":
+      return state.status === "idle" ? state : requestAbort(state, event);
     case "parent_notified":
       return notified(state, event);
     default:
@@ -61,12 +63,20 @@ function apply(state: State, event: Event): State {
 
 type RunEvent = Exclude<
   Event,
-  EventOf<"migrated" | "late_result" | "session_created" | "run_started" | "run_queued" | "parent_notified">
+  EventOf<
+    | "migrated"
+    | "late_result"
+    | "session_created"
+    | "run_started"
+    | "run_queued"
+    | "abort_requested"
+    | "parent_notified"
+  >
 >;
 
 function applyToRun(state: ActiveState, event: RunEvent): State {
   if (event.type === "steered") return steer(state, event);
-  if (event.runId !== state.runId) return event.type === "abort_requested" ? withdraw(state, event.runId) : state;
+  if (event.runId !== state.runId) return state;
   switch (event.type) {
     case "prepared":
       return state.status === "preparing" ? prepared(state, event) : state;
@@ -82,8 +92,6 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "tool_finished":
     case "answered":
       return hasCalls(state) ? applyToCalls(state, event) : state;
-    case "abort_requested":
-      return state.stopping === null ? stopRun(state, "aborted", event.at) : state;
     case "woke":
       return woke(state, event);
     case "restarted":
@@ -166,7 +174,9 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
 }
 
 /** A run that is aborted while it is queued never starts. */
-function withdraw(state: ActiveState, runId: string): State {
+function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort_requested">): State {
+  if (runId === state.runId)
+    return isTerminal(state) || state.stopping !== null ? state : stopRun(state, "aborted", at);
   const queue = state.queue.filter((queued) => queued.kind !== "run" || queued.runId !== runId);
   return queue.length === state.queue.length ? state : { ...state, queue };
 }

@@ -329,8 +329,9 @@ describe("a call whose result comes from outside", () => {
     waits(session, 1, "child");
     expect(session.state.status).toBe("tool_running");
     expect(isWaiting(session.state)).toBe(true);
-    finishes(session, 1);
-    expect(session.state.status).toBe("preparing");
+    finishes(session, 1, { usage: { inputTokens: 100 } });
+    expect(session.state).toMatchObject({ status: "preparing", usage: { inputTokens: 110, outputTokens: 5 } });
+    expect(session.transcript.run?.usage).toEqual({ inputTokens: 110, outputTokens: 5 });
   });
 });
 

@@ -9,6 +9,7 @@ const order = ["call_start", "tool_call", "tool_result", "call_complete"] as con
 export function watchEvents() {
   const calls = new Map<string, number>();
   const open = new Set<string>();
+  const queued = new Set<string>();
   let seq = 0;
   let run: string | null = null;
   let suspended = false;
@@ -20,10 +21,15 @@ export function watchEvents() {
       case "run_started":
         check(run === null, "a run starts within another");
         run = event.runId;
+        queued.delete(run);
+        break;
+      case "run_queued":
+        queued.add(event.runId);
         break;
       case "final":
-        check(run === event.runId, "a run ends that is not under way");
         check(event.result.runId === event.runId, "a result of another run");
+        if (queued.delete(event.runId)) break;
+        check(run === event.runId, "a run ends that is not under way");
         check(open.size === 0, `the run ends with open calls: ${[...open].join(" ")}`);
         run = null;
         break;

@@ -69,17 +69,21 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
     () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
     () => ({ type: "run_queued", runId: newRun(), limits: randomLimits(chance), input: [userMessage("queued")] }),
-    () => ({ type: "abort_requested", runId }),
+    () => ({ type: "abort_requested", runId: chance.once(2) ? runId : (queuedRun(state)?.runId ?? runId) }),
     () => ({ type: "restarted", runId, owner: "o" }),
     () => ({ type: "restarted", runId, owner: "o" }),
   ])();
 }
 
 function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {
-  const queued = state.queue.find((one) => one.kind === "run");
-  if (queued?.kind === "run" && chance.once(2))
+  const queued = queuedRun(state);
+  if (queued !== undefined && chance.once(2))
     return { type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq };
   return { type: "run_started", runId: newRun(), limits: randomLimits(chance), input: [userMessage("run")] };
+}
+
+function queuedRun(state: State) {
+  return state.queue.find((queued) => queued.kind === "run");
 }
 
 function randomLimits(chance: Chance): RunLimits {
@@ -290,7 +294,16 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
         ? [toolOutcome({ runId, callKey, attempt: call.attempt }, chance)]
         : [];
     case "waiting":
-      return [{ type: "tool_finished", runId, callKey, outcome: "ok", output: { type: "json", value: { n: 1 } } }];
+      return [
+        {
+          type: "tool_finished",
+          runId,
+          callKey,
+          outcome: "ok",
+          output: { type: "json", value: { n: 1 } },
+          ...(call.on === "child" ? { usage: { inputTokens: 2, outputTokens: 1 } } : {}),
+        },
+      ];
     case "deciding":
     case "ready":
     case "reconciling":

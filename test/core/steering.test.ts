@@ -168,6 +168,35 @@ describe("the queue", () => {
   });
 });
 
+describe("a run that is aborted while it is queued", () => {
+  test("never starts, and its end is told; the run under way goes on", () => {
+    const session = startedSession();
+    queue(session, "r2");
+    queue(session, "r3");
+    const from = session.events.length;
+    happen(session, { type: "abort_requested", runId: "r2", by: "me" });
+    expect(session.events.slice(from)).toMatchObject([
+      { type: "abort_requested", runId: "r2", by: "me" },
+      { type: "final", runId: "r2", result: { status: "aborted", text: "Request aborted.", steps: 0 } },
+    ]);
+    happen(session, { type: "abort_requested", runId: "r2" });
+    expect(session.events).toHaveLength(from + 2);
+    step(session, { text: "hi" });
+    ends(session);
+    expect(session.state).toMatchObject({ status: "preparing", runId: "r3" });
+  });
+
+  test("does not come back after an abort of the run before it", () => {
+    const session = startedSession();
+    queue(session, "r2");
+    aborts(session);
+    const message: InboxMessage = { id: "a", at: 1, body: { type: "abort", runId: "r2" } };
+    for (const body of eventsOf(message, session.state)) happen(session, body);
+    expect(session.state).toMatchObject({ status: "aborted", runId: "r1", queue: [] });
+    expect(session.transcript.queued.size).toBe(0);
+  });
+});
+
 describe("what is said to a session", () => {
   test("makes it, where there is none, and starts a run", () => {
     const { state } = createSession();

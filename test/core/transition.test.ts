@@ -27,6 +27,7 @@ import {
   keyOf,
   limits,
   prepared,
+  queue,
   restarts,
   runOf,
   type Session,
@@ -113,6 +114,7 @@ function withInterrupted(info: Parameters<typeof startedSession>[1]): Session {
 function endedSession(info: Parameters<typeof startedSession>[1]): Session {
   const session = withInterrupted(info);
   step(session, { text: "hi" });
+  if (info === child) queue(session, "r5");
   ends(session);
   return session;
 }
@@ -120,6 +122,7 @@ function endedSession(info: Parameters<typeof startedSession>[1]): Session {
 function stoppedSession(info: Parameters<typeof startedSession>[1], end: (session: Session) => void): Session {
   const session = withInterrupted(info);
   prepared(session);
+  if (info === child) queue(session, "r5");
   end(session);
   return session;
 }
@@ -171,7 +174,10 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "answered":
       return keys.map((callKey) => ({ type, runId, callKey, answerId: "a", answer: { type: "approve" } }));
     case "abort_requested":
-      return [{ type, runId }];
+      return [
+        { type, runId },
+        ...state.queue.map((queued) => ({ type, runId: "runId" in queued ? queued.runId : "" })),
+      ];
     case "restarted":
       return [{ type, runId, owner: "o" }];
     case "late_result":
