@@ -22,7 +22,7 @@ export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
 export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
-export type { SessionSummary, Store } from "./ports/store.js";
+export type { Owner, SessionSummary, Store } from "./ports/store.js";
 export type {
   AnyTool,
   CanExecuteTool,
@@ -43,4 +43,5 @@ export type { AnswerOptions, Decision, SendOptions, Session } from "./runtime/se
 export type { StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";
+export { isOwnerDead } from "./stores/owner.js";
 export { defineTool } from "./tools/define.js";

@@ -8,6 +8,7 @@ export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./c
 export { createDemoModel } from "./demo.js";
 export type { ImportedModule, ImportPackage } from "./import-package.js";
 export { isAiSdkModel, type LanguageModel, type LanguageModelV4 } from "./language-model.js";
+export { findLocalModel, type LocalModel, type ModelList } from "./local-servers.js";
 export type { Environment } from "./providers.js";
 export {
   createModelRegistry,

@@ -19,6 +19,7 @@ import { createPolling } from "./sqlite-watch.js";
 import { encodeMessage } from "./storable.js";
 import { createWatchers } from "./watchers.js";
 
+export { describeSqlite, type SqliteDescription } from "./sqlite-describe.js";
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./sqlite-driver.js";
 
 /** The file, made where there is none, readable by its owner alone; `:memory:` keeps everything in this process. */

@@ -13,4 +13,5 @@ export type {
 } from "../ports/tool.js";
 export { defineTool, type InputOf } from "./define.js";
 export { createFileTools, type FileToolsOptions } from "./files.js";
+export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";

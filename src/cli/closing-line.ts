@@ -1,0 +1,50 @@
+/**
+ * The last line of a run: how it ended, and what it took.
+ */
+import { reasons } from "../core/index.js";
+import type { Reason, RunResult, Usage } from "../index.js";
+import { shortId } from "./home.js";
+import type { Paint } from "./paint.js";
+import { counted, duration, oneLine, visible } from "./text.js";
+
+/** The sentence that stands for a reason where the model said nothing. */
+export function fixedText(reason: Reason): string {
+  return reasons[reason].text;
+}
+
+/** How it ended, and what it took: `done · 3 steps · 1,204 tokens in, 88 out · 4.1 s`. */
+export function closingLine(result: RunResult, elapsedMs: number | null, paint: Paint): string {
+  const facts = [counted(result.steps, "step"), ...tokens(result.usage)];
+  if (elapsedMs !== null) facts.push(duration(Math.max(0, elapsedMs)));
+  facts.push(`session ${visible(shortId(result.sessionId))}`);
+  const { colour, text } = ending(result);
+  return `${paint(colour, text)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+}
+
+function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red"; readonly text: string } {
+  switch (result.status) {
+    case "completed":
+      return { colour: "green", text: result.reason === "other" ? `done: ${fixedText("other")}` : "done" };
+    case "failed": {
+      const why = [fixedText(result.reason), result.error?.message].filter((one) => one !== undefined && one !== "");
+      return { colour: "red", text: `failed (${result.reason}): ${oneLine(why.join(" "))}` };
+    }
+    case "aborted":
+      return {
+        colour: "yellow",
+        text: result.reason === "aborted" ? "aborted" : `stopped (${result.reason}): ${fixedText(result.reason)}`,
+      };
+    case "awaiting_human":
+      return { colour: "yellow", text: `waiting for ${counted(result.approvals.length, "answer")}` };
+    case "interrupted": {
+      const why = result.error === undefined ? "" : `: ${oneLine(result.error.message)}`;
+      return { colour: "yellow", text: `interrupted (${result.reason})${why}` };
+    }
+  }
+}
+
+function tokens({ inputTokens, outputTokens }: Usage): readonly string[] {
+  if (inputTokens === undefined && outputTokens === undefined) return [];
+  const known = (count: number | undefined) => (count === undefined ? "?" : count.toLocaleString("en-US"));
+  return [`${known(inputTokens)} tokens in, ${known(outputTokens)} out`];
+}

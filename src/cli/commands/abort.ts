@@ -1,0 +1,34 @@
+/**
+ * `pawl abort`: ends a run, whichever process drives it, and waits until it has ended.
+ */
+import type { RunResult } from "../../index.js";
+import { outcomeOf } from "../conversation.js";
+import { exitCodes } from "../exit.js";
+import { createKeeperAgent } from "../folder-agent.js";
+import { getSession, homeOf, openStore, shortId } from "../home.js";
+import type { Terminal } from "../terminal.js";
+import { jsonLine } from "../text.js";
+
+export type AbortOptions = { readonly json?: true };
+
+export async function abort(id: string, options: AbortOptions, terminal: Terminal): Promise<number> {
+  const store = await openStore(homeOf(process.env));
+  try {
+    const { sessionId, activity, inbox } = await getSession(store, id);
+    const session = createKeeperAgent(store).session(sessionId);
+    const wasUnderWay = activity !== "resting" || inbox > 0;
+    if (wasUnderWay) await session.abort({ by: "pawl abort" });
+    const result = wasUnderWay ? await outcomeOf(session) : await session.result();
+    terminal.out(options.json === true ? jsonLine({ sessionId, result }) : told(sessionId, result, wasUnderWay));
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+function told(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
+  const id = shortId(sessionId);
+  const status = result?.status ?? "nothing ran";
+  if (!wasUnderWay) return `Session ${id} has no run under way (${status}).\n`;
+  return status === "aborted" ? `Aborted ${id}.\n` : `The run of ${id} had ended before (${status}).\n`;
+}

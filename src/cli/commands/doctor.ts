@@ -1,0 +1,143 @@
+/**
+ * `pawl doctor`: what is there, what is missing, and whether it can be written where sessions are kept.
+ */
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
+import { describeSqlite, openSqliteStore } from "../../stores/sqlite.js";
+import { detectSandbox } from "../../tools/index.js";
+import { describeError, exitCodes } from "../exit.js";
+import { databaseOf, homeOf, openStore } from "../home.js";
+import { modelLabel } from "../model-label.js";
+import type { Terminal } from "../terminal.js";
+import { counted, jsonLine, visible } from "../text.js";
+
+/** `note`: it works, and somebody may want to know. */
+type Check = { readonly name: string; readonly status: "ok" | "note" | "failed"; readonly what: string };
+type Finding = Omit<Check, "name">;
+
+const ok = (what: string): Finding => ({ status: "ok", what });
+const noteworthy = (what: string): Finding => ({ status: "note", what });
+const failed = (what: string): Finding => ({ status: "failed", what });
+
+export async function doctor(options: { readonly json?: true }, terminal: Terminal): Promise<number> {
+  const home = homeOf(process.env);
+  const looks: readonly (readonly [string, () => Finding | Promise<Finding>])[] = [
+    ["node", checkNode],
+    ["sessions", () => checkSessions(home)],
+    ["sqlite", () => checkSqlite(home)],
+    ["files", () => checkModes(home)],
+    ["writing", () => checkWriting(home)],
+    ["keys", checkKeys],
+    ["server", checkServer],
+    ["model", checkModel],
+    ["sandbox", checkSandbox],
+  ];
+  const checks: Check[] = [];
+  for (const [name, look] of looks) {
+    terminal.status(`… ${name}`);
+    const check = { name, ...(await attempt(look)) };
+    checks.push(check);
+    if (options.json !== true) terminal.out(lineOf(check, terminal));
+  }
+  terminal.status(null);
+  const isWell = checks.every(({ status }) => status !== "failed");
+  if (options.json === true) terminal.out(jsonLine({ ok: isWell, home, checks }));
+  else terminal.out(isWell ? "All is well.\n" : "Not all is well: see what is marked ✗.\n");
+  return isWell ? exitCodes.done : exitCodes.failed;
+}
+
+async function attempt(look: () => Finding | Promise<Finding>): Promise<Finding> {
+  try {
+    return await look();
+  } catch (error) {
+    return failed(describeError(error, false));
+  }
+}
+
+function lineOf({ name, status, what }: Check, { paintOut }: Terminal): string {
+  const marks = { ok: paintOut("green", "✓"), note: paintOut("yellow", "•"), failed: paintOut("red", "✗") };
+  return `${marks[status]} ${name.padEnd(9)} ${visible(what)}\n`;
+}
+
+/** The oldest version of Node that is supported. */
+const oldestNode = [20, 19] as const;
+
+function checkNode(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const isOld = major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]);
+  const what = `Node ${process.version} on ${process.platform} ${process.arch}`;
+  return isOld ? failed(`${what}; ${oldestNode.join(".")} or later is needed`) : ok(what);
+}
+
+async function checkSessions(home: string): Promise<Finding> {
+  const store = await openStore(home);
+  try {
+    const { length } = await store.list();
+    const problems = await store.verify();
+    const [first] = problems;
+    const what = `${counted(length, "session")} in ${databaseOf(home)}`;
+    if (first === undefined) return ok(what);
+    const where = first.sessionId === null ? "" : `session ${first.sessionId}: `;
+    return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${where}${first.what}`);
+  } finally {
+    await store.close();
+  }
+}
+
+async function checkSqlite(home: string): Promise<Finding> {
+  const { driver, version, journal } = await describeSqlite(databaseOf(home));
+  return ok(`SQLite ${version} by ${driver}, journal mode ${journal}`);
+}
+
+function checkModes(home: string): Finding {
+  const modes = [home, databaseOf(home)].map((path) => ({ path, mode: statSync(path).mode & 0o777 }));
+  const what = modes.map(({ path, mode }) => `${path} is ${mode.toString(8).padStart(4, "0")}`).join(", ");
+  const isOpen = process.platform !== "win32" && modes.some(({ mode }) => (mode & 0o077) !== 0);
+  return isOpen ? noteworthy(`${what}; others on this machine can look in. To close it: chmod 700 ${home}`) : ok(what);
+}
+
+/** A store of its own beside the real one: written, synced, read back and removed. */
+async function checkWriting(home: string): Promise<Finding> {
+  const path = join(home, `doctor-${process.pid}.db`);
+  try {
+    const store = await openSqliteStore({ path });
+    const startedAt = performance.now();
+    const message = { id: "doctor", at: Date.now(), body: { type: "abort" } } as const;
+    await store.post("doctor", message);
+    const tookMs = performance.now() - startedAt;
+    const found = await store.inbox("doctor");
+    await store.close();
+    return found.length === 1
+      ? ok(`a synced write took ${tookMs.toFixed(1)} ms`)
+      : failed("what was written is not there");
+  } finally {
+    for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+  }
+}
+
+/** Names only: keys are shown nowhere. */
+function checkKeys(): Finding {
+  const names = ["PAWL_MODEL", "OPENAI_BASE_URL", ...defaultModels.map(({ key }) => key)];
+  const set = names.filter((name) => (process.env[name] ?? "").trim() !== "");
+  return set.length === 0 ? noteworthy("none is set") : ok(`set: ${set.join(", ")}`);
+}
+
+const serverTimeoutMs = 1_000;
+
+async function checkServer(): Promise<Finding> {
+  const found = await findLocalModel(process.env, { fetch: globalThis.fetch, timeoutMs: serverTimeoutMs });
+  if (found === undefined) return noteworthy("no model server answers on this machine");
+  return ok(`${found.server} at ${found.address} has ${found.name}`);
+}
+
+async function checkModel(): Promise<Finding> {
+  const { model, why } = await chooseModel();
+  return model.id === "demo" ? noteworthy(`${modelLabel(model.id)}. ${why}`) : ok(why);
+}
+
+function checkSandbox(): Finding {
+  return detectSandbox() === "bubblewrap"
+    ? ok("bubblewrap works: commands of --allow-shell are sandboxed")
+    : noteworthy("bubblewrap does not work here: commands of --allow-shell are not sandboxed");
+}

@@ -1,0 +1,130 @@
+/**
+ * `pawl sessions`: what there is, what was said, and how to be rid of it.
+ */
+import type { Agent, SessionSummary, Store } from "../../index.js";
+import { isOwnerDead } from "../../index.js";
+import { exitCodes } from "../exit.js";
+import { createKeeperAgent } from "../folder-agent.js";
+import { getSession, homeOf, openStore, shortId } from "../home.js";
+import { modelLabel } from "../model-label.js";
+import { createRenderer } from "../render.js";
+import type { Terminal } from "../terminal.js";
+import { age, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
+
+export type JsonOption = { readonly json?: true };
+
+async function withStore(work: (store: Store) => Promise<void>): Promise<number> {
+  const store = await openStore(homeOf(process.env));
+  try {
+    await work(store);
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+export function list(options: JsonOption & { readonly limit: number }, terminal: Terminal): Promise<number> {
+  return withStore(async (store) => {
+    const all = await store.list();
+    const shown = all.slice(0, options.limit);
+    if (options.json === true) {
+      for (const one of shown) terminal.out(jsonLine({ ...one, progress: progressOf(one) }));
+      return;
+    }
+    if (all.length === 0) terminal.err('There are no sessions yet. Begin one: pawl run "List the files"\n');
+    else terminal.out(table(shown, all, terminal));
+    if (all.length > shown.length)
+      terminal.err(`${all.length - shown.length} older: pawl sessions --limit ${all.length}\n`);
+  });
+}
+
+/** How a session stands, for a person. */
+export function progressOf({ status, activity, holder, inbox }: SessionSummary): string {
+  if (status === "awaiting_human") return "waiting";
+  const isResting = activity === "resting" && inbox === 0;
+  if (isResting) return status === "idle" ? "empty" : status;
+  return holder !== null && !isOwnerDead(holder) ? "running" : "interrupted";
+}
+
+function table(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {
+  const ids = all.map((one) => one.sessionId);
+  const now = Date.now();
+  const rows = shown.map((one) => [
+    visible(shortId(one.sessionId, ids)),
+    progressOf(one),
+    age(now - one.updatedAt),
+    oneLine(one.info?.title ?? ""),
+  ]);
+  const columns = process.stdout.columns ?? Number.POSITIVE_INFINITY;
+  const widths = [0, 1, 2].map((at) => Math.max(...[heads, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  const line = (row: readonly string[]) =>
+    cut(
+      row.map((cell, at) => cell + " ".repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)))).join("  "),
+      columns,
+    ).trimEnd();
+  return [terminal.paintOut("dim", line(heads)), ...rows.map(line)].map((one) => `${one}\n`).join("");
+}
+
+const heads = ["ID", "STATUS", "AGE", "TITLE"];
+
+export function show(id: string, options: JsonOption, terminal: Terminal): Promise<number> {
+  return withStore(async (store) => {
+    const summary = await getSession(store, id);
+    const agent = createKeeperAgent(store);
+    if (options.json === true) {
+      for await (const event of agent.session(summary.sessionId).events({ follow: false }))
+        terminal.out(jsonLine(event));
+      return;
+    }
+    terminal.out(heading(summary, terminal));
+    await transcript(agent, summary.sessionId, terminal);
+    const { sessionId } = summary;
+    const progress = progressOf(summary);
+    if (progress === "waiting" || progress === "interrupted")
+      terminal.err(`It is ${progress}. To carry on: pawl resume ${visible(shortId(sessionId))}\n`);
+  });
+}
+
+function heading(summary: SessionSummary, { paintOut }: Terminal): string {
+  const { info } = summary;
+  const facts = [
+    `session ${visible(summary.sessionId)}`,
+    progressOf(summary),
+    `begun ${new Date(summary.createdAt).toISOString()}`,
+    ...(info === null ? [] : [`model ${visible(modelLabel(info.model))}`]),
+    ...(info?.root === undefined ? [] : [`in ${visible(info.root)}`]),
+  ];
+  return `${paintOut("dim", facts.join(" · "))}\n`;
+}
+
+async function transcript(agent: Agent, sessionId: string, terminal: Terminal): Promise<void> {
+  const renderer = createRenderer({ paint: terminal.paintOut, columns: terminal.columns(), showInput: true });
+  for await (const event of agent.session(sessionId).events({ follow: false }))
+    for (const { text } of renderer.show(event)) terminal.out(text);
+}
+
+const page = 1_000;
+
+/** The log, entry by entry: what a copy needs. */
+export function exportLog(id: string, terminal: Terminal): Promise<number> {
+  return withStore(async (store) => {
+    const { sessionId } = await getSession(store, id);
+    for (let after = 0; ; ) {
+      const entries = await store.read(sessionId, after, page);
+      for (const entry of entries) terminal.out(jsonLine(entry));
+      const last = entries.at(-1);
+      if (last === undefined) return;
+      after = last.seq;
+    }
+  });
+}
+
+export function remove(id: string, options: JsonOption, terminal: Terminal): Promise<number> {
+  return withStore(async (store) => {
+    const { sessionId } = await getSession(store, id);
+    await store.delete(sessionId, { now: Date.now() });
+    terminal.out(
+      options.json === true ? jsonLine({ deleted: sessionId }) : `Deleted ${visible(shortId(sessionId))}.\n`,
+    );
+  });
+}

@@ -1,0 +1,186 @@
+/**
+ * A run on the terminal, from its start to its end: shown as it happens, answered for where it asks, stopped where somebody stops it.
+ *
+ * It goes in legs: each shows all that happens until the run ends or waits, and only then is anybody asked.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Store, StreamItem } from "../index.js";
+import { type Agent, isOwnerDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
+import { type Asker, ask } from "./ask.js";
+import { exitCodeOf, exitCodes } from "./exit.js";
+import { findSession, shortId } from "./home.js";
+import type { Interruptions } from "./interruptions.js";
+import type { Permissions } from "./permissions.js";
+import type { Terminal } from "./terminal.js";
+import type { View } from "./view.js";
+
+export type Conversation = {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly store: Store;
+  readonly view: View;
+  readonly terminal: Terminal;
+  readonly permissions: Permissions;
+  readonly interruptions: Interruptions;
+  /** Somebody is there to be asked. */
+  readonly canAsk: boolean;
+};
+
+/** The process goes, and the run is not over: the exit code. */
+type Left = { readonly left: number };
+
+/** How long what runs may take to settle when the process is told to go; milliseconds. */
+const graceMs = 5_000;
+
+/**
+ * Shows a run to its end, or to where it waits for somebody who is not there.
+ *
+ * @param after the last entry that need not be shown
+ * @param start begins the run, or goes on with it, and gives its result
+ * @returns the exit code
+ */
+export async function converse(
+  conversation: Conversation,
+  after: number,
+  start: (session: Session) => Promise<RunResult>,
+): Promise<number> {
+  const { agent, sessionId, view, terminal, canAsk } = conversation;
+  const session = agent.session(sessionId);
+  const seen = { seq: after, denied: 0 };
+  let result = await leg(conversation, session, seen, () => start(session));
+  while (!("left" in result) && result.status === "awaiting_human") {
+    const answers = await answersTo(result.approvals, conversation);
+    if (conversation.interruptions.stop.aborted)
+      result = await leg(conversation, session, seen, async () => {
+        await session.abort(byCtrlC);
+        return outcomeOf(session);
+      });
+    else if (answers.length === 0 || conversation.interruptions.leave.aborted) break;
+    else
+      result = await leg(conversation, session, seen, async () => {
+        for (const answer of answers) await answer(session);
+        return outcomeOf(session);
+      });
+  }
+  if ("left" in result) return result.left;
+  view.end(result);
+  if (seen.denied > 0 && !canAsk) terminal.err(`${nobodyAsked(seen.denied)}\n`);
+  return exitCodeOf(result);
+}
+
+/** The result from here on: also where the run has ended meanwhile. */
+export async function outcomeOf(session: Session): Promise<RunResult> {
+  try {
+    return await session.resume();
+  } catch (error) {
+    const result = error instanceof PawlError && error.code === "run_finished" ? await session.result() : null;
+    if (result === null) throw error;
+    return result;
+  }
+}
+
+function nobodyAsked(denied: number): string {
+  return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, or allow every tool with --yes.`;
+}
+
+type Seen = { seq: number; denied: number };
+
+async function leg(
+  conversation: Conversation,
+  session: Session,
+  seen: Seen,
+  act: () => Promise<RunResult>,
+): Promise<RunResult | Left> {
+  const { view, interruptions } = conversation;
+  const over = new AbortController();
+  const shown = (async () => {
+    for await (const item of session.events({ after: seen.seq, signal: over.signal })) {
+      view.see(item);
+      note(seen, item);
+      // Ctrl-C before there was a run to end.
+      if (item.type === "run_started" && interruptions.stop.aborted) void stop(conversation, session);
+    }
+  })();
+  const departure = watchDeparture(conversation, session);
+  try {
+    const failure = shown.then(() => new Promise<never>(() => {}));
+    return await Promise.race([act(), departure.left, failure]);
+  } finally {
+    departure.forget();
+    over.abort();
+    await shown;
+    view.pause();
+  }
+}
+
+function note(seen: Seen, item: StreamItem): void {
+  if ("seq" in item) seen.seq = item.seq;
+  if (item.type === "tool_result" && item.outcome === "denied") seen.denied += 1;
+}
+
+const byCtrlC = { note: "Ctrl-C" };
+
+/** Resolves where the process goes before the run has ended. */
+function watchDeparture(conversation: Conversation, session: Session) {
+  const { agent, interruptions } = conversation;
+  let resolve = (_: Left) => {};
+  const left = new Promise<Left>((settle) => {
+    resolve = settle;
+  });
+  const onStop = async () => {
+    if ((await stop(conversation, session)) === "detached") resolve({ left: exitCodes.aborted });
+  };
+  const onLeave = async () => {
+    await agent.shutdown({ graceMs });
+    // A run that was driven here has its result by now, and tells more.
+    await setImmediate();
+    resolve({ left: exitCodes.interrupted });
+  };
+  interruptions.stop.addEventListener("abort", onStop, { once: true });
+  interruptions.leave.addEventListener("abort", onLeave, { once: true });
+  const forget = () => {
+    interruptions.stop.removeEventListener("abort", onStop);
+    interruptions.leave.removeEventListener("abort", onLeave);
+  };
+  return { left, forget };
+}
+
+/** Ends the run where this process drives it. A run of another process is left alone: who only watches ends nothing. */
+async function stop({ store, terminal }: Conversation, session: Session): Promise<"aborted" | "detached"> {
+  try {
+    const holder = (await findSession(store, session.id))?.holder ?? null;
+    if (holder !== null && holder.pid !== process.pid && !isOwnerDead(holder)) {
+      const id = shortId(session.id);
+      terminal.err(`The run goes on in process ${holder.pid}. To end it: pawl abort ${id}\n`);
+      return "detached";
+    }
+    await session.abort(byCtrlC);
+  } catch (error) {
+    // The run fails by the same store; a second Ctrl-C leaves at once.
+    terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
+  }
+  return "aborted";
+}
+
+type Answering = (session: Session) => Promise<unknown>;
+
+/** What is to be answered: by what was allowed before, and by whom can be asked. Nothing where they leave. */
+async function answersTo(
+  approvals: readonly PendingApproval[],
+  conversation: Conversation & Asker,
+): Promise<readonly Answering[]> {
+  const answers: Answering[] = [];
+  for (const approval of approvals) {
+    const { callKey, name, why, inputHash } = approval;
+    const decision =
+      why === "policy" && conversation.permissions.isAllowed(name)
+        ? ({ type: "approve" } as const)
+        : conversation.canAsk
+          ? await ask(approval, conversation)
+          : null;
+    const shown = { by: "pawl", ...(inputHash === undefined ? {} : { inputHash }) };
+    if (decision !== null) answers.push((session) => session.answer(callKey, decision, shown));
+    else if (conversation.canAsk) return [];
+  }
+  return answers;
+}

@@ -1,0 +1,49 @@
+/**
+ * What the process says at its end: an exit code that a script can go by, and errors in words.
+ */
+import { reasons } from "../core/index.js";
+import { type ErrorCode, PawlError, type RunResult } from "../index.js";
+
+export const exitCodes = { done: 0, usage: 2, waiting: 3, limit: 4, failed: 5, interrupted: 75, aborted: 130 } as const;
+
+export function exitCodeOf(result: RunResult): number {
+  switch (result.status) {
+    case "completed":
+    case "failed":
+    case "aborted":
+      return reasons[result.reason].exitCode;
+    case "awaiting_human":
+      return exitCodes.waiting;
+    case "interrupted":
+      return exitCodes.interrupted;
+  }
+}
+
+/** Errors of who calls: another command line is needed, not another try. */
+const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "agent_mismatch",
+  "bad_configuration",
+  "bad_input",
+  "no_session",
+  "root_mismatch",
+  "run_finished",
+  "session_active",
+  "session_busy",
+  "unknown_model",
+]);
+
+export function exitCodeOfError(error: unknown): number {
+  return error instanceof PawlError && usageErrors.has(error.code) ? exitCodes.usage : exitCodes.failed;
+}
+
+/** An error for a person. Where it came from is told only to those who ask (`--debug`). */
+export function describeError(error: unknown, isDebugging: boolean): string {
+  if (isDebugging) return error instanceof Error ? withCauses(error) : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof PawlError ? message : `${message} (unexpected; --debug shows where it comes from)`;
+}
+
+function withCauses(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${stack}\nCaused by: ${withCauses(error.cause)}` : stack;
+}

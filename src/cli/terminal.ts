@@ -1,0 +1,66 @@
+/**
+ * The terminal: standard output for what was asked for, standard error for everything about it.
+ *
+ * A line of progress may stand at the end of standard error. It is taken away before anything else is written.
+ */
+import { stderr, stdin, stdout } from "node:process";
+import { createPaint, type Paint } from "./paint.js";
+
+export type Terminal = {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Shows what goes on, on a terminal only; null takes it away. */
+  readonly status: (line: string | null) => void;
+  /** Somebody can be asked. */
+  readonly isInteractive: boolean;
+  /** Standard error is a terminal. */
+  readonly isLive: boolean;
+  /** For standard error. */
+  readonly paint: Paint;
+  /** For standard output. */
+  readonly paintOut: Paint;
+  readonly columns: () => number;
+  /** Resolves when all that was written has been taken. */
+  readonly flush: () => Promise<void>;
+};
+
+const defaultColumns = 100;
+
+export function openTerminal(environment: { readonly [name: string]: string | undefined }): Terminal {
+  const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
+  let shown = false;
+  let readerLeft = false;
+  // A reader that leaves (`| head`) is no failure: what it did not take is in the session.
+  for (const stream of [stdout, stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+      if (stream === stdout) readerLeft = true;
+    });
+
+  function status(line: string | null): void {
+    if (!isLive || (line === null && !shown)) return;
+    stderr.write(`\r\x1b[2K${line ?? ""}`);
+    shown = line !== null;
+  }
+
+  return {
+    out(text) {
+      status(null);
+      if (!readerLeft) stdout.write(text);
+    },
+    err(text) {
+      status(null);
+      stderr.write(text);
+    },
+    status,
+    isInteractive: stdin.isTTY === true && stderr.isTTY === true,
+    isLive,
+    paint: createPaint(stderr, environment),
+    paintOut: createPaint(stdout, environment),
+    columns: () => stderr.columns ?? stdout.columns ?? defaultColumns,
+    async flush() {
+      status(null);
+      await Promise.all([stdout, stderr].map((stream) => new Promise((done) => stream.write("", done))));
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * Text that is safe to show on a terminal, and short enough for a line.
+ *
+ * What models, tools and files say is hostile: an escape sequence in it could rewrite what is on the screen.
+ */
+import type { Json } from "../index.js";
+
+/** Controls, what reorders or hides text, and halves of characters. Ends of lines and tabs stay, and what joins letters and emoji. */
+const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** Joiners and variation selectors too: somebody is to approve exactly this. */
+const hiddenAtAll = /(?![\n\t])(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\p{Variation_Selector})/gu;
+
+/** Makes visible what a terminal would obey or swallow. */
+export function visible(text: string): string {
+  return text.replace(hidden, escaped);
+}
+
+/** As `visible`, for what a person approves: nothing in it is left unseen. */
+export function exact(text: string): string {
+  return text.replace(hiddenAtAll, escaped);
+}
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code === 0x0d) return "\\r";
+  return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
+}
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const invisible = /^[\p{M}\p{Cf}]+$/u;
+const wide =
+  /^(?:\p{Emoji_Presentation}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
+
+/** The columns that a text takes on a terminal. */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) width += invisible.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
+  return width;
+}
+
+/** Cuts a line to so many columns, never within a character. */
+export function cut(line: string, columns: number): string {
+  if (widthOf(line) <= columns) return line;
+  let [shown, width] = ["", 0];
+  for (const { segment } of segmenter.segment(line)) {
+    width += widthOf(segment);
+    if (width > columns - 1) break;
+    shown += segment;
+  }
+  return `${shown}…`;
+}
+
+/** A text as one line. */
+export function oneLine(text: string): string {
+  return visible(text.replace(/\s+/g, " ").trim());
+}
+
+/** The input of a call in short: `path="src" pattern="*.ts"`. */
+export function shortInput(input: Json, columns: number): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return cut(visible(JSON.stringify(input)), columns);
+  const values = Object.entries(input).map(([key, value]) => `${visible(key)}=${visible(JSON.stringify(value))}`);
+  const most = values.length > 1 ? Math.max(24, Math.floor(columns * 0.6)) : columns;
+  return cut(values.map((value) => cut(value, most)).join(" "), columns);
+}
+
+/** A result in short: its only line, its last one where that is a remark in parentheses, or how long it is. */
+export function shortResult(result: string, isOk: boolean): string {
+  const lines = result.split("\n").filter((line) => line.trim() !== "");
+  const [first = "(no output)"] = lines;
+  const last = lines.at(-1) ?? "";
+  // The mark says already that it is an error.
+  if (!isOk) return oneLine(first.replace(/^Error: /, ""));
+  if (lines.length <= 1) return oneLine(first);
+  const remark = /^\((.*)\)$/.exec(last.trim())?.[1];
+  return remark === undefined ? counted(lines.length, "line") : oneLine(remark);
+}
+
+/** The input of a call, whole: what is asked for is what would run. */
+export function wholeInput(input: Json): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return exact(JSON.stringify(input, null, 2));
+  const lines = Object.entries(input).map(([key, value]) => {
+    if (typeof value !== "string") return `${exact(key)}: ${exact(JSON.stringify(value))}`;
+    if (!value.includes("\n")) return `${exact(key)}: ${exact(value)}`;
+    return `${exact(key)}:\n${exact(value).replace(/^/gm, "  | ")}`;
+  });
+  return lines.length === 0 ? "(no input)" : lines.join("\n");
+}
+
+/** `40 ms`, `1.2 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. */
+export function duration(ms: number): string {
+  if (ms < 950) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** `now`, `5 min`, `3 h`, `12 d`. */
+export function age(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+}
+
+/** `1 line`, `2 lines`, `12,000 lines`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** A line of JSON that is also safe on a terminal: what it would obey is written as `\uXXXX`. */
+export function jsonLine(value: unknown): string {
+  const text = JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+  return `${text}\n`;
+}

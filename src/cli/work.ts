@@ -1,0 +1,93 @@
+/**
+ * What `run` and `resume` have in common: a store, a model, an agent on a folder, and somebody who watches.
+ */
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Agent, type Model, PawlError, type RunResult, type Session, type Store } from "../index.js";
+import { chooseModel } from "../models/index.js";
+import { converse } from "./conversation.js";
+import { exitCodes } from "./exit.js";
+import { createFolderAgent } from "./folder-agent.js";
+import { homeOf, openStore, shortId } from "./home.js";
+import { listenForInterruptions } from "./interruptions.js";
+import { modelLabel } from "./model-label.js";
+import { createPermissions } from "./permissions.js";
+import type { Terminal } from "./terminal.js";
+import { visible } from "./text.js";
+import { createJsonView, createTextView } from "./view.js";
+
+export type WorkOptions = {
+  readonly model?: string;
+  readonly yes?: true;
+  readonly allowShell?: true;
+  readonly json?: true;
+};
+
+export type Target = {
+  readonly sessionId: string;
+  readonly root: string;
+  /** The last entry that need not be shown. */
+  readonly after: number;
+  /** The model that the session had so far; one that is named now comes before it, and the surroundings choose where there is none. */
+  readonly lastModel?: string;
+};
+
+export type Work = {
+  readonly store: Store;
+  /** Does what `start` begins, and gives the exit code. */
+  readonly begin: (target: Target, start: Start) => Promise<number>;
+};
+
+export type Start = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
+
+export async function withWork(
+  options: WorkOptions,
+  terminal: Terminal,
+  work: (work: Work) => Promise<number>,
+): Promise<number> {
+  const interruptions = listenForInterruptions(terminal);
+  const home = homeOf(process.env);
+  const store = await openStore(home);
+  try {
+    return await work({
+      store,
+      async begin({ sessionId, root, after, lastModel }, start) {
+        const model = await chooseAndTell(options.model, lastModel, terminal);
+        const permissions = createPermissions({ allowAll: options.yes === true });
+        const allowShell = options.allowShell === true;
+        const agent = createFolderAgent({ store, home, model, root, allowShell, permissions });
+        const canAsk = terminal.isInteractive && options.json !== true;
+        const view = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
+        terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
+        if (interruptions.stop.aborted) return exitCodes.aborted;
+        if (interruptions.leave.aborted) return exitCodes.interrupted;
+        return converse(
+          { agent, sessionId, store, view, terminal, permissions, interruptions, canAsk },
+          after,
+          (session) => start(agent, canAsk, session),
+        );
+      },
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+async function chooseAndTell(named: string | undefined, last: string | undefined, terminal: Terminal): Promise<Model> {
+  const name = named ?? last;
+  const { model, why } = await chooseModel(name === undefined ? {} : { name });
+  const said = named === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
+  terminal.err(`${terminal.paint("dim", visible(said))}\n`);
+  return model;
+}
+
+/** @throws PawlError `bad_configuration` where there is no such folder */
+export function realFolder(path: string): string {
+  try {
+    return realpathSync(resolve(path));
+  } catch (cause) {
+    throw new PawlError("bad_configuration", `There is no folder ${path}. Name one that exists with --root.`, {
+      cause,
+    });
+  }
+}
