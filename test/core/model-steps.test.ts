@@ -169,6 +169,27 @@ describe("an answer that was cut", () => {
   });
 });
 
+describe("the preparation of a step", () => {
+  test("counts for its own step and purpose, and for what is recorded of its run", () => {
+    const session = startedSession();
+    const { seq } = session.state;
+    const fitting = { type: "prepared", runId: "r1", modelCallIndex: 1, upTo: seq, purpose: "step" } as const;
+    for (const other of [
+      { modelCallIndex: 2 },
+      { purpose: "continue" },
+      { upTo: seq + 1 },
+      { upTo: seq - 1 },
+      { runId: "r2" },
+    ] as const) {
+      const before = session.state;
+      happen(session, { ...fitting, ...other });
+      expect(session.state).toBe(before);
+    }
+    happen(session, fitting);
+    expect(session.state).toMatchObject({ status: "model_running", upTo: seq, attempt: 1 });
+  });
+});
+
 describe("a failed attempt", () => {
   const retry: AfterFailure = { type: "retry", inMs: 2_000 };
 

@@ -3,24 +3,19 @@
  * anything at all.
  */
 import {
-  type AfterFailure,
-  type Answer,
-  type AssistantPart,
   type Call,
   type CallOutcome,
-  type CallPolicy,
-  type Decision,
   type Effect,
   type EventBody,
   effects,
   hasCalls,
   isResting,
-  type RunLimits,
   reasons,
   type State,
 } from "../../src/core/index.js";
 import type { Chance } from "./chance.js";
-import { limits, type Session, userMessage } from "./session.js";
+import { afterFailure, randomAnswer, randomDecision, randomLimits, randomParts } from "./random-values.js";
+import { type Session, userMessage } from "./session.js";
 
 /** Makes the events of one session. Ids of runs are never used again, as a store sees to. */
 export type EventSource = {
@@ -84,23 +79,6 @@ function runStarted({ state }: Session, chance: Chance, newRun: () => string): E
 
 function queuedRun(state: State) {
   return state.queue.find((queued) => queued.kind === "run");
-}
-
-function randomLimits(chance: Chance): RunLimits {
-  const few = chance.once(2);
-  return {
-    ...limits,
-    maxSteps: few ? 1 + chance.below(4) : 200,
-    maxErrors: few ? 1 + chance.below(3) : 20,
-    onMaxSteps: chance.pick(["summary", "stop"]),
-    toolConcurrency: chance.pick([1, 2, 8]),
-    maxContinuations: chance.below(3),
-    maxStopPreventions: chance.below(3),
-    maxCompactions: 1 + chance.below(4),
-    ...(chance.once(4) ? { maxTokens: 20 + chance.below(200) } : {}),
-    ...(chance.once(4) ? { maxWallClockMs: 1_000 + chance.below(20_000) } : {}),
-    ...(chance.once(4) ? { requireDoneTool: true } : {}),
-  };
 }
 
 /** What the effects that are wanted, and the calls that are open, could settle with. */
@@ -191,65 +169,11 @@ function modelEvent(state: State, chance: Chance): EventBody {
   };
 }
 
-function afterFailure(chance: Chance): AfterFailure {
-  return chance.pick<AfterFailure>([
-    { type: "retry", inMs: 0 },
-    { type: "retry", inMs: 100 },
-    { type: "fallback", index: 1 },
-    { type: "compact" },
-    { type: "give_up", reason: "model_error" },
-  ]);
-}
-
-/** Ids that repeat, within a message and across, and empty ones. */
-function randomParts(chance: Chance): readonly AssistantPart[] {
-  const parts: AssistantPart[] = [];
-  if (chance.once(3)) parts.push({ type: "reasoning", text: "hm" });
-  if (!chance.once(3)) parts.push({ type: "text", text: "words" });
-  for (let count = chance.below(4); count > 0; count -= 1) {
-    const toolCallId = chance.pick(["", "x", "y", `t${chance.below(20)}`]);
-    parts.push({ type: "tool_call", toolCallId, name: chance.pick(["one", "two"]), input: { n: count } });
-  }
-  if (chance.once(6)) {
-    const call = { toolCallId: "x", name: "web", providerExecuted: true };
-    parts.push({ type: "tool_call", ...call, input: {} });
-    parts.push({ type: "tool_result", ...call, output: { type: "text", text: "found" } });
-  }
-  return parts;
-}
-
 function finishing(state: State, chance: Chance): EventBody {
   if (state.status !== "preparing" || state.for !== "finish") return { type: "steered", input: [], by: "before_stop" };
   if (chance.once(3))
     return { type: "steered", input: [userMessage("not yet")], by: chance.pick(["before_stop", "output"]) };
   return { type: "run_finished", runId: state.runId, reason: chance.once(10) ? "invalid_output" : state.reason };
-}
-
-function randomPolicy(chance: Chance): CallPolicy {
-  return {
-    recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
-    ...(chance.once(4) ? { sequential: true } : {}),
-    ...(chance.once(4) ? { graceMs: 100 } : {}),
-    ...(chance.once(6) ? { external: true } : {}),
-  };
-}
-
-function randomDecision({ state, at }: Session, chance: Chance): Decision {
-  const changed = chance.once(4) ? { input: { changed: true } } : {};
-  const stops = chance.once(12) ? { stopRun: true } : {};
-  const policy = randomPolicy(chance);
-  return chance.pick<Decision>([
-    { verdict: "allow", policy, ...changed },
-    { verdict: "allow", policy },
-    { verdict: "allow", policy, inputHash: "h" },
-    { verdict: "ask", policy, inputHash: `h${state.seq}`, ...changed },
-    { verdict: "ask", policy, inputHash: "h", expiresAt: at + 50 },
-    { verdict: "allow", policy },
-    { verdict: "allow", policy },
-    { verdict: "deny", reason: "no", ...stops },
-    { verdict: "block", reason: "blocked", ...stops },
-    { verdict: "reject", message: "unknown tool" },
-  ]);
 }
 
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
@@ -311,19 +235,6 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
     case "done":
       return [];
   }
-}
-
-function randomAnswer(chance: Chance): Answer {
-  return chance.pick<Answer>([
-    { type: "approve" },
-    { type: "approve" },
-    { type: "deny", note: "no" },
-    { type: "modify", input: { edited: true }, inputHash: "edited" },
-    { type: "rerun" },
-    { type: "result", output: { type: "text", text: "by hand" } },
-    { type: "result", output: { type: "text", text: "by hand" }, isError: true },
-    { type: "fail", note: "gone" },
-  ]);
 }
 
 /** An event of any kind, about something that exists or does not. */

@@ -239,6 +239,17 @@ describe("an abort", () => {
     expect(answered.events.filter((event) => event.type === "text")).toMatchObject([{ text: "words" }]);
   });
 
+  test("goes to no other step, whatever the answer was", () => {
+    for (const finish of ["stop", "length"] as const) {
+      const session = startedSession();
+      prepared(session);
+      steer(session, "more");
+      aborts(session);
+      answers(session, { text: "hi", finish });
+      expect(session.state).toMatchObject({ status: "aborted", modelCallIndex: 1, counters: { continuations: 0 } });
+    }
+  });
+
   test("says of a call that may have started that nobody knows", () => {
     const session = startedSession();
     step(session, { calls: ["one", "two", "three", "four"] });

@@ -1,0 +1,193 @@
+/**
+ * Every state that the machine can come to, as far as states differ in what may happen next: a walk from the start, by
+ * every event that could happen. Without chance: the same machine gives the same walk.
+ */
+import { consequences, effects, initialState, pairs, transition } from "../dist/core/index.js";
+
+/** One run sums up after its first step, the other goes on for long and owes the done tool. */
+const brief = {
+  maxSteps: 1,
+  maxErrors: 20,
+  onMaxSteps: "summary",
+  maxWallClockMs: 1_000,
+  toolConcurrency: 1,
+  abortGraceMs: 10,
+  maxContinuations: 2,
+  maxStopPreventions: 3,
+  maxCompactions: 20,
+};
+const long = { ...brief, maxSteps: 1_000, requireDoneTool: true };
+const input = [{ role: "user", parts: [{ type: "text", text: "x" }] }];
+const mostCalls = 2;
+const mostQueued = 1;
+
+/** @returns for each status and event that applied there, the statuses that it led to; and what is in flight in each status. */
+export function walk() {
+  const found = { targets: new Map(), effects: new Map(), follows: new Set() };
+  const seen = new Set();
+  const waiting = [initialState];
+  for (const state of waiting) {
+    const following = consequences(state).map((body) => ({ ...body, at: 0 }));
+    if (following.length === 0) for (const effect of effects(state)) add(found.effects, state.status, nameOf(effect));
+    for (const event of following) found.follows.add(`${state.status} ${event.type}`);
+    for (const event of following.length > 0 ? following : eventsIn(state)) {
+      const next = transition(state, event);
+      if (next === state) continue;
+      add(found.targets, `${state.status} ${event.type}`, next.status);
+      const kind = kindOf(next);
+      if (seen.has(kind)) continue;
+      seen.add(kind);
+      waiting.push(next);
+    }
+  }
+  for (const [status, row] of Object.entries(pairs))
+    for (const [type, pair] of Object.entries(row))
+      if ((pair === "applies") !== found.targets.has(`${status} ${type}`))
+        throw new Error(`'${type}' in '${status}' is said to be '${pair}', and the walk found otherwise.`);
+  return found;
+}
+
+function add(sets, key, value) {
+  if (!sets.has(key)) sets.set(key, new Set());
+  sets.get(key).add(value);
+}
+
+function nameOf(effect) {
+  return effect.type === "sleep" ? `sleep (${effect.timer})` : effect.type;
+}
+
+/** What two states have in common that go on alike: numbers of entries, times and usage are left out. */
+function kindOf(state) {
+  const { calls, queue, interrupted, stopping, backoff, session } = state;
+  return JSON.stringify([
+    state.status,
+    state.for,
+    state.purpose,
+    state.reason,
+    state.notifyParent,
+    state.limits?.maxSteps,
+    state.doneSeq > 0,
+    state.cut,
+    stopping !== null && stopping !== undefined,
+    backoff === null,
+    session === null ? null : session.parent !== undefined,
+    queue.map((queued) => queued.kind),
+    interrupted.length > 0,
+    calls?.map(({ at, why, on, policy }) => [at, why, on, policy?.recover, policy?.external]),
+  ]);
+}
+
+function eventsIn(state) {
+  if (state.session === null) return [...created(), migrated(state)];
+  if (state.status === "idle") return [...started(state), migrated(state)];
+  return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
+}
+
+function created() {
+  const base = { type: "session_created", v: 1, agent: "a", model: "m", at: 0 };
+  return [base, { ...base, parent: { sessionId: "p", callKey: "r/1/1" } }];
+}
+
+function started({ seq, queue }) {
+  const base = { type: "run_started", runId: `r${seq}`, limits: brief, input, at: 0 };
+  const queued = queue.filter((one) => one.kind === "run");
+  return [
+    base,
+    { ...base, limits: long },
+    ...queued.map(({ runId, limits, seq: queuedSeq }) => ({ type: "run_started", runId, limits, queuedSeq, at: 0 })),
+  ];
+}
+
+function migrated(state) {
+  return { type: "migrated", from: 0, state: { ...state }, at: 0 };
+}
+
+function fromOutside({ runId, seq, queue, interrupted, ...state }) {
+  const isFull = queue.length >= mostQueued;
+  return [
+    ...(isFull
+      ? []
+      : [
+          { type: "run_queued", runId: `r${seq}`, limits: long, input },
+          { type: "steered", input, by: "user" },
+        ]),
+    { type: "abort_requested", runId },
+    ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),
+    { type: "restarted", runId, owner: "o" },
+    { type: "parent_notified", runId },
+    ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
+    ...["wall_clock", "grace"].map((timer) => ({ type: "woke", runId, timer })),
+    migrated({ runId, seq, queue, interrupted, ...state }),
+  ];
+}
+
+function fromInside(state) {
+  const { runId, modelCallIndex, attempt, seq, purpose, reason } = state;
+  switch (state.status) {
+    case "preparing":
+      return [
+        { type: "prepared", runId, modelCallIndex, upTo: seq, purpose },
+        { type: "compacted", runId },
+        { type: "compacted", runId, from: 1, summary: "s" },
+        { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
+        { type: "steered", input, by: "before_stop" },
+      ];
+    case "model_running":
+      return modelEvents({ runId, modelCallIndex, attempt });
+    case "tool_running":
+    case "awaiting_human":
+      return state.calls.flatMap((call) => callEvents(runId, call));
+    default:
+      return [];
+  }
+}
+
+function modelEvents(place) {
+  const base = { ...place, model: "m", usage: {}, timing: { startedAt: 0, durationMs: 0 } };
+  const call = { type: "tool_call", toolCallId: "c", name: "t", input: {} };
+  const answers = ["stop", "other", "length", "content-filter", "error"].flatMap((unified) =>
+    Array.from({ length: mostCalls + 1 }, (_, calls) => ({
+      ...base,
+      type: "model_finished",
+      message: { role: "assistant", parts: Array(calls).fill(call) },
+      finishReason: { unified },
+    })),
+  );
+  const nexts = [
+    { type: "retry", inMs: 0 },
+    { type: "retry", inMs: 5 },
+    { type: "fallback", index: 1 },
+    { type: "compact" },
+    { type: "give_up", reason: "model_error" },
+  ];
+  const failure = { kind: "network", message: "x" };
+  const failures = nexts.map((next) => ({ ...base, type: "model_failed", failure, next }));
+  return [...answers, ...failures, { type: "woke", runId: place.runId, timer: "backoff", attempt: place.attempt }];
+}
+
+function callEvents(runId, { callKey }) {
+  const of = { runId, callKey };
+  const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
+  const external = { recover: "fail", external: true };
+  const decisions = [
+    ...[...policies, external].map((policy) => ({ verdict: "allow", policy })),
+    ...[policies[0], external].map((policy) => ({ verdict: "ask", policy, inputHash: "h", expiresAt: 0 })),
+    { verdict: "deny", reason: "x" },
+    { verdict: "deny", reason: "x", stopRun: true },
+  ];
+  const answers = [
+    { type: "approve" },
+    { type: "deny" },
+    { type: "modify", input: {}, inputHash: "h" },
+    { type: "result", output: { type: "text", text: "x" } },
+  ];
+  return [
+    ...decisions.map((decision) => ({ type: "tool_decided", ...of, decision })),
+    ...answers.map((answer) => ({ type: "answered", ...of, answerId: "a", answer })),
+    { type: "tool_waiting", ...of, on: "external" },
+    { type: "tool_waiting", ...of, on: "child", childId: "c" },
+    { type: "tool_finished", ...of, outcome: "ok" },
+    { type: "tool_finished", ...of, outcome: "ok", done: {} },
+    { type: "woke", runId, timer: "approval", callKey },
+  ];
+}
