@@ -26,6 +26,8 @@ export type Assembly = {
   readonly identity: RequestIdentity;
   /** The number of the last delta. */
   seq: number;
+  /** Deltas that the model gave, as it counts them itself where it does. */
+  given: number;
   readonly parts: OpenPart[];
   readonly open: Map<string, OpenPart>;
   characters: number;
@@ -37,7 +39,7 @@ type OpenPart =
   | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): Assembly {
-  return { identity, seq: 0, parts: [], open: new Map(), characters: 0, end: null };
+  return { identity, seq: 0, given: 0, parts: [], open: new Map(), characters: 0, end: null };
 }
 
 /**
@@ -51,19 +53,23 @@ export function addDelta(assembly: Assembly, given: ModelDelta): readonly Messag
   const { delta } = shaped;
   if (isElsewhere(assembly.identity, delta))
     return endWith(assembly, provider("A delta named another session, run, step or attempt."));
-  if (delta.seq !== undefined) {
-    const expected = assembly.seq + 1;
-    if (delta.seq < expected) return none;
-    if (delta.seq > expected)
-      return endWith(assembly, { kind: "network", message: `Deltas ${expected} to ${delta.seq - 1} are missing.` });
-  }
+  const expected = assembly.given + 1;
+  const seq = delta.seq ?? expected;
+  if (seq < expected) return none;
+  if (seq > expected) return endWith(assembly, missing(expected, seq - 1));
+  assembly.given = expected;
   if (delta.kind === "start") return assembly.seq === 0 ? [emit(assembly, delta)] : none;
-  const first = assembly.seq === 0 && delta.seq === undefined ? [emit(assembly, { kind: "start" })] : none;
+  const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
   const fault = take(assembly, delta);
   if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
   if (delta.kind === "done" || delta.kind === "error") assembly.end = delta;
   const emitted = emit(assembly, delta);
   return first.length === 0 ? [emitted] : [...first, emitted];
+}
+
+function missing(from: number, to: number): ModelFailure {
+  const which = from === to ? `Delta ${from} is missing.` : `Deltas ${from} to ${to} are missing.`;
+  return { kind: "network", message: which };
 }
 
 /** Ends an attempt whose stream gave no end of its own. */

@@ -6,7 +6,7 @@ import type { Message } from "../../core/message.js";
 import { type AssistantMessage, type ModelFailure, toolCallsOf, type Usage } from "../../core/message.js";
 import type { Reason } from "../../core/reasons.js";
 import { summaryText } from "../../core/transcript.js";
-import type { MessageDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
+import type { MessageDelta, ModelDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type Assembly, addDelta, createAssembly, endOf, endWith, messageOf } from "../assembly.js";
 import type { Cancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
@@ -46,7 +46,7 @@ async function stream(
   work.memory.partial = assembly;
   try {
     // The clean-up of a model that has said its last is not waited for.
-    const deltas = work.parts.model.stream(request, signal)[Symbol.asyncIterator]();
+    const deltas = iteratorOf(work.parts.model.stream(request, signal));
     for (let next = await deltas.next(); next.done !== true; next = await deltas.next()) {
       if (!signal.aborted) publish(addDelta(assembly, next.value));
       if (!signal.aborted && assembly.end === null) continue;
@@ -63,6 +63,11 @@ async function stream(
   } finally {
     if (work.memory.partial === assembly) work.memory.partial = null;
   }
+}
+
+function iteratorOf(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta> {
+  if (typeof stream?.[Symbol.asyncIterator] !== "function") throw new Error("The model gave no stream.");
+  return stream[Symbol.asyncIterator]();
 }
 
 function leave(deltas: AsyncIterator<unknown>): void {

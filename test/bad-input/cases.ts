@@ -1,0 +1,156 @@
+/**
+ * Cases of bad input: each is a run, on both stores, of which is told what the user and the model see.
+ */
+import { expect } from "vitest";
+import {
+  type AgentOptions,
+  type AnyTool,
+  createAgent,
+  createMemoryStore,
+  type Message,
+  type Model,
+  type ModelRequest,
+  type RunResult,
+  type Store,
+  type StreamItem,
+} from "../../src/index.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { openFile } from "../stores/open.js";
+import { collect, eventsOf } from "../support/agents.js";
+import { createWatchedClock, type WatchedClock } from "../support/clock.js";
+import { type Row, shown } from "./page.js";
+
+export type Scene = {
+  readonly clock: WatchedClock;
+  readonly abort: () => void;
+};
+
+export type Case = {
+  readonly input: string;
+  /** Made anew for each run: what a model says and tools count is used up. */
+  readonly make: () => {
+    readonly script: readonly ScriptedStep[] | Model;
+    readonly tools?: readonly AnyTool[];
+    readonly options?: Partial<AgentOptions>;
+    /** What happens while the run is under way. */
+    readonly meanwhile?: (scene: Scene) => Promise<void>;
+  };
+  readonly check?: (seen: Seen) => void;
+};
+
+export type Seen = {
+  readonly result: RunResult;
+  readonly items: readonly StreamItem[];
+  readonly requests: readonly ModelRequest[];
+  readonly messages: readonly Message[];
+};
+
+/** Runs a case on a store in memory and on one in a file, and gives what both show. */
+export async function show(one: Case): Promise<Row> {
+  const inMemory = await play(one, createMemoryStore());
+  const file = await openFile({ synchronous: "normal" });
+  try {
+    const inFile = await play(one, file.store);
+    expect(inFile).toEqual(inMemory);
+  } finally {
+    await file.close();
+  }
+  return inMemory;
+}
+
+async function play({ input, make, check }: Case, store: Store): Promise<Row> {
+  const { script, tools = [], options = {}, meanwhile } = make();
+  const clock = createWatchedClock();
+  const { model, requests } = recording("stream" in script ? script : createScriptedModel(script));
+  const agent = createAgent({ model, tools, store, clock, ...options });
+  const controller = new AbortController();
+  const stream = agent.runStream("Go", { sessionId: "s", runId: "r", signal: controller.signal });
+  const collected = collect(stream);
+  const [result] = await Promise.all([stream.result, meanwhile?.({ clock, abort: () => controller.abort() })]);
+  const items = await collected;
+  await clock.advance(0);
+  const session = agent.session("s");
+  const seen: Seen = { result, items, requests: [...requests], messages: await session.messages() };
+  expectWhole(seen);
+  check?.(seen);
+
+  // What is in the store folds to the same, and the session goes on.
+  expect(await store.verify()).toEqual([]);
+  expect(JSON.stringify(await collect(session.events({ follow: false })))).toBe(JSON.stringify(eventsOf(items)));
+  const after = createAgent({ ...options, model: createScriptedModel([{ text: "Still here." }]), tools, store, clock });
+  expect(await after.run("And now?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Still here." });
+  return { input, user: userSees(seen), model: modelSees(seen) };
+}
+
+function recording(inner: Model): { readonly model: Model; readonly requests: ModelRequest[] } {
+  const requests: ModelRequest[] = [];
+  const stream: Model["stream"] = (request, signal) => {
+    requests.push({ ...request, messages: structuredClone(request.messages) });
+    return inner.stream(request, signal);
+  };
+  return { model: { ...inner, stream }, requests };
+}
+
+/** Whatever comes in: one end, one result for each call, in order, under ids that are unique, in all that a model is sent. */
+function expectWhole({ items, requests, messages }: Seen): void {
+  const events = eventsOf(items);
+  expect(events.filter((event) => event.type === "final")).toHaveLength(1);
+  expect(events.at(-1)?.type).toBe("final");
+  for (const sent of [...requests.map((request) => request.messages), messages]) expectPaired(sent);
+  const results = events.filter((event) => event.type === "tool_result").map((event) => event.callKey);
+  const calls = events.filter((event) => event.type === "call_start").map((event) => event.callKey);
+  expect([...results].sort()).toEqual([...calls].sort());
+}
+
+function expectPaired(messages: readonly Message[]): void {
+  const ids = new Set<string>();
+  messages.forEach((message, index) => {
+    if (message.role !== "assistant") return;
+    const asked = message.parts.filter((part) => part.type === "tool_call");
+    for (const { toolCallId } of asked) {
+      expect(toolCallId).not.toBe("");
+      expect(ids.has(toolCallId)).toBe(false);
+      ids.add(toolCallId);
+    }
+    const calls = asked.filter((part) => part.providerExecuted !== true).map((part) => part.toolCallId);
+    const next = messages[index + 1];
+    const answered = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    expect(answered).toEqual(calls);
+  });
+}
+
+function userSees({ result, items }: Seen): string {
+  const lines = eventsOf(items).flatMap((event): readonly string[] => {
+    if (event.type === "tool_result") return [`\`tool_result\` (${event.outcome})`];
+    if (event.type === "attempt_failed")
+      return [`\`attempt_failed\` (${event.failure.kind}): ${shown(event.failure.message)}`];
+    return [];
+  });
+  return [...lines, ending(result)].join("\n");
+}
+
+function ending(result: RunResult): string {
+  const reason = "reason" in result ? ` (${result.reason})` : "";
+  return `**${result.status}**${reason}: ${shown(result.text, 60)}`;
+}
+
+function modelSees({ requests, messages }: Seen): string {
+  const last = requests.at(-1)?.messages ?? [];
+  const results = [...last, ...messages.slice(last.length)].flatMap((message) =>
+    message.role === "tool" ? message.parts.map((part) => shown(textOf(part.output))) : [],
+  );
+  const asked = requests.length === 1 ? "is asked once" : `is asked ${requests.length} times`;
+  if (results.length > 0) return results.join("\n");
+  return asked;
+}
+
+function textOf(output: Extract<Message, { role: "tool" }>["parts"][number]["output"]): string {
+  switch (output.type) {
+    case "text":
+      return output.text;
+    case "json":
+      return JSON.stringify(output.value);
+    case "content":
+      return output.parts.map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`)).join("\n");
+  }
+}
