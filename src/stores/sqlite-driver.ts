@@ -21,6 +21,20 @@ export interface SqliteHandle {
   close(): unknown;
 }
 
+/** Bytes, as one library or another gives them. */
+export type SqliteBytes = Uint8Array | ArrayBuffer;
+
+export function bytesOf(value: SqliteBytes): Uint8Array {
+  return new Uint8Array(value);
+}
+
+/** Text that a statement read as bytes: a library may end the process on text that damage made no UTF-8. */
+export function textOf(value: SqliteBytes): string {
+  const buffer = value instanceof Uint8Array ? value.buffer : value;
+  const offset = value instanceof Uint8Array ? value.byteOffset : 0;
+  return Buffer.from(buffer, offset, value.byteLength).toString("utf8");
+}
+
 /** Primary result codes of SQLite. */
 export const sqliteCodes = {
   BUSY: 5,

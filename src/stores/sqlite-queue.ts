@@ -41,7 +41,9 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   async function flush(): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (waiting.length > 0) await runGroup(waiting.splice(0, largestGroup), options);
+    while (waiting.length > 0) {
+      await runGroup(waiting.splice(0, largestGroup), options);
+    }
     flushing = null;
   }
   function check(): void {
@@ -90,7 +92,8 @@ function transact(group: readonly Job[], { handle, statements }: TransactionOpti
   statements.begin.run();
   try {
     const values = group.map((job) => job.work());
-    statements.commit.run();
+    // Not a prepared statement: `libsql` keeps one that was busy open, and its lock with it.
+    handle.exec("COMMIT");
     return values;
   } catch (error) {
     rollBack(handle);
@@ -98,10 +101,13 @@ function transact(group: readonly Job[], { handle, statements }: TransactionOpti
   }
 }
 
+/** Short: who writes without pause lets go only for moments, which others have to hit. */
+const longestPauseMs = 4;
+
 /** Waits in steps, so that timers and other sessions go on meanwhile. */
 export async function whileBusy<Result>(work: () => Result, busyMs: number): Promise<Result> {
   let waited = 0;
-  for (let step = 1; ; step = Math.min(step * 2, 50)) {
+  for (let step = 1; ; step = Math.min(step * 2, longestPauseMs)) {
     try {
       return work();
     } catch (error) {

@@ -6,6 +6,7 @@ import type { InboxMessage } from "../core/inbox.js";
 import { formatVersion, type State } from "../core/state.js";
 import type { Activity, ListOptions, Owner, SessionSummary } from "../ports/store.js";
 import { hashOf } from "./rules.js";
+import { bytesOf, type SqliteBytes, textOf } from "./sqlite-driver.js";
 import { keySpan } from "./sqlite-schema.js";
 import { type Database, headOf, numberOf, stateOf } from "./sqlite-sessions.js";
 import {
@@ -26,7 +27,7 @@ export function load(db: Database, sessionId: string): { readonly seq: number; r
   return state === null ? null : { seq: state.seq, state };
 }
 
-type LogRow = { readonly key: number; readonly v: number; readonly events: string; readonly eventsSum: number };
+type LogRow = { readonly key: number; readonly v: number; readonly events: SqliteBytes; readonly eventsSum: number };
 
 /** Rows are fetched in portions, so that a long log is not in memory twice. */
 const portion = 256;
@@ -41,8 +42,9 @@ export function read(db: Database, sessionId: string, after: number, limit: numb
     const rows = db.statements.rowsAfter.all(key, end, Math.min(portion, limit)) as readonly LogRow[];
     for (const row of rows) {
       const place = { file: db.file, sessionId, seq: row.key - id * keySpan };
+      if (row.key <= key) throw corrupt(place, "its rows are out of order");
       checkFormat(row.v, place);
-      addEntries(entries, decodeEntries(checkSum(row.events, row.eventsSum, place), place), after, place);
+      addEntries(entries, decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place), after, place);
       key = row.key;
       if (entries.length >= limit) break;
     }
@@ -65,22 +67,22 @@ export function inbox(db: Database, sessionId: string): readonly InboxMessage[] 
   const id = numberOf(db, sessionId);
   if (id === undefined) return [];
   const place = { file: db.file, sessionId, seq: 0 };
-  const rows = db.statements.inbox.all(id) as readonly { readonly body: string; readonly bodySum: number }[];
-  return rows.map((row) => decodeMessage(checkSum(row.body, row.bodySum, place), place));
+  const rows = db.statements.inbox.all(id) as readonly { readonly body: SqliteBytes; readonly bodySum: number }[];
+  return rows.map((row) => decodeMessage(checkSum(textOf(row.body), row.bodySum, place), place));
 }
 
 type SummaryRow = {
   readonly id: number;
-  readonly name: string;
+  readonly name: SqliteBytes;
   readonly createdAt: number;
   readonly updatedAt: number;
-  readonly activity: string;
-  readonly owner: string | null;
+  readonly activity: SqliteBytes;
+  readonly owner: SqliteBytes | null;
   readonly tail: number | null;
   readonly inbox: number;
   readonly v: number | null;
-  readonly status: string | null;
-  readonly state: string | null;
+  readonly status: SqliteBytes | null;
+  readonly state: SqliteBytes | null;
   readonly stateSum: number | null;
 };
 
@@ -95,48 +97,53 @@ export function list(db: Database, options: ListOptions): readonly SessionSummar
 /** A session of a later version is listed too, as far as it can be read. */
 function summaryOf(db: Database, row: SummaryRow): SessionSummary {
   const seq = row.tail === null ? 0 : row.tail - row.id * keySpan;
-  const place = { file: db.file, sessionId: row.name, seq };
-  const status = row.status ?? "idle";
+  const sessionId = textOf(row.name);
+  const place = { file: db.file, sessionId, seq };
+  const status = row.status === null ? "idle" : textOf(row.status);
   const isNewer = row.v !== null && row.v > formatVersion;
   if (!isStatus(status)) {
     if (row.v !== null) checkFormat(row.v, place);
     throw corrupt(place, `its status ${JSON.stringify(status)} is unknown`);
   }
   return {
-    sessionId: row.name,
-    info: row.state === null || isNewer ? null : decodeState(checkSum(row.state, row.stateSum, place), place).session,
+    sessionId,
+    info:
+      row.state === null || isNewer
+        ? null
+        : decodeState(checkSum(textOf(row.state), row.stateSum, place), place).session,
     status,
-    activity: activityOf(row.activity, place),
+    activity: activityOf(textOf(row.activity), place),
     seq,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     inbox: row.inbox,
-    holder: row.owner === null ? null : decodeOwner(row.owner, place),
+    holder: row.owner === null ? null : decodeOwner(textOf(row.owner), place),
   };
 }
 
-function activityOf(text: string, place: Place): Activity {
+export function activityOf(text: string, place: Place): Activity {
   if (text === "resting" || text === "active" || text === "waiting") return text;
   throw corrupt(place, `its activity ${JSON.stringify(text)} is unknown`);
 }
 
 export function due(db: Database, now: number, limit: number, isDead: (owner: Owner) => boolean): readonly string[] {
-  const owners = db.statements.owners.all() as readonly { readonly owner: string; readonly name: string }[];
+  const owners = db.statements.owners.all() as readonly { readonly owner: SqliteBytes; readonly name: SqliteBytes }[];
   const dead = owners
-    .filter((row) => isDead(decodeOwner(row.owner, { file: db.file, sessionId: row.name, seq: 0 })))
-    .map((row) => row.owner);
+    .map((row) => ({ owner: textOf(row.owner), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
+    .filter(({ owner, place }) => isDead(decodeOwner(owner, place)))
+    .map(({ owner }) => owner);
   const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), limit) as readonly {
-    readonly name: string;
+    readonly name: SqliteBytes;
   }[];
-  return rows.map((row) => row.name);
+  return rows.map((row) => textOf(row.name));
 }
 
 export function getBlob(db: Database, sessionId: string, hash: string): Uint8Array | null {
   const id = numberOf(db, sessionId);
   if (id === undefined) return null;
-  const row = db.statements.blob.get(id, hash) as { readonly bytes: Uint8Array | ArrayBuffer } | undefined;
+  const row = db.statements.blob.get(id, hash) as { readonly bytes: SqliteBytes } | undefined;
   if (row === undefined) return null;
-  const bytes = new Uint8Array(row.bytes);
+  const bytes = bytesOf(row.bytes);
   if (hashOf(bytes) !== hash)
     throw corrupt({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
   return bytes;

@@ -3,6 +3,7 @@
  */
 import { formatVersion, type State } from "../core/state.js";
 import type {
+  Activity,
   ClaimOptions,
   ClaimResult,
   Commit,
@@ -13,12 +14,15 @@ import type {
 } from "../ports/store.js";
 import { type Hold, isHeld, isLive, nobodyIsDead } from "./lease.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "./rules.js";
+import { type SqliteBytes, textOf } from "./sqlite-driver.js";
 import { keySpan, type Statements } from "./sqlite-schema.js";
 import { checksumOf, encodeEvents, encodeState } from "./storable.js";
 import { checkFormat, checkSum, corrupt, decodeOwner, decodeState, type Place } from "./validate.js";
 
 /** The database of a store, as its parts need it. */
 export type Database = { readonly statements: Statements; readonly file: string };
+
+const activities: readonly Activity[] = ["resting", "active", "waiting"];
 
 /** A commit's JSON, made before the transaction so that it holds the lock for less. */
 export type Encoded = {
@@ -40,10 +44,11 @@ export type PostedMessage = { readonly id: string; readonly at: number; readonly
 type Head = {
   readonly id: number;
   readonly epoch: number;
-  readonly owner: string | null;
+  readonly isHeld: number;
   readonly leaseUntil: number;
   readonly leaseMs: number;
-  readonly activity: string;
+  /** Its place in `activities`; null where it is none of them. */
+  readonly activity: number | null;
   readonly dueAt: number | null;
   readonly tail: number | null;
 };
@@ -70,8 +75,8 @@ export function renew(db: Database, leases: readonly Lease[], now: number, lease
   const { statements } = db;
   const epochs = JSON.stringify(leases.map((lease) => lease.epoch));
   statements.renew.run(now + leaseMs, leaseMs, epochs);
-  const held = statements.stillHeld.all(epochs) as readonly { readonly name: string; readonly epoch: number }[];
-  const epochOf = new Map(held.map((row) => [row.name, row.epoch]));
+  const held = statements.stillHeld.all(epochs) as readonly { readonly name: SqliteBytes; readonly epoch: number }[];
+  const epochOf = new Map(held.map((row) => [textOf(row.name), row.epoch]));
   return leases.filter((lease) => epochOf.get(lease.sessionId) !== lease.epoch).map((lease) => lease.sessionId);
 }
 
@@ -103,7 +108,8 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
-  if (activity !== head.activity || dueAt !== head.dueAt) statements.describe.run(activity, dueAt, head.id);
+  if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt)
+    statements.describe.run(activity, dueAt, head.id);
   if (commit.release === true) statements.letGo.run(head.id);
   return { type: "ok", seq };
 }
@@ -129,8 +135,9 @@ export function remove(
   const { statements } = db;
   const head = headOf(db, sessionId);
   if (head === undefined) return false;
-  const isHeldNow = head.owner !== null && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
-  if (options.force !== true && (isHeldNow || head.activity !== "resting")) throw activeError(sessionId);
+  const isHeldNow = head.isHeld === 1 && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
+  if (options.force !== true && (isHeldNow || activities[head.activity ?? -1] !== "resting"))
+    throw activeError(sessionId);
   statements.dropCommits.run(head.id * keySpan, head.id * keySpan + keySpan - 1);
   statements.dropMessages.run(head.id);
   statements.dropBlobs.run(head.id);
@@ -138,7 +145,7 @@ export function remove(
   return true;
 }
 
-type StateRow = { readonly v: number; readonly state: string; readonly stateSum: number };
+type StateRow = { readonly v: number; readonly state: SqliteBytes; readonly stateSum: number };
 
 /** The state in the row with this key; null where there is no row. */
 export function stateOf(db: Database, sessionId: string, tail: number | null): State | null {
@@ -147,7 +154,7 @@ export function stateOf(db: Database, sessionId: string, tail: number | null): S
   const row = db.statements.stateAt.get(tail) as StateRow | undefined;
   if (row === undefined) throw corrupt(place, "the row is missing");
   checkFormat(row.v, place);
-  return decodeState(checkSum(row.state, row.stateSum, place), place);
+  return decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
 }
 
 export function headOf(db: Database, sessionId: string): Head | undefined {
@@ -167,8 +174,9 @@ function ensureSession(db: Database, sessionId: string, at: number): number {
 }
 
 function holdOf(db: Database, sessionId: string, head: Head): Hold | null {
-  if (head.owner === null) return null;
-  const owner = decodeOwner(head.owner, { file: db.file, sessionId, seq: 0 });
+  const row = db.statements.owner.get(head.id) as { readonly owner: SqliteBytes } | undefined;
+  if (row === undefined) return null;
+  const owner = decodeOwner(textOf(row.owner), { file: db.file, sessionId, seq: 0 });
   return { owner, expiresAt: head.leaseUntil, leaseMs: head.leaseMs };
 }
 
@@ -177,7 +185,7 @@ function seqOf(head: Head): number {
 }
 
 function isHeldBy(head: Head | undefined, lease: Lease): head is Head {
-  return head !== undefined && head.owner !== null && head.epoch === lease.epoch;
+  return head !== undefined && head.isHeld === 1 && head.epoch === lease.epoch;
 }
 
 function isTaken(db: Database, id: number, messageId: string): boolean {
@@ -185,6 +193,6 @@ function isTaken(db: Database, id: number, messageId: string): boolean {
 }
 
 function hasMessagesBeyond(db: Database, id: number, consumed: readonly string[]): boolean {
-  const left = db.statements.inboxIds.all(id, consumed.length + 1) as readonly { readonly id: string }[];
-  return left.some((message) => !consumed.includes(message.id));
+  const left = db.statements.inboxIds.all(id, consumed.length + 1) as readonly { readonly id: SqliteBytes }[];
+  return left.some((message) => !consumed.includes(textOf(message.id)));
 }

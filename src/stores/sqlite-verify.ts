@@ -5,22 +5,29 @@
 import { PawlError } from "../errors.js";
 import type { Problem } from "../ports/store.js";
 import { hashOf } from "./rules.js";
-import { sqliteCode, sqliteCodes } from "./sqlite-driver.js";
-import { inbox } from "./sqlite-reads.js";
+import { bytesOf, type SqliteBytes, sqliteCode, sqliteCodes, textOf } from "./sqlite-driver.js";
+import { activityOf, inbox } from "./sqlite-reads.js";
 import { keySpan } from "./sqlite-schema.js";
 import type { Database } from "./sqlite-sessions.js";
 import { checkFormat, checkSum, corrupt, decodeEntries, decodeOwner, decodeState } from "./validate.js";
 
-type SessionRow = { readonly id: number; readonly name: string; readonly owner: string | null };
+type SessionRow = {
+  readonly id: number;
+  readonly name: SqliteBytes;
+  readonly owner: SqliteBytes | null;
+  readonly activity: SqliteBytes;
+};
 type CommitRow = {
   readonly key: number;
   readonly v: number;
-  readonly status: string;
-  readonly events: string;
+  readonly status: SqliteBytes;
+  readonly events: SqliteBytes;
   readonly eventsSum: number;
-  readonly state: string;
+  readonly state: SqliteBytes;
   readonly stateSum: number;
 };
+
+type BlobRow = { readonly hash: SqliteBytes; readonly bytes: SqliteBytes };
 
 export async function verify(
   db: Database,
@@ -31,7 +38,8 @@ export async function verify(
   if (only === null) problems.push(...(await read(() => wholeFile(db))));
   for (let id = -1; ; ) {
     const row = await read(() => nextSession(db, id, only, problems));
-    if (row === undefined) return problems;
+    // A damaged index may lead back.
+    if (row === undefined || row.id <= id) return problems;
     id = row.id;
     problems.push(...(await read(() => sessionProblems(db, row))));
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -45,9 +53,9 @@ function nextSession(db: Database, id: number, only: string | null, problems: Pr
 function wholeFile(db: Database): readonly Problem[] {
   const problems: Problem[] = [];
   collect(problems, null, () => {
-    const rows = db.statements.integrity.all() as readonly { readonly integrity_check: string }[];
-    for (const row of rows)
-      if (row.integrity_check !== "ok") problems.push({ sessionId: null, what: `SQLite: ${row.integrity_check}` });
+    const rows = db.statements.integrity.all() as readonly { readonly integrity_check: SqliteBytes }[];
+    for (const finding of rows.map((row) => textOf(row.integrity_check)))
+      if (finding !== "ok") problems.push({ sessionId: null, what: `SQLite: ${finding}` });
   });
   collect(problems, null, () => {
     const { count } = db.statements.strays.get() as { readonly count: number };
@@ -56,48 +64,51 @@ function wholeFile(db: Database): readonly Problem[] {
   return problems;
 }
 
-function sessionProblems(db: Database, row: SessionRow): readonly Problem[] {
+function sessionProblems(db: Database, { id, name, owner, activity }: SessionRow): readonly Problem[] {
   const problems: Problem[] = [];
-  const place = { file: db.file, sessionId: row.name, seq: 0 };
-  const { owner } = row;
-  if (owner !== null) collect(problems, row.name, () => decodeOwner(owner, place));
-  collect(problems, row.name, () => checkLog(db, row, problems));
-  collect(problems, row.name, () => inbox(db, row.name));
-  collect(problems, row.name, () => checkBlobs(db, row, problems));
+  const sessionId = textOf(name);
+  const place = { file: db.file, sessionId, seq: 0 };
+  if (owner !== null) collect(problems, sessionId, () => decodeOwner(textOf(owner), place));
+  collect(problems, sessionId, () => activityOf(textOf(activity), place));
+  collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
+  collect(problems, sessionId, () => inbox(db, sessionId));
+  collect(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
   return problems;
 }
 
-function checkLog(db: Database, { id, name }: SessionRow, problems: Problem[]): void {
+function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): void {
   let key = id * keySpan;
   for (;;) {
     const row = db.statements.rowAfter.get(key, (id + 1) * keySpan) as CommitRow | undefined;
     if (row === undefined) return;
     const previous = key;
     key = row.key;
-    collect(problems, name, () => checkRow(db, name, row, previous));
+    if (key <= previous)
+      throw corrupt({ file: db.file, sessionId, seq: previous % keySpan }, "its rows are out of order");
+    collect(problems, sessionId, () => checkRow(db, sessionId, row, previous));
   }
 }
 
 function checkRow(db: Database, sessionId: string, row: CommitRow, previous: number): void {
   const place = { file: db.file, sessionId, seq: row.key % keySpan };
   checkFormat(row.v, place);
-  const first = decodeEntries(checkSum(row.events, row.eventsSum, place), place)[0]?.seq ?? 0;
-  const state = decodeState(checkSum(row.state, row.stateSum, place), place);
+  const first = decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place)[0]?.seq ?? 0;
+  const state = decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
   if (first !== (previous % keySpan) + 1)
     throw corrupt(place, `it starts with entry ${first}, after entry ${previous % keySpan}`);
-  if (state.status !== row.status) throw corrupt(place, `its state is ${state.status}, and it says ${row.status}`);
+  const status = textOf(row.status);
+  if (state.status !== status) throw corrupt(place, `its state is ${state.status}, and it says ${status}`);
 }
 
-function checkBlobs(db: Database, { id, name }: SessionRow, problems: Problem[]): void {
+function checkBlobs(db: Database, id: number, sessionId: string, problems: Problem[]): void {
   let last = "";
   for (;;) {
-    const row = db.statements.blobAfter.get(id, last) as
-      | { readonly hash: string; readonly bytes: Uint8Array | ArrayBuffer }
-      | undefined;
+    const row = db.statements.blobAfter.get(id, last) as BlobRow | undefined;
     if (row === undefined) return;
-    last = row.hash;
-    if (hashOf(new Uint8Array(row.bytes)) !== row.hash)
-      problems.push({ sessionId: name, what: `blob ${row.hash} does not match its hash` });
+    const hash = textOf(row.hash);
+    if (hash <= last) throw corrupt({ file: db.file, sessionId, seq: 0 }, "its blobs are out of order");
+    last = hash;
+    if (hashOf(bytesOf(row.bytes)) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   }
 }
 

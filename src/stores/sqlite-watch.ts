@@ -4,6 +4,7 @@
  * What another process commits to, it holds: so it is a session that was held when we last looked, that is held now, or
  * that was claimed in between (epochs count for the whole store). What it posts has a number higher than the last seen.
  */
+import { type SqliteBytes, textOf } from "./sqlite-driver.js";
 import type { Database } from "./sqlite-sessions.js";
 import type { Watchers } from "./watchers.js";
 
@@ -50,12 +51,12 @@ function look(db: Database, before: Seen | null, notify: (sessionId: string) => 
   const { statements } = db;
   // Read first: what changes while we look is looked at again.
   const dataVersion = dataVersionOf(db);
-  const held = statements.heldTails.all() as readonly { readonly name: string; readonly tail: number | null }[];
+  const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
   const now: Seen = {
     dataVersion,
     epoch: (statements.epoch.get() as { readonly epoch: number }).epoch,
     message: (statements.lastMessage.get() as { readonly number: number }).number,
-    tails: new Map(held.map((row) => [row.name, row.tail])),
+    tails: new Map(held.map((row) => [textOf(row.name), row.tail])),
   };
   if (before !== null) for (const sessionId of changedSince(db, before, now)) notify(sessionId);
   return now;
@@ -64,9 +65,9 @@ function look(db: Database, before: Seen | null, notify: (sessionId: string) => 
 function changedSince(db: Database, before: Seen, now: Seen): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) changed.add(sessionId);
-  type Named = readonly { readonly name: string }[];
-  for (const row of db.statements.claimedSince.all(before.epoch) as Named) changed.add(row.name);
-  for (const row of db.statements.postedSince.all(before.message) as Named) changed.add(row.name);
+  type Named = readonly { readonly name: SqliteBytes }[];
+  for (const row of db.statements.claimedSince.all(before.epoch) as Named) changed.add(textOf(row.name));
+  for (const row of db.statements.postedSince.all(before.message) as Named) changed.add(textOf(row.name));
   return changed;
 }
 

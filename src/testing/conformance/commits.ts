@@ -267,7 +267,7 @@ export const logs = cases(["STOR-1", "REC-3"], {
   },
   "a long log is read whole": async ({ store }) => {
     const lease = await claim(store);
-    for (let seq = 0; seq < 1500; ) seq = await commit(store, lease, seq, { events: 3 });
+    for (let seq = 0; seq < 1500; ) seq = await commit(store, lease, seq, { events: 5 });
     await expectLog(store, 1500);
   },
   "logs of sessions are apart": async ({ store }) => {

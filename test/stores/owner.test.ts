@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { describe, expect, test } from "vitest";
+import { createOwner, isOwnerDead } from "../../src/stores/owner.js";
+import { verifies } from "../verifies.js";
+
+const hasProc = existsSync("/proc/self/stat");
+
+describe("an owner", () => {
+  test("is this process, under an id of its own", () => {
+    const [a, b] = [createOwner(), createOwner()];
+    expect(a.pid).toBe(process.pid);
+    expect(a.id).not.toBe(b.id);
+    expect({ ...a, id: "" }).toEqual({ ...b, id: "" });
+  });
+
+  test("that runs is not dead", verifies("REC-9"), () => {
+    expect(isOwnerDead(createOwner())).toBe(false);
+  });
+
+  test("whose process has ended is dead", verifies("REC-9"), async () => {
+    const child = spawn(process.execPath, ["-e", ""]);
+    await once(child, "close");
+    expect(isOwnerDead({ ...createOwner(), pid: child.pid ?? 0 })).toBe(true);
+  });
+
+  test("whose process id was given to another is dead, where that can be told", verifies("REC-9"), () => {
+    const owner = createOwner();
+    expect(isOwnerDead({ ...owner, startedAt: owner.startedAt - 1 })).toBe(hasProc);
+  });
+
+  test("of an earlier boot is dead, where that can be told", verifies("REC-9"), () => {
+    const owner = createOwner();
+    const [id, , namespace] = owner.id.split(" ");
+    const before = [id, "00000000-0000-0000-0000-000000000000", namespace].join(" ");
+    expect(isOwnerDead({ ...owner, id: before })).toBe(hasProc);
+  });
+
+  test("on another host, or in another container, is not known to be dead", verifies("REC-9"), () => {
+    const owner = { ...createOwner(), pid: 2 ** 22 + 1 };
+    expect(isOwnerDead({ ...owner, host: `${owner.host}-other` })).toBe(false);
+    const [id, boot = "boot"] = owner.id.split(" ");
+    expect(isOwnerDead({ ...owner, id: [id, boot, "pid:[1]"].join(" ") })).toBe(false);
+  });
+
+  test.runIf(hasProc)("that was killed is dead though nobody has collected it", verifies("REC-9"), async () => {
+    // A shell that starts a child and then becomes a program that does not know of it.
+    const parent = spawn("sh", ["-c", "sleep 300 & echo $!; exec sleep 300"]);
+    const [line]: unknown[] = await once(createInterface({ input: parent.stdout }), "line");
+    const stat = (pid: unknown): string => readFileSync(`/proc/${pid}/stat`, "utf8");
+    while (!stat(parent.pid).includes("(sleep)")) await new Promise((resolve) => setImmediate(resolve));
+    process.kill(Number(line), "SIGKILL");
+    while (!stat(line).includes(") Z ")) await new Promise((resolve) => setImmediate(resolve));
+    const startedAt = Number(stat(line).split(" ")[21]);
+    expect(isOwnerDead({ ...createOwner(), pid: Number(line), startedAt })).toBe(true);
+    parent.kill("SIGKILL");
+    await once(parent, "close");
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { createMemoryStore } from "../../src/stores/memory.js";
+import { pruneSessions } from "../../src/stores/prune.js";
+import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { claim, message, restingSession, sessionWith, t0 } from "../../src/testing/conformance/bench.js";
+import { verifies } from "../verifies.js";
+
+const stores = {
+  memory: async () => createMemoryStore(),
+  SQLite: () => openSqliteStore({ path: ":memory:" }),
+};
+
+describe.for(Object.entries(stores))("pruning %s", ([, open]) => {
+  test("deletes what is older, and nothing else", verifies("STOR-4"), async () => {
+    const store = await open();
+    for (let index = 0; index < 250; index++) await restingSession(store, `s${index}`, { at: t0 + index });
+    const { deleted, kept } = await pruneSessions(store, { before: t0 + 230, now: t0 + 1000 });
+    expect(deleted).toHaveLength(230);
+    expect(kept).toEqual([]);
+    expect((await store.list()).map((session) => session.updatedAt - t0)).toEqual(
+      Array.from({ length: 20 }, (_, index) => 249 - index),
+    );
+    await store.close();
+  });
+
+  test("keeps what is not done", verifies("STOR-4"), async () => {
+    const store = await open();
+    await restingSession(store, "old");
+    await restingSession(store, "waiting", { activity: "waiting" });
+    await restingSession(store, "unread");
+    await store.post("unread", message("m"));
+    await sessionWith(store, 1, "running");
+    await restingSession(store, "held");
+    await claim(store, "held");
+    const { deleted, kept } = await pruneSessions(store, { before: t0 + 1000, now: t0 + 1 });
+    expect(deleted).toEqual(["old"]);
+    expect([...kept].sort()).toEqual(["held", "running", "unread", "waiting"]);
+    await store.close();
+  });
+
+  test("finds nothing in an empty store", async () => {
+    const store = await open();
+    expect(await pruneSessions(store, { before: t0, now: t0 })).toEqual({ deleted: [], kept: [] });
+    await store.close();
+  });
+});
