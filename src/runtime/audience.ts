@@ -5,7 +5,8 @@
  * 2. Whoever waits for a run learns of its end with those who watch.
  */
 import type { PublicEvent } from "../core/public-event.js";
-import type { Transcript } from "../core/transcript.js";
+import { initialState } from "../core/state.js";
+import { createTranscript, type Transcript } from "../core/transcript.js";
 import { type Assembly, messageOf } from "./assembly.js";
 import type { Step } from "./committer.js";
 import { readEvents } from "./history.js";
@@ -39,6 +40,8 @@ export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
   readonly onStep: (listener: StepListener) => () => void;
   /** Somebody goes on watching whoever drives. */
   readonly stays: () => boolean;
+  /** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
+  readonly giveUp: (error: unknown) => void;
   readonly isEmpty: () => boolean;
 };
 
@@ -70,7 +73,7 @@ export function createAudience(options: AudienceOptions): Audience {
     for (const event of events)
       if (event.type === "final") {
         signals.forget(event.runId);
-        waiters.settle(event.result);
+        waiters.settle(event.result, event.seq);
       }
   }
 
@@ -96,8 +99,11 @@ export function createAudience(options: AudienceOptions): Audience {
   const stays = () => [...subscriptions.values()].some((one) => one.stays);
 
   async function beginAt(seq: number): Promise<void> {
-    if (stays() && toldUpTo < seq)
-      for (const event of await readEvents(store, sessionId, toldUpTo)) if (event.seq <= seq) broadcast(event);
+    if (stays() && toldUpTo < seq) {
+      const events = await readEvents(store, sessionId, toldUpTo);
+      const told = toldUpTo;
+      for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(event);
+    }
     toldUpTo = seq;
   }
 
@@ -135,6 +141,10 @@ export function createAudience(options: AudienceOptions): Audience {
       return () => stepListeners.delete(listener);
     },
     stays,
+    giveUp(cause) {
+      waiters.close({ type: "interrupted", reason: "store_failed", error: cause }, initialState, createTranscript());
+      for (const [subscription, { stays: stayed }] of subscriptions) if (stayed) subscription.end({ cause });
+    },
     isEmpty: () => subscriptions.size === 0 && waiters.count() === 0 && signals.count() === 0,
   };
 }

@@ -7,6 +7,7 @@ import type { PublicEvent } from "../core/public-event.js";
 import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
 import type { Activity, Commit, CommitResult, Lease } from "../ports/store.js";
+import type { Kept } from "./lease-keeper.js";
 import type { AgentParts } from "./parts.js";
 
 /** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
@@ -36,11 +37,16 @@ export type CommitterOptions = {
   readonly sessionId: string;
   readonly parts: Pick<AgentParts, "store" | "clock">;
   readonly lease: Lease;
+  readonly kept: Pick<Kept, "isSure" | "makeSure">;
   /** The last entry of the log. */
   readonly seq: number;
 };
 
 export type Committer = {
+  /**
+   * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
+   * its lease meanwhile without knowing, and renews it first.
+   */
   readonly commit: (steps: readonly Step[], state: State, ids: Ids) => Promise<Written>;
   /** Gives the lease back without a commit; nothing happens where it is gone. */
   readonly release: () => Promise<void>;
@@ -49,7 +55,7 @@ export type Committer = {
 const busyRetries = 20;
 const busyWaitMs = 50;
 
-export function createCommitter({ parts, lease, seq, sessionId }: CommitterOptions): Committer {
+export function createCommitter({ parts, lease, kept, seq, sessionId }: CommitterOptions): Committer {
   const { store, clock } = parts;
   let present = seq;
 
@@ -76,6 +82,7 @@ export function createCommitter({ parts, lease, seq, sessionId }: CommitterOptio
       const result = await write(release ? { ...row, release } : row);
       if (result.type === "ok") {
         present = result.seq;
+        if (!release && !kept.isSure()) await kept.makeSure();
         return { type: release ? "released" : "committed" };
       }
       if (result.type === "inbox_not_empty") {

@@ -6,6 +6,7 @@
  * 3. Events that are ready together share a commit; an effect that answers at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
  * 5. When nothing is left to do here, the lease goes with the last commit.
+ * 6. An effect starts right after a commit, and only while nobody else can have claimed the session.
  */
 import { consequences } from "../core/consequences.js";
 import type { Effect } from "../core/effect.js";
@@ -18,7 +19,7 @@ import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
 import type { Lease } from "../ports/store.js";
 import { createCancellation } from "./cancellation.js";
-import { type Closing, createCommitter, type Step } from "./committer.js";
+import { type Closing, type CommitterOptions, createCommitter, type Step } from "./committer.js";
 import type { AgentParts } from "./parts.js";
 import { isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
@@ -27,6 +28,7 @@ export type DriverOptions = {
   readonly sessionId: string;
   readonly parts: AgentParts;
   readonly lease: Lease;
+  readonly kept: CommitterOptions["kept"];
   readonly seq: number;
   readonly state: State;
   readonly transcript: Transcript;

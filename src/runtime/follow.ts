@@ -14,8 +14,8 @@ export type FollowOptions = {
   /** The last entry whose events are known already. */
   readonly after: number;
   readonly onEvents: (seq: number, events: readonly PublicEvent[]) => void;
-  /** The run waits for a person. */
-  readonly onWaiting: (result: RunResult) => void;
+  /** The run waits for a person; the last entry that is known. */
+  readonly onWaiting: (result: RunResult, seq: number) => void;
   readonly isWanted: () => boolean;
   /** Tries to become the holder; true ends the following. */
   readonly takeOver: () => Promise<boolean>;
@@ -39,7 +39,7 @@ export function followLog(options: FollowOptions): () => void {
       if (entry.seq > options.after) options.onEvents(entry.seq, events);
     }
     const result = resultOf(sessionId, follower.state, follower.transcript);
-    if (result?.status === "awaiting_human") options.onWaiting(result);
+    if (result?.status === "awaiting_human") options.onWaiting(result, follower.state.seq);
   }
 
   async function look(mayTakeOver: boolean): Promise<void> {

@@ -10,7 +10,16 @@ export type LeaseKeeper = {
   /** Tells whether an owner is known to be dead, where that can be known. */
   readonly isDead?: (owner: Owner) => boolean;
   /** Renews a lease until it is dropped; `lost` is called when it turns out to be gone. */
-  readonly keep: (lease: Lease, lost: () => void) => () => void;
+  readonly keep: (lease: Lease, lost: () => void) => Kept;
+};
+
+/** A lease that is renewed. */
+export type Kept = {
+  /** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
+  readonly isSure: () => boolean;
+  /** Renews it now. @throws what the store throws */
+  readonly makeSure: () => Promise<void>;
+  readonly drop: () => void;
 };
 
 export type LeaseKeeperOptions = Pick<LeaseKeeper, "owner" | "leaseMs" | "isDead"> & {
@@ -18,24 +27,20 @@ export type LeaseKeeperOptions = Pick<LeaseKeeper, "owner" | "leaseMs" | "isDead
   readonly clock: Clock;
 };
 
+type Held = { readonly lease: Lease; readonly lost: () => void; renewedAt: number };
+
 export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: LeaseKeeperOptions): LeaseKeeper {
-  const held = new Map<string, { readonly lease: Lease; readonly lost: () => void }>();
+  const held = new Map<string, Held>();
   let cancel: (() => void) | null = null;
+  let renewing: Promise<void> | null = null;
 
   function schedule(): void {
-    cancel = clock.after(leaseMs / 3, () => void renew());
+    cancel = clock.after(leaseMs / 3, () => void renewInTime());
   }
 
-  async function renew(): Promise<void> {
-    const leases = [...held.values()];
+  async function renewInTime(): Promise<void> {
     try {
-      const gone = await store.renew(
-        leases.map((one) => one.lease),
-        clock.now(),
-        leaseMs,
-      );
-      for (const { lease, lost } of leases)
-        if (gone.includes(lease.sessionId) && held.get(lease.sessionId)?.lease === lease) lost();
+      await renew();
     } catch {
       // A store that does not answer now is asked again; the next commit tells in any case.
     }
@@ -43,15 +48,40 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
     else cancel = null;
   }
 
-  function keep(lease: Lease, lost: () => void): () => void {
-    const one = { lease, lost };
+  function renew(): Promise<void> {
+    renewing ??= renewAll().finally(() => {
+      renewing = null;
+    });
+    return renewing;
+  }
+
+  async function renewAll(): Promise<void> {
+    const all = [...held.values()];
+    const now = clock.now();
+    const leases = all.map((one) => one.lease);
+    const gone = await store.renew(leases, now, leaseMs);
+    for (const one of all) {
+      if (!gone.includes(one.lease.sessionId)) one.renewedAt = now;
+      else if (held.get(one.lease.sessionId) === one) one.lost();
+    }
+  }
+
+  function keep(lease: Lease, lost: () => void): Kept {
+    const one: Held = { lease, lost, renewedAt: lease.expiresAt - leaseMs };
     held.set(lease.sessionId, one);
     if (cancel === null) schedule();
-    return () => {
-      if (held.get(lease.sessionId) === one) held.delete(lease.sessionId);
-      if (held.size > 0 || cancel === null) return;
-      cancel();
-      cancel = null;
+    return {
+      isSure() {
+        const age = clock.now() - one.renewedAt;
+        return age >= 0 && age < leaseMs;
+      },
+      makeSure: renew,
+      drop() {
+        if (held.get(lease.sessionId) === one) held.delete(lease.sessionId);
+        if (held.size > 0 || cancel === null) return;
+        cancel();
+        cancel = null;
+      },
     };
   }
 

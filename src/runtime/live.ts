@@ -10,7 +10,7 @@ import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import type { RunResult } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
-import { createTranscript, type Transcript } from "../core/transcript.js";
+import type { Transcript } from "../core/transcript.js";
 import type { Lease, Owner, PostResult } from "../ports/store.js";
 import { type Audience, createAudience } from "./audience.js";
 import type { Closing } from "./committer.js";
@@ -21,7 +21,7 @@ import { findEnd, loadTranscript } from "./history.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import type { Subscription } from "./subscription.js";
-import { storeFailed } from "./waiters.js";
+import { type Awaited, storeFailed } from "./waiters.js";
 import { watchInbox } from "./watch-inbox.js";
 import type { WorkMemory } from "./work.js";
 
@@ -40,8 +40,8 @@ export type Live = Pick<Audience, "subscribe" | "onStep"> & {
     message: InboxMessage,
     options: AskOptions & { readonly subscription?: Subscription },
   ) => Promise<RunResult>;
-  /** Carries on what is under way, or starts what is queued; gives the result. */
-  readonly resume: () => Promise<RunResult>;
+  /** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
+  readonly resume: (after: number) => Promise<RunResult>;
   readonly drain: (graceMs: number) => Promise<void>;
 };
 
@@ -107,6 +107,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       await drive(claimed.lease, claimed.seq, state);
     } catch (error) {
       await giveBack(claimed.lease);
+      if (audience.stays()) follow();
       throw error;
     }
     return "driving";
@@ -117,12 +118,13 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const messages = await store.inbox(sessionId);
     await audience.beginAt(seq);
     const memory: WorkMemory = { validated: new Map(), modelCall: null, partial: null };
-    const forget = keeper.keep(lease, () => driver.close({ type: "interrupted", reason: "lease_lost" }));
+    const kept = keeper.keep(lease, () => driver.close({ type: "interrupted", reason: "lease_lost" }));
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
     const driver = createDriver({
       sessionId,
       parts,
       lease,
+      kept,
       seq,
       state,
       transcript,
@@ -131,13 +133,14 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       onCommitted: (steps) => audience.tell(steps, transcript),
       onLate: (event) => void sayLate(event),
       onClosed(closing) {
-        forget();
+        kept.drop();
         unwatch();
         if (closing.type !== "parked") void giveBack(lease);
         onClosed(closing, driver.state(), transcript);
       },
     });
     driven = { driver, memory };
+    following?.();
     begin(driver, state, messages);
   }
 
@@ -146,13 +149,14 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     await store.release(lease).catch(() => {});
   }
 
-  /** What waits in the inbox goes first: an abort there keeps things from being started again only to be stopped. */
+  /**
+   * What waits in the inbox goes first: an abort there keeps things from being started again only to be stopped. A driver
+   * with nothing to do gives the session back, so the first word is left to whoever opened it, who dispatches something.
+   */
   function begin(driver: Driver, state: State, messages: readonly InboxMessage[]): void {
     void driver.take(messages);
-    if (isResting(state)) return;
-    const inDoubt = effects(state).some((effect) => effect.type !== "sleep");
-    const { runId } = state;
-    void driver.dispatch(() => (inDoubt ? [{ type: "restarted", runId, owner: keeper.owner.id }] : []));
+    const inDoubt = !isResting(state) && effects(state).some((effect) => effect.type !== "sleep");
+    if (inDoubt) void driver.dispatch(() => [{ type: "restarted", runId: state.runId, owner: keeper.owner.id }]);
   }
 
   function onClosed(closing: Closing, state: State, transcript: Transcript): void {
@@ -196,7 +200,10 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     checkAgent(sessionId, (await store.load(sessionId))?.state ?? initialState, parts);
     const posted: PostResult[] = [];
     for (const message of messages) posted.push(await store.post(sessionId, message));
-    if ((await open()) === "driving") await driven?.driver.wake();
+    if ((await open()) === "driving") {
+      await driven?.driver.wake();
+      await driven?.driver.dispatch(() => []);
+    }
     return posted[0]?.type === "duplicate" ? "duplicate" : "said";
   }
 
@@ -209,7 +216,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     });
 
   const run: Live["run"] = (runId, message, options) =>
-    waitFor(runId, async (result) => {
+    waitFor({ runId }, async (result) => {
       const said = await ask(runId, message, options);
       return said === "duplicate" ? known(runId, result, options.subscription) : result;
     }).finally(() => {
@@ -233,20 +240,17 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     if ((await open()) === "driving") await driven?.driver.dispatch(() => []);
   }
 
-  const resume: Live["resume"] = () =>
-    waitFor(undefined, async (result) => {
+  const resume: Live["resume"] = (after) =>
+    waitFor({ after }, async (result) => {
       if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
       return result;
     });
 
   /** A store that gives out is no exception: the run is interrupted. */
-  function waitFor(
-    runId: string | undefined,
-    act: (result: Promise<RunResult>) => Promise<RunResult>,
-  ): Promise<RunResult> {
-    return using(() => waiters.during(runId, act)).catch((error) => {
+  function waitFor(awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>): Promise<RunResult> {
+    return using(() => waiters.during(awaited, act)).catch((error) => {
       if (!isOfStore(error)) throw error;
-      return storeFailed(sessionId, runId, error);
+      return storeFailed(sessionId, awaited, error);
     });
   }
 
@@ -265,8 +269,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       },
       onEnd(error) {
         following = null;
-        if (error !== undefined)
-          waiters.close({ type: "interrupted", reason: "store_failed", error }, initialState, createTranscript());
+        if (error !== undefined) audience.giveUp(error);
         leaveIfIdle();
       },
     });

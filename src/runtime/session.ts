@@ -153,7 +153,7 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
         `The last run of session ${id} has ended (${state.status}). Send something to start the next one.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
-    return (waits ? await result() : null) ?? live().resume();
+    return (waits ? await result() : null) ?? live().resume(state.seq);
   }
 
   async function result(): Promise<RunResult | null> {
@@ -166,7 +166,8 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     const { seq } = await load();
     const subscription = live().subscribe({ stayAfter: Math.max(seq, after) });
     const items = subscription.items();
-    signal?.addEventListener("abort", subscription.end, { once: true });
+    const leave = () => subscription.end();
+    signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) subscription.end();
     try {
       const known: Known = { seq: after, attempts: new Set() };
@@ -177,7 +178,7 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
       }
       for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
-      signal?.removeEventListener("abort", subscription.end);
+      signal?.removeEventListener("abort", leave);
       await items.return();
     }
   }

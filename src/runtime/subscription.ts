@@ -31,8 +31,8 @@ export const maxBehind = 1_024;
 
 export type Subscription = {
   readonly push: (item: StreamItem) => void;
-  /** No more items come; those that did can still be had. */
-  readonly end: () => void;
+  /** No more items come; those that did can still be had, and then the error, if it ends with one. */
+  readonly end: (error?: { readonly cause: unknown }) => void;
   readonly items: () => AsyncGenerator<StreamItem, void, undefined>;
 };
 
@@ -57,11 +57,11 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   /** The entry of the last event that the consumer got, and how many of its events those were. */
   let seen = { seq: options.after, events: Number.POSITIVE_INFINITY };
   let lagged = false;
-  let ended = false;
+  let ended: { readonly error?: { readonly cause: unknown } } | null = null;
   let wake: (() => void) | null = null;
 
   function push(item: StreamItem): void {
-    if (ended || lagged || !isWanted(item)) return;
+    if (ended !== null || lagged || !isWanted(item)) return;
     if (buffer.length - head >= maxBehind) {
       buffer = [];
       head = 0;
@@ -70,9 +70,9 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
     wake?.();
   }
 
-  function end(): void {
-    if (ended) return;
-    ended = true;
+  function end(error?: { readonly cause: unknown }): void {
+    if (ended !== null) return;
+    ended = error === undefined ? {} : { error };
     wake?.();
     onLeave();
   }
@@ -123,8 +123,10 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
             yield event;
           }
           if (streamed !== null && isWanted(streamed)) yield streamed;
-        } else if (ended) return;
-        else
+        } else if (ended !== null) {
+          if (ended.error !== undefined) throw ended.error.cause;
+          return;
+        } else
           await new Promise<void>((resolve) => {
             wake = resolve;
           });

@@ -7,9 +7,11 @@ import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { Closing } from "./committer.js";
 import { brokenError } from "./given-out.js";
 
+/** A run; or, where none is named, whichever ends or waits for somebody after this entry of the log. */
+export type Awaited = { readonly runId: string } | { readonly after: number };
+
 type Waiter = {
-  /** The run; the one under way where none is named. */
-  readonly runId: string | undefined;
+  readonly awaited: Awaited;
   readonly resolve: (result: RunResult) => void;
   readonly reject: (error: unknown) => void;
 };
@@ -17,11 +19,9 @@ type Waiter = {
 export type Waiters = {
   readonly count: () => number;
   /** Waits for a run while something is done about it. */
-  readonly during: (
-    runId: string | undefined,
-    act: (result: Promise<RunResult>) => Promise<RunResult>,
-  ) => Promise<RunResult>;
-  readonly settle: (result: RunResult) => void;
+  readonly during: (awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>) => Promise<RunResult>;
+  /** What became of a run, and the entry that says so. */
+  readonly settle: (result: RunResult, seq: number) => void;
   /** The driver is gone: who waits learns why. */
   readonly close: (closing: Closing, state: State, transcript: Transcript) => void;
 };
@@ -37,13 +37,10 @@ export function createWaiters(sessionId: string): Waiters {
       }
   }
 
-  async function during(
-    runId: string | undefined,
-    act: (result: Promise<RunResult>) => Promise<RunResult>,
-  ): Promise<RunResult> {
+  async function during(awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>): Promise<RunResult> {
     let waiter: Waiter | undefined;
     const result = new Promise<RunResult>((resolve, reject) => {
-      waiter = { runId, resolve, reject };
+      waiter = { awaited, resolve, reject };
       waiters.add(waiter);
     });
     result.catch(() => {});
@@ -54,9 +51,9 @@ export function createWaiters(sessionId: string): Waiters {
     }
   }
 
-  function settle(result: RunResult): void {
+  function settle(result: RunResult, seq: number): void {
     take(
-      (waiter) => waiter.runId === undefined || waiter.runId === result.runId,
+      ({ awaited }) => ("runId" in awaited ? awaited.runId === result.runId : seq > awaited.after),
       (waiter) => waiter.resolve(result),
     );
   }
@@ -76,15 +73,17 @@ export function createWaiters(sessionId: string): Waiters {
       case "interrupted":
         take(
           () => true,
-          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.runId, closing)),
+          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.awaited, closing)),
         );
         break;
       case "parked": {
         const result = resultOf(sessionId, state, transcript);
-        if (result !== null) settle(result);
+        if (result !== null) settle(result, Number.POSITIVE_INFINITY);
         take(
-          (waiter) => state.queue.some((one) => one.kind === "run" && one.runId === waiter.runId),
-          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.runId, { reason: "held_back" })),
+          ({ awaited }) =>
+            "runId" in awaited && state.queue.some((one) => one.kind === "run" && one.runId === awaited.runId),
+          (waiter) =>
+            waiter.resolve(interrupted(sessionId, state, transcript, waiter.awaited, { reason: "held_back" })),
         );
         break;
       }
@@ -95,8 +94,8 @@ export function createWaiters(sessionId: string): Waiters {
 }
 
 /** The result of a run of which nothing is known here, because the store does not answer. */
-export function storeFailed(sessionId: string, runId: string | undefined, error: unknown): RunResult {
-  return interrupted(sessionId, initialState, createTranscript(), runId, { reason: "store_failed", error });
+export function storeFailed(sessionId: string, awaited: Awaited, error: unknown): RunResult {
+  return interrupted(sessionId, initialState, createTranscript(), awaited, { reason: "store_failed", error });
 }
 
 /** Only what was committed counts: a transcript may hold what the store then refused. */
@@ -104,11 +103,11 @@ function interrupted(
   sessionId: string,
   state: State,
   transcript: Transcript,
-  wanted: string | undefined,
+  awaited: Awaited,
   { reason, error }: Pick<Extract<RunResult, { status: "interrupted" }>, "reason"> & { readonly error?: unknown },
 ): RunResult {
   const present = state.status === "idle" ? null : state;
-  const runId = wanted ?? present?.runId ?? "";
+  const runId = "runId" in awaited ? awaited.runId : (present?.runId ?? "");
   const run = present?.runId === runId ? present : null;
   const steps = run?.counters.totalSteps ?? 0;
   const said = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run.answer : "";

@@ -1,0 +1,132 @@
+/**
+ * Two agents over one store stand for two processes: each has its own owner and its own lease.
+ */
+import { describe, expect, test } from "vitest";
+import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { createGate, deferred, typesOf } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+
+const asked = { name: "risky", description: "Asks first.", input: { type: "object" }, needsApproval: true } as const;
+
+describe("a session that waits for a person", () => {
+  test(
+    "takes another request as the next run, and is claimed for it once",
+    verifies("LOOP-8#one-process"),
+    async () => {
+      const inner = createMemoryStore();
+      let claims = 0;
+      const store: Store = {
+        ...inner,
+        claim(...options) {
+          claims += 1;
+          return inner.claim(...options);
+        },
+      };
+      const agent = createAgent({
+        model: createScriptedModel([{ calls: [{ name: "risky" }] }, { text: "Done." }, { text: "The next." }]),
+        tools: [{ ...asked, execute: () => "ran" }],
+        store,
+      });
+      expect(await agent.run("First", { sessionId: "s" })).toMatchObject({ status: "awaiting_human" });
+      claims = 0;
+      const next = await agent.run("Second", { sessionId: "s" });
+      expect(next).toMatchObject({ status: "interrupted", reason: "held_back" });
+      expect(claims).toBe(1);
+      const session = agent.session("s");
+      const [waiting] = await session.pendingApprovals();
+      await session.answer(waiting?.callKey ?? "", { type: "approve" });
+      expect(await agent.run("Second", { sessionId: "s", runId: next.runId })).toMatchObject({ text: "The next." });
+    },
+  );
+});
+
+describe("resume", () => {
+  test(
+    "on a run that another process holds gives that run's result, not an earlier one's",
+    verifies("REC-5"),
+    async () => {
+      const gate = createGate();
+      const store = createMemoryStore();
+      const script = [{ text: "First." }, { calls: [{ name: "gate" }] }, { text: "Second." }];
+      const holder = createAgent({ model: createScriptedModel(script), tools: [gate.tool], store });
+      const other = createAgent({ model: createScriptedModel([]), tools: [gate.tool], store });
+      await holder.run("One", { sessionId: "s" });
+      const second = holder.run("Two", { sessionId: "s" });
+      await gate.started;
+      const resumed = other.session("s").resume();
+      gate.open("opened");
+      expect(await resumed).toEqual(await second);
+      expect(await resumed).toMatchObject({ text: "Second." });
+    },
+  );
+});
+
+describe("a holder that slept past its lease", () => {
+  test("starts nothing, though its commit was acknowledged", verifies("REC-1"), async () => {
+    const clock = createTestClock();
+    const inner = createMemoryStore();
+    const acknowledge = deferred();
+    const written = deferred();
+    const sleepy: Store = {
+      ...inner,
+      async commit(lease, commit) {
+        const result = await inner.commit(lease, commit);
+        if (commit.state.status === "tool_running") {
+          written.resolve();
+          await acknowledge.promise;
+        }
+        return result;
+      },
+    };
+    const gate = createGate();
+    const model = () => createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
+    const zombie = createAgent({ model: model(), tools: [gate.tool], store: sleepy, clock });
+    const result = zombie.run("Go", { sessionId: "s" });
+    await written.promise;
+    clock.jump(60_000);
+    const other = createAgent({
+      model: createScriptedModel([{ text: "Done." }]),
+      tools: [gate.tool],
+      store: inner,
+      clock,
+    });
+    expect(await other.session("s").resume()).toMatchObject({ status: "completed" });
+    acknowledge.resolve();
+    expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
+    expect(gate.runs()).toBe(0);
+  });
+});
+
+describe("one that reads along in another process", () => {
+  test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
+    const gate = createGate();
+    const inner = createMemoryStore();
+    const holder = createAgent({
+      model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]),
+      tools: [gate.tool],
+      store: inner,
+    });
+    const run = holder.run("Go", { sessionId: "s" });
+    await gate.started;
+    let fails = false;
+    const store: Store = {
+      ...inner,
+      read: (...which) => (fails ? Promise.reject(new PawlError("store_failed", "It is gone.")) : inner.read(...which)),
+    };
+    const other = createAgent({ model: createScriptedModel([]), store });
+    const seen: Parameters<typeof typesOf>[0][number][] = [];
+    const reading = (async () => {
+      for await (const item of other.session("s").events()) {
+        seen.push(item);
+        fails = true;
+      }
+    })();
+    const told = expect(reading).rejects.toThrow("It is gone.");
+    gate.open("opened");
+    await run;
+    await told;
+    expect(typesOf(seen)).toContain("run_started");
+  });
+});
