@@ -79,11 +79,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "steered":
       for (const message of event.input) transcript.later.push({ seq, message });
       break;
-    case "late_result": {
-      const text = noteText(event.callKey, event.output);
-      transcript.later.push({ seq, message: { role: "user", parts: [{ type: "text", text }] } });
+    case "late_result":
+      transcript.later.push({ seq, message: userText(noteText(event.callKey, event.output)) });
       break;
-    }
     case "prepared":
       prepare(transcript, seq, event);
       break;
@@ -103,11 +101,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "answered":
       answer(transcript, seq, event);
       break;
-    case "woke": {
-      const call = event.callKey === undefined ? undefined : transcript.calls.get(event.callKey);
-      if (call !== undefined) call.because = { seq, text: "nobody answered before the approval expired" };
+    case "woke":
+      expire(transcript, seq, event);
       break;
-    }
     case "tool_finished":
       finish(transcript, seq, event);
       break;
@@ -125,6 +121,10 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "migrated":
       break;
   }
+}
+
+function userText(text: string): UserMessage {
+  return { role: "user", parts: [{ type: "text", text }] };
 }
 
 function show(transcript: Transcript, seq: number, message: Message): void {
@@ -191,7 +191,7 @@ function tell(
 ): void {
   if (run.told?.modelCallIndex === modelCallIndex) return;
   run.told = { modelCallIndex, seq };
-  show(transcript, seq, { role: "user", parts: [{ type: "text", text }] });
+  show(transcript, seq, userText(text));
 }
 
 function compact(transcript: Transcript, event: EventOf<"compacted">): void {
@@ -203,7 +203,7 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   let cut = kept === -1 ? messages.length : kept;
   // A result stays with its call, which is the message before it.
   if (messages[cut]?.role === "tool") cut -= 1;
-  messages.splice(0, cut, { role: "user", parts: [{ type: "text", text: event.summary }] });
+  messages.splice(0, cut, userText(event.summary));
   const dropped = seqs.splice(0, cut, from - 1);
   if (run?.told != null && dropped.includes(run.told.seq)) run.told = null;
 }
@@ -268,6 +268,11 @@ function answer(transcript: Transcript, seq: number, event: EventOf<"answered">)
     case "rerun":
       break;
   }
+}
+
+function expire(transcript: Transcript, seq: number, { callKey }: EventOf<"woke">): void {
+  const call = callKey === undefined ? undefined : transcript.calls.get(callKey);
+  if (call !== undefined) call.because = { seq, text: "nobody answered before the approval expired" };
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
