@@ -31,6 +31,8 @@ export type StartOptions = {
 };
 
 const maxInputCharacters = 900_000;
+/** An entry of the log has a bound, and other things to hold. */
+const mostInputBytes = 940_000;
 
 /** @throws PawlError `bad_input` where it is empty, too large, or not of these shapes. */
 export function messagesOf(input: Input): readonly UserMessage[] {
@@ -46,10 +48,28 @@ export function messagesOf(input: Input): readonly UserMessage[] {
       "bad_input",
       `The input has ${characters} characters; ${maxInputCharacters} can be taken. Put large content in a file that a tool can read, or give its URL.`,
     );
-  return messages;
+  if (Buffer.byteLength(JSON.stringify(messages)) > mostInputBytes)
+    throw new PawlError(
+      "bad_input",
+      `The input takes more than ${mostInputBytes} bytes as JSON. Put large content in a file that a tool can read, or give its URL.`,
+    );
+  // What the caller does with its own objects later is not the log's business.
+  return structuredClone(messages);
 }
 
-/** What of the options belongs in the log; undefined where nothing does. */
+/** @throws PawlError `bad_input` */
+export function checkRunId(runId: string): void {
+  if (typeof runId === "string" && runId !== "" && runId.length <= longestRunId && !/\p{Cc}|\p{Surrogate}/u.test(runId))
+    return;
+  throw new PawlError(
+    "bad_input",
+    `A run's id is a text of 1 to ${longestRunId} characters without control characters. Leave it out for a random one.`,
+  );
+}
+
+const longestRunId = 200;
+
+/** What of the options belongs in the log; undefined where nothing does. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const { systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
   const kept: RunOptions = {
@@ -59,8 +79,14 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
   };
-  return Object.keys(kept).length === 0 ? undefined : kept;
+  if (Object.keys(kept).length === 0) return undefined;
+  const checked = checkJson(kept, { maxBytes: mostOptionBytes });
+  if (!checked.ok) throw new PawlError("bad_input", `The options of the run cannot be kept: ${checked.error}`);
+  return structuredClone(kept);
 }
+
+/** They share an entry of the log with the request. */
+const mostOptionBytes = 64 * 1024;
 
 /** The first words of a request, for lists. */
 export function titleOf(messages: readonly UserMessage[]): string {
