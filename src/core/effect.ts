@@ -46,6 +46,8 @@ export type Effect =
       readonly key: string;
       readonly runId: string;
       readonly callKey: string;
+      /** The tool behind which the child's agent stands. */
+      readonly name: string;
       readonly childId: string;
     }
   | {

@@ -121,6 +121,7 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
             key: `${call.callKey}/cancel`,
             runId: state.runId,
             callKey: call.callKey,
+            name: call.name,
             childId: call.childId,
           },
         ]

@@ -2,17 +2,28 @@
  * An agent: a model, tools and rules, ready to run. It is handed everything and registers nothing (LOOP-1).
  */
 import type { RunResult } from "../core/outcome.js";
+import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
 import type { Model } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Owner, Store } from "../ports/store.js";
-import type { CanExecuteTool } from "../ports/tool.js";
+import type { CanExecuteTool, Tool } from "../ports/tool.js";
+import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
+import type { ChildAgent, Family, ParentLink } from "./children.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, type Observer, observe } from "./listeners.js";
 import { createLive, type Live } from "./live.js";
-import { type AgentParts, compileLimits, compileRetry, compileTools, type Limits } from "./parts.js";
-import type { Input, StartOptions } from "./request.js";
+import {
+  type AgentParts,
+  checkLease,
+  checkName,
+  compileLimits,
+  compileRetry,
+  compileTools,
+  type Limits,
+} from "./parts.js";
+import { type Input, type StartOptions, sessionInfo } from "./request.js";
 import { createSession, inputBody, type Session } from "./session.js";
 import type { StreamItem, Subscription } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
@@ -63,6 +74,11 @@ export type Agent<ModelLike = Model> = {
   readonly session: (sessionId: string) => Session;
   /** A new agent with other parts; this one stays as it is. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
+  /**
+   * This agent as a tool of another: each call is a session of its own in the other's store, which the other waits for without holding anything.
+   * @throws PawlError `bad_configuration` where this agent has no name
+   */
+  readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
   /** Starts nothing more, waits for what runs, and gives its sessions back. What is cut off is `interrupted` and can be resumed. */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
@@ -80,27 +96,7 @@ export function buildAgent<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: Surroundings<ModelLike>,
 ): Agent<ModelLike> {
-  const parts = compileParts(options, surroundings);
-  const { store, clock, leaseMs } = parts;
-  const lives = new Map<string, Live>();
-  const keeper = createLeaseKeeper({
-    store,
-    clock,
-    leaseMs,
-    owner: surroundings.createOwner(),
-    isDead: surroundings.isDead,
-  });
-
-  function live(sessionId: string): Live {
-    let found = lives.get(sessionId);
-    if (found === undefined) {
-      found = createLive(sessionId, parts, keeper, () => lives.delete(sessionId));
-      lives.set(sessionId, found);
-    }
-    return found;
-  }
-
-  const session = (sessionId: string) => createSession(sessionId, parts, () => live(sessionId));
+  const { parts, live, session, shutdown } = assemble(options, surroundings);
   const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
 
   return {
@@ -120,10 +116,100 @@ export function buildAgent<ModelLike>(
     },
     session,
     with: (changes) => buildAgent({ ...options, ...changes }, surroundings),
-    async shutdown({ graceMs = 5_000 } = {}) {
-      await Promise.all([...lives.values()].map((one) => one.drain(graceMs)));
+    asTool(toolOptions) {
+      if (options.name === undefined)
+        throw new PawlError(
+          "bad_configuration",
+          "An agent that is used as a tool needs a name of its own: its sessions are carried on by it.",
+        );
+      const bind: BindChild = (link, shared) =>
+        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
+      return makeAgentTool(bind, options.name, toolOptions);
+    },
+    shutdown,
+  };
+}
+
+/** What an agent is made of in this process: its sessions, and those of the agents behind its tools. */
+type Assembled = {
+  readonly parts: AgentParts;
+  readonly live: (sessionId: string) => Live;
+  readonly session: (sessionId: string) => Session;
+  readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
+};
+
+/** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
+type BindChild = (link: ParentLink, shared: Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">) => BoundChild;
+
+function assemble<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+): Assembled {
+  const link: ParentLink = {
+    takeUp: (sessionId) => live(sessionId).takeUp(),
+    async tellWaiting(sessionId) {
+      const { seq } = await session(sessionId).state();
+      const result = await session(sessionId).result();
+      if (result !== null) live(sessionId).settle(result, seq);
     },
   };
+  const parts = compileParts(options, surroundings, link);
+  const { store, clock, leaseMs } = parts;
+  const lives = new Map<string, Live>();
+  const owner = surroundings.createOwner();
+  const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
+
+  function live(sessionId: string): Live {
+    let found = lives.get(sessionId);
+    if (found === undefined) {
+      found = createLive(sessionId, parts, keeper, () => lives.delete(sessionId));
+      lives.set(sessionId, found);
+    }
+    return found;
+  }
+
+  function session(sessionId: string): Session {
+    return createSession(sessionId, parts, () => live(sessionId));
+  }
+
+  async function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+    const children = [...parts.family.children.values()];
+    await Promise.all([
+      ...[...lives.values()].map((one) => one.drain(graceMs)),
+      ...children.map((child) => child.shutdown({ graceMs })),
+    ]);
+  }
+
+  return { parts, live, session, shutdown };
+}
+
+type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
+
+function childAgent({ parts, live, session, shutdown }: Assembled): BoundChild {
+  return {
+    name: parts.name,
+    limits: parts.limits,
+    sessionInfo: (title) => sessionInfo(parts, title),
+    takeUp: (sessionId) => live(sessionId).takeUp(),
+    session,
+    shutdown,
+  };
+}
+
+function familyOf(
+  tools: AgentParts["tools"],
+  link: ParentLink,
+  shared: Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">,
+  parent: ParentLink | undefined,
+): Family {
+  const children = new Map<string, ChildAgent>();
+  for (const [name, { tool }] of tools) {
+    const behind = agentBehind<BindChild>(tool);
+    if (behind === undefined) continue;
+    const { budgetShare, request } = behind;
+    children.set(name, { ...behind.agent(link, shared), budgetShare, request });
+  }
+  return parent === undefined ? { children } : { children, parent };
 }
 
 function startRun(input: Input, options: StartOptions, parts: AgentParts, live: (sessionId: string) => Live) {
@@ -141,22 +227,31 @@ function startRun(input: Input, options: StartOptions, parts: AgentParts, live: 
   return { sessionId, runId, begin };
 }
 
-function compileParts<ModelLike>(options: AgentOptions<ModelLike>, surroundings: Surroundings<ModelLike>): AgentParts {
+function compileParts<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+  link: ParentLink,
+): AgentParts {
   const { name = "agent", tools = [], limits = {}, observers = [], leaseMs = 15_000 } = options;
+  const shared = {
+    store: options.store ?? surroundings.createStore(),
+    clock: options.clock ?? systemClock,
+    makeId: options.makeId ?? makeRandomId,
+    leaseMs: checkLease(leaseMs),
+  };
+  const compiled = compileTools(tools);
   return {
-    name,
+    name: checkName(name),
     model: surroundings.asModel(options.model),
     ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
-    ...compileTools(tools),
+    ...compiled,
     limits: compileLimits(limits),
     retry: compileRetry(options.retry),
     ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
     deps: options.deps,
     ...(options.root === undefined ? {} : { root: options.root }),
-    store: options.store ?? surroundings.createStore(),
-    clock: options.clock ?? systemClock,
-    makeId: options.makeId ?? makeRandomId,
-    leaseMs,
+    ...shared,
     listeners: [callBack(options), ...observers.map(observe)],
+    family: familyOf(compiled.tools, link, shared, surroundings.parent),
   };
 }

@@ -7,7 +7,8 @@
 import type { PublicEvent } from "../core/public-event.js";
 import { initialState } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
-import { type Assembly, messageOf } from "./assembly.js";
+import type { MessageDelta } from "../ports/model.js";
+import { type Assembly, endWith, messageOf } from "./assembly.js";
 import type { Step } from "./committer.js";
 import { readEvents } from "./history.js";
 import type { AgentParts } from "./parts.js";
@@ -79,6 +80,7 @@ export function createAudience(options: AudienceOptions): Audience {
 
   function tell(steps: readonly Step[], transcript: Transcript): void {
     for (const step of steps) {
+      if (step.entry.event.type === "run_finished") cutShort();
       toldUpTo = step.entry.seq;
       for (const event of step.events) {
         for (const listener of listeners) listener.event(event);
@@ -87,6 +89,18 @@ export function createAudience(options: AudienceOptions): Audience {
       for (const listener of stepListeners) listener(step, transcript);
       settleEnded(step.events);
     }
+  }
+
+  /** A model that was given up says nothing more: its stream ends with its run. */
+  function cutShort(): void {
+    const partial = streaming();
+    if (partial === null) return;
+    for (const delta of endWith(partial, { kind: "cancelled", message: "The call was given up." })) publishDelta(delta);
+  }
+
+  function publishDelta(delta: MessageDelta): void {
+    for (const listener of listeners) listener.delta(delta, sessionId);
+    if (subscriptions.size > 0) broadcast({ type: "delta", delta });
   }
 
   function tellFollowed(seq: number, events: readonly PublicEvent[]): void {
@@ -130,10 +144,7 @@ export function createAudience(options: AudienceOptions): Audience {
     tellFollowed,
     toldUpTo: () => toldUpTo,
     beginAt,
-    publishDelta(delta) {
-      for (const listener of listeners) listener.delta(delta, sessionId);
-      if (subscriptions.size > 0) broadcast({ type: "delta", delta });
-    },
+    publishDelta,
     publishProgress: (callKey, note) => broadcast({ type: "progress", callKey, note }),
     subscribe,
     onStep(listener) {

@@ -48,7 +48,7 @@ export type Driver = {
   readonly dispatch: (events: (state: State) => readonly EventBody[], ids?: Ids) => Promise<boolean>;
   /** Takes messages of the inbox, each once. */
   readonly take: (messages: readonly InboxMessage[]) => Promise<void>;
-  /** Takes what is in the inbox. */
+  /** Takes what is in the inbox; gives the session back where nothing is left to do. */
   readonly wake: () => Promise<void>;
   /** Starts nothing more; ends when what runs has settled or the grace is over. */
   readonly drain: (graceMs: number) => Promise<void>;
@@ -252,7 +252,7 @@ export function createDriver(options: DriverOptions): Driver {
       close({ type: "interrupted", reason: "store_failed", error });
       return;
     }
-    await take(messages);
+    await Promise.all([take(messages), dispatch(() => [])]);
   }
 
   async function take(messages: readonly InboxMessage[]): Promise<void> {

@@ -13,12 +13,14 @@ import { initialState, isResting, type State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import type { Lease, Owner, PostResult } from "../ports/store.js";
 import { type Audience, createAudience } from "./audience.js";
+import { takeUpChildren } from "./children.js";
 import type { Closing } from "./committer.js";
 import { createDriver, type Driver } from "./driver.js";
 import { followLog } from "./follow.js";
 import { isOfStore, lossOf } from "./given-out.js";
 import { findEnd, loadTranscript } from "./history.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
+import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import type { Subscription } from "./subscription.js";
 import { type Awaited, storeFailed } from "./waiters.js";
@@ -42,6 +44,10 @@ export type Live = Pick<Audience, "subscribe" | "onStep"> & {
   ) => Promise<RunResult>;
   /** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
   readonly resume: (after: number) => Promise<RunResult>;
+  /** Carries on what is under way, for nobody in particular. */
+  readonly takeUp: () => Promise<void>;
+  /** Gives those who wait a result that is no end, as of an entry. */
+  readonly settle: (result: RunResult, seq: number) => void;
   readonly drain: (graceMs: number) => Promise<void>;
 };
 
@@ -55,7 +61,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     sessionId,
     parts,
     streaming: () => driven?.memory.partial ?? null,
-    abort: (runId) => void say(abortMessage(runId), { shared: false }).catch(() => {}),
+    abort: (runId) => void say(abortMessage(runId, parts), { shared: false }).catch(() => {}),
     isSilent: () => driven === null && following === null,
     onLeave: leaveIfIdle,
   });
@@ -130,7 +136,11 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       transcript,
       memory,
       publish: audience,
-      onCommitted: (steps) => audience.tell(steps, transcript),
+      onCommitted(steps) {
+        audience.tell(steps, transcript);
+        if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
+          takeUpChildren(driver.state(), parts.family);
+      },
       onLate: (event) => void sayLate(event),
       onClosed(closing) {
         kept.drop();
@@ -155,6 +165,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
    */
   function begin(driver: Driver, state: State, messages: readonly InboxMessage[]): void {
     void driver.take(messages);
+    takeUpChildren(state, parts.family);
     const inDoubt = !isResting(state) && effects(state).some((effect) => effect.type !== "sleep");
     if (inDoubt) void driver.dispatch(() => [{ type: "restarted", runId: state.runId, owner: keeper.owner.id }]);
   }
@@ -163,25 +174,18 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     driven = null;
     lastClosing = closing;
     waiters.close(closing, state, transcript);
+    const parent = state.session?.parent;
+    if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
+      void parts.family.parent?.tellWaiting(parent.sessionId);
     if (audience.stays()) follow();
     else leaveIfIdle();
   }
 
   /** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
   async function sayLate(event: EventBody): Promise<void> {
-    if (lastClosing?.type !== "parked" || event.type !== "tool_finished" || event.output === undefined) return;
-    const { callKey, output, outcome } = event;
-    const body = { type: "result", callKey, output, isError: outcome !== "ok" } as const;
-    try {
-      await say({ id: `late/${callKey}`, at: clock.now(), body }, { shared: true });
-    } catch {
-      // The store that refused it has ended the run as well, and its result said so.
-    }
-  }
-
-  function abortMessage(runId: string): InboxMessage {
-    const body = { type: "abort", runId, note: "its signal was aborted" } as const;
-    return { id: `abort/${parts.makeId()}`, at: clock.now(), body };
+    const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
+    // The store that refuses it has ended the run as well, and its result said so.
+    if (message !== undefined) await say(message, { shared: true }).catch(() => {});
   }
 
   const say: Live["say"] = (message, options) => using(() => sayAll([message], options));
@@ -209,7 +213,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
 
   const ask: Live["ask"] = (runId, message, { shared, signal }) =>
     using(async () => {
-      if (signal?.aborted === true) return sayAll([message, abortMessage(runId)], { shared });
+      if (signal?.aborted === true) return sayAll([message, abortMessage(runId, parts)], { shared });
       const said = await sayAll([message], { shared });
       if (signal !== undefined) signals.watch(runId, signal);
       return said;
@@ -235,9 +239,9 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     return ended.result;
   }
 
-  /** Gives those who wait what there is, and an idle session back. */
+  /** Takes what is in the inbox, gives those who wait what there is, and an idle session back. */
   async function settleHere(): Promise<void> {
-    if ((await open()) === "driving") await driven?.driver.dispatch(() => []);
+    if ((await open()) === "driving") await driven?.driver.wake();
   }
 
   const resume: Live["resume"] = (after) =>
@@ -281,6 +285,8 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     ask,
     run,
     resume,
+    takeUp: () => using(settleHere),
+    settle: waiters.settle,
     subscribe(options = {}) {
       const subscription = audience.subscribe(options);
       if (options.stayAfter !== undefined && driven === null) follow();
@@ -292,11 +298,3 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
 }
 
 const notDriven: Driver["dispatch"] = async () => false;
-
-/** Starts the next run of the queue, where none is under way (after an abort). */
-function startQueued(state: State): readonly EventBody[] {
-  if (!isResting(state)) return [];
-  const next = state.queue.find((one) => one.kind === "run");
-  if (next?.kind !== "run") return [];
-  return [{ type: "run_started", runId: next.runId, limits: next.limits, queuedSeq: next.seq }];
-}

@@ -9,6 +9,7 @@ import type { Model as PortModel, ToolSpecification } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
+import type { Family } from "./children.js";
 import type { Listener } from "./listeners.js";
 import { createRetryPolicy } from "./retry.js";
 import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";
@@ -29,6 +30,7 @@ export type AgentParts = {
   readonly makeId: MakeId;
   readonly leaseMs: number;
   readonly listeners: readonly Listener[];
+  readonly family: Family;
 };
 
 /** Bounds of a run, as an agent's author may set them; see `RunLimits` for units and defaults. */
@@ -45,23 +47,64 @@ export const defaultLimits: RunLimits = {
   maxCompactions: 20,
 };
 
+/** The least that each limit may be. */
+const leastLimits = {
+  maxSteps: 1,
+  maxErrors: 1,
+  maxTokens: 1,
+  maxWallClockMs: 1,
+  toolConcurrency: 1,
+  abortGraceMs: 0,
+  maxContinuations: 0,
+  maxStopPreventions: 0,
+  maxCompactions: 0,
+} as const satisfies { readonly [Name in keyof RunLimits]?: number };
+
 /** @throws PawlError `bad_configuration`: a limit of 0 would end every run before it began (LOOP-4). */
 export function compileLimits(limits: Limits): RunLimits {
-  for (const [name, value] of Object.entries(limits)) {
-    const mayBeZero =
-      name === "abortGraceMs" ||
-      name === "maxContinuations" ||
-      name === "maxStopPreventions" ||
-      name === "maxCompactions";
-    if (typeof value === "number" && (!Number.isFinite(value) || value < (mayBeZero ? 0 : 1)))
-      throw new PawlError(
-        "bad_configuration",
-        `The limit ${name} is ${value}; it must be a number of ${mayBeZero ? 0 : 1} or more. Leave it out for its default.`,
-      );
-  }
-  const set = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-  return { ...defaultLimits, ...set };
+  const set = Object.entries(limits).filter(([, value]) => value !== undefined);
+  for (const [name, value] of set) checkLimit(name, value);
+  return { ...defaultLimits, ...Object.fromEntries(set) };
 }
+
+function checkLimit(name: string, value: unknown): void {
+  const wanted = wantedOf(name, value);
+  if (wanted === undefined) return;
+  const given = typeof value === "string" ? JSON.stringify(value) : String(value);
+  throw new PawlError(
+    "bad_configuration",
+    `The limit ${name} is ${given}; it must be ${wanted}. Leave it out for its default.`,
+  );
+}
+
+/** What a limit must be that it is not. */
+function wantedOf(name: string, value: unknown): string | undefined {
+  if (name === "onMaxSteps") return value === "summary" || value === "stop" ? undefined : '"summary" or "stop"';
+  if (name === "requireDoneTool") return typeof value === "boolean" ? undefined : "true or false";
+  if (!(name in leastLimits)) {
+    const known = [...Object.keys(leastLimits), "onMaxSteps", "requireDoneTool"].join(", ");
+    throw new PawlError("bad_configuration", `There is no limit ${name}. There are ${known}.`);
+  }
+  const least = leastLimits[name as keyof typeof leastLimits];
+  return Number.isSafeInteger(value) && (value as number) >= least ? undefined : `a whole number of ${least} or more`;
+}
+
+/** @throws PawlError `bad_configuration` */
+export function checkName(name: string): string {
+  if (typeof name === "string" && name !== "" && name.length <= 200) return name;
+  throw new PawlError(
+    "bad_configuration",
+    "An agent's name is a text of 1 to 200 characters. Leave it out for its default.",
+  );
+}
+
+/** @throws PawlError `bad_configuration`: a lease that is shorter cannot be renewed in time. */
+export function checkLease(leaseMs: number): number {
+  if (Number.isFinite(leaseMs) && leaseMs >= shortestLeaseMs) return leaseMs;
+  throw new PawlError("bad_configuration", `leaseMs is ${leaseMs}; it must be ${shortestLeaseMs} or more.`);
+}
+
+const shortestLeaseMs = 100;
 
 export function compileTools(tools: Tools): Pick<AgentParts, "tools" | "specifications"> {
   const compiled = normaliseTools(tools);

@@ -1,37 +1,28 @@
 /**
  * A session, as a user holds it: what can be said to it, and what can be seen of it.
  */
+
 import { dueAt } from "../core/effects.js";
-import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import type { Message } from "../core/message.js";
-import { approvalsOf, type PendingApproval, type RunResult, resultOf } from "../core/outcome.js";
-import { hasCalls, initialState, isResting, isTerminal, type State } from "../core/state.js";
+import { type RunResult, resultOf } from "../core/outcome.js";
+import { initialState, isResting, isWaiting, type State } from "../core/state.js";
+import type { Transcript } from "../core/transcript.js";
 import { PawlError } from "../errors.js";
-import { hashInput } from "./hash.js";
+import { type Answers, createAnswers } from "./answers.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
-import { normaliseJson, toToolOutput } from "./normalise.js";
 import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
-import { type Input, messagesOf, runOptionsOf, type StartOptions, sessionInfo, titleOf } from "./request.js";
+import {
+  checkRunId,
+  type Input,
+  messagesOf,
+  runOptionsOf,
+  type StartOptions,
+  sessionInfo,
+  titleOf,
+} from "./request.js";
 import type { StreamItem } from "./subscription.js";
-
-/** What a person decides on a call that waits. `modify` runs the edited input; `abort` ends the run. */
-export type Decision =
-  | { readonly type: "approve" }
-  | { readonly type: "deny"; readonly note?: string }
-  | { readonly type: "modify"; readonly input: unknown }
-  | { readonly type: "abort"; readonly note?: string }
-  | { readonly type: "rerun" }
-  | { readonly type: "result"; readonly output: unknown; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string };
-
-export type AnswerOptions = {
-  /** Who decides; it is recorded. */
-  readonly by?: string;
-  /** The hash of the input that was shown: the answer counts for this input only. */
-  readonly inputHash?: string;
-};
 
 export type SendOptions = Pick<
   StartOptions,
@@ -41,20 +32,12 @@ export type SendOptions = Pick<
   readonly mode?: "queue" | "steer" | "reject";
 };
 
-export type Session = {
+export type Session = Answers & {
   readonly id: string;
   /** Says something: starts a run, or joins the one under way. Resolves when it is durable, with the run's id. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
   /** `send` with mode `steer`. */
   readonly steer: (input: Input) => Promise<void>;
-  /** Answers a call that waits. `second` where somebody did before. @throws PawlError `no_such_call` */
-  readonly answer: (callKey: string, decision: Decision, options?: AnswerOptions) => Promise<"first" | "second">;
-  /** Gives the result of a call that runs elsewhere. */
-  readonly provideResult: (
-    callKey: string,
-    output: unknown,
-    options?: { readonly isError?: boolean },
-  ) => Promise<"first" | "second">;
   /** Ends the run under way; nothing happens where there is none. */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
   /** Carries on what was interrupted, and gives its result. @throws PawlError `no_session`, `run_finished` */
@@ -73,7 +56,6 @@ export type Session = {
     readonly follow?: boolean;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
-  readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };
 
 export function createSession(id: string, parts: AgentParts, live: () => Live): Session {
@@ -97,48 +79,14 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     return { runId, isNew: said === "said" };
   }
 
-  async function answer(callKey: string, decision: Decision, { by, inputHash }: AnswerOptions = {}) {
-    const state = await load();
-    const call = hasCalls(state) ? state.calls.find((one) => one.callKey === callKey) : undefined;
-    if (call?.at !== "asking") return alreadyAnswered(id, callKey, state, call !== undefined);
-    if (decision.type === "abort") {
-      await abort({
-        ...(decision.note === undefined ? {} : { note: decision.note }),
-        ...(by === undefined ? {} : { by }),
-      });
-      return "first";
-    }
-    const shown = inputHash ?? call.inputHash;
-    const body: InboxBody = {
-      type: "answer",
-      callKey,
-      answer: answerOf(decision),
-      ...(by === undefined ? {} : { by }),
-      ...(shown === undefined ? {} : { inputHash: shown }),
-    };
-    const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, true);
-    return said === "said" ? "first" : "second";
-  }
-
-  async function provideResult(callKey: string, output: unknown, options: { readonly isError?: boolean } = {}) {
-    const state = await load();
-    const call = hasCalls(state) ? state.calls.find((one) => one.callKey === callKey) : undefined;
-    if (call?.at !== "waiting") return alreadyAnswered(id, callKey, state, call !== undefined);
-    const isError = options.isError === true ? { isError: true } : {};
-    const said = await post(
-      `result/${callKey}`,
-      { type: "result", callKey, output: toToolOutput(output), ...isError },
-      true,
-    );
-    return said === "said" ? "first" : "second";
-  }
-
   async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}) {
     const state = await load();
     if (isResting(state)) return;
     const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
     await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said }, true);
   }
+
+  const answers = createAnswers(id, parts, (messageId, body) => post(messageId, body, true), abort);
 
   async function resume(): Promise<RunResult> {
     const state = await load();
@@ -158,7 +106,18 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
 
   async function result(): Promise<RunResult | null> {
     const state = await load();
-    return state.status === "idle" ? null : resultOf(id, state, await loadTranscript(store, id, state));
+    if (state.status === "idle") return null;
+    const transcript = await loadTranscript(store, id, state);
+    return resultOf(id, state, transcript) ?? waitingResult(state, transcript);
+  }
+
+  /** A run whose children wait for a person waits for that person. */
+  async function waitingResult(state: State, { run }: Transcript): Promise<RunResult | null> {
+    if (run === null || !isWaiting(state)) return null;
+    const approvals = await answers.pendingApprovals();
+    if (approvals.length === 0) return null;
+    const { runId, answer, usage, steps } = run;
+    return { sessionId: id, runId, status: "awaiting_human", text: answer, usage, steps, approvals };
   }
 
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
@@ -187,18 +146,13 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     id,
     send,
     steer: async (input) => void (await send(input, { mode: "steer" })),
-    answer,
-    provideResult,
+    ...answers,
     abort,
     resume,
     result,
     state: load,
     messages: async () => [...(await loadTranscript(store, id, await load())).messages],
     events,
-    async pendingApprovals() {
-      const state = await load();
-      return hasCalls(state) ? approvalsOf(id, state, await loadTranscript(store, id, state)) : [];
-    },
   };
 }
 
@@ -225,6 +179,7 @@ export function inputBody(
   runId: string,
   mode: "queue" | "steer",
 ): Extract<InboxBody, { type: "input" }> {
+  checkRunId(runId);
   const messages = messagesOf(input);
   const kept = runOptionsOf(options);
   return {
@@ -236,34 +191,6 @@ export function inputBody(
     session: sessionInfo(parts, titleOf(messages)),
     ...(kept === undefined ? {} : { options: kept }),
   };
-}
-
-function answerOf(decision: Exclude<Decision, { type: "abort" }>): Answer {
-  switch (decision.type) {
-    case "modify": {
-      const input = normaliseJson(decision.input);
-      return { type: "modify", input, inputHash: hashInput(input) };
-    }
-    case "result": {
-      const output = toToolOutput(decision.output);
-      return decision.isError === true ? { type: "result", output, isError: true } : { type: "result", output };
-    }
-    case "approve":
-    case "deny":
-    case "rerun":
-    case "fail":
-      return decision;
-  }
-}
-
-/** A second answer is told that it came second; a call that never was is misuse. */
-function alreadyAnswered(id: string, callKey: string, state: State, known: boolean): "second" {
-  const [runId] = callKey.split("/");
-  if (known || (state.status !== "idle" && runId === state.runId && isTerminal(state))) return "second";
-  throw new PawlError(
-    "no_such_call",
-    `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
-  );
 }
 
 function noSession(id: string): PawlError {

@@ -4,6 +4,7 @@
 import type { Effect } from "../../core/effect.js";
 import type { EventBody } from "../../core/event.js";
 import type { Cancellation } from "../cancellation.js";
+import { cancelChild, notifyParent } from "../children.js";
 import type { Work } from "../work.js";
 import { callModel } from "./call-model.js";
 import { compact } from "./compact.js";
@@ -40,7 +41,8 @@ export function perform(
     case "finish":
       return finish(effect, work, cancellation);
     case "cancel_child":
+      return cancelChild(effect, work);
     case "notify_parent":
-      return undefined;
+      return notifyParent(effect, work);
   }
 }

@@ -5,11 +5,13 @@
 import { capOutput } from "../../context/tool-output.js";
 import type { EventBody, Timing } from "../../core/event.js";
 import type { ToolOutput } from "../../core/message.js";
-import type { CallRecord } from "../../core/results.js";
+import { type CallRecord, textOfOutput } from "../../core/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import type { Cancellation } from "../cancellation.js";
+import { type ChildAgent, childOf, startChild } from "../children.js";
 import { type Done, doneIn } from "../done.js";
-import { type FoundInput, inputAsFound } from "../input.js";
+import { textOfError } from "../error-text.js";
+import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
 import { toToolOutput } from "../normalise.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 
@@ -18,8 +20,27 @@ const defaultTimeoutMs = 600_000;
 export const runTool: Perform<EffectOf<"run_tool">> = (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  return attempt(effect, record, work, cancellation);
+  const child = childOf(record.part.name, work.parts.family);
+  return child === undefined ? attempt(effect, record, work, cancellation) : ask(effect, record, child, work);
 };
+
+/** Another agent does the work, in a session of its own. */
+async function ask(
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  child: ChildAgent,
+  work: Work,
+): Promise<EventBody> {
+  const compiled = work.parts.tools.get(record.part.name);
+  const input = compiled === undefined ? unknownTool(record) : await inputAsFound(compiled, record, work);
+  if (input.ok) return startChild(effect, child, input.value, work);
+  const { runId, callKey } = effect;
+  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, ...failed(input.message) };
+}
+
+function unknownTool(record: CallRecord): FoundInput {
+  return { ok: false, message: `Unknown tool '${record.part.name}'` };
+}
 
 async function attempt(
   effect: EffectOf<"run_tool">,
@@ -56,21 +77,17 @@ async function outcomeOf(
       execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
     );
     const signalled = doneIn(value);
-    if (signalled !== undefined) return doneResult(signalled);
-    const output = await capOutput(toToolOutput(value), {
-      sessionId: work.sessionId,
-      store: work.parts.store,
-      ...capOf(compiled.tool),
-    });
-    return { outcome: "ok", output };
+    if (signalled !== undefined) return await doneResult(signalled, compiled.tool, work);
+    return { outcome: "ok", output: await capped(toToolOutput(value), compiled.tool, work) };
   } catch (error) {
     const signalled = doneIn(error);
-    return signalled === undefined ? failed(messageOf(error)) : doneResult(signalled);
+    return signalled === undefined ? failed(textOfError(error)) : await doneResult(signalled, compiled.tool, work);
   }
 }
 
-function capOf({ maxOutputBytes }: AnyTool): { readonly maxBytes?: number } {
-  return maxOutputBytes === undefined ? {} : { maxBytes: maxOutputBytes };
+function capped(output: ToolOutput, { maxOutputBytes: maxBytes }: AnyTool, work: Work): Promise<ToolOutput> {
+  const { sessionId, parts } = work;
+  return capOutput(output, { sessionId, store: parts.store, ...(maxBytes === undefined ? {} : { maxBytes }) });
 }
 
 function execute(
@@ -81,15 +98,9 @@ function execute(
 ): unknown {
   const { invalid, input: asked } = record.part;
   if (invalid !== undefined && !record.edited && tool.executeRaw !== undefined)
-    return tool.executeRaw(rawText(asked), context);
+    return tool.executeRaw(rawTextOf(asked) ?? "", context);
   if (tool.execute !== undefined) return tool.execute(input.value, context);
   return tool.executeRaw?.(JSON.stringify(record.input), context);
-}
-
-function rawText(input: CallRecord["input"]): string {
-  return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
-    ? input._raw
-    : "";
 }
 
 function contextOf(
@@ -121,8 +132,10 @@ async function withTimeout(
 ): Promise<unknown> {
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   let own: AbortController | undefined;
+  let isOver = false;
   const signal = () => {
     own ??= followed(cancellation.signal);
+    if (isOver) own.abort(new Error("timeout"));
     return own.signal;
   };
   const value = run(signal);
@@ -130,6 +143,7 @@ async function withTimeout(
   let cancel = () => {};
   const expired = new Promise<never>((_, reject) => {
     cancel = work.parts.clock.after(timeoutMs, () => {
+      isOver = true;
       own?.abort(new Error("timeout"));
       reject(new Error(`Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`));
     });
@@ -156,16 +170,8 @@ function failed(message: string): Finished {
   return { outcome: "error", output: { type: "text", text: `Error: ${message}` } };
 }
 
-function doneResult({ message }: Done): Finished {
-  const said = message === undefined ? {} : { message };
-  return { outcome: "ok", output: { type: "text", text: message ?? "Done." }, done: said };
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message === "" ? error.name : error.message;
-  try {
-    return typeof error === "string" ? error : (JSON.stringify(error) ?? String(error));
-  } catch {
-    return "it threw something that cannot be shown";
-  }
+async function doneResult({ message }: Done, tool: AnyTool, work: Work): Promise<Finished> {
+  if (message === undefined) return { outcome: "ok", output: { type: "text", text: "Done." }, done: {} };
+  const output = await capped({ type: "text", text: String(message) }, tool, work);
+  return { outcome: "ok", output, done: { message: textOfOutput(output) } };
 }

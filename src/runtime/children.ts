@@ -1,0 +1,146 @@
+/**
+ * Child sessions: how a parent starts one, ends one, and is told by one.
+ *
+ * 1. A child's id follows from the parent's id and the call, by a keyed hash: a restart finds it, a stranger cannot guess it.
+ * 2. The child is asked through its inbox before the parent's commit says that it waits: either may be repeated, neither counts twice.
+ * 3. A child tells its parent through the parent's inbox, and goes on wanting to until that is done.
+ */
+import { createHmac } from "node:crypto";
+import type { EventBody } from "../core/event.js";
+import type { InboxBody } from "../core/inbox.js";
+import type { ToolOutput } from "../core/message.js";
+import { type RunResult, resultOf } from "../core/outcome.js";
+import { hasCalls, type RunLimits, type SessionInfo, type State } from "../core/state.js";
+import type { Answers } from "./answers.js";
+import type { EffectOf, Work } from "./work.js";
+
+/** An agent that sessions of a parent may start, in the parent's store. */
+export type ChildAgent = {
+  readonly name: string;
+  readonly limits: RunLimits;
+  readonly sessionInfo: (title: string) => SessionInfo;
+  readonly budgetShare: number;
+  readonly request: (input: unknown) => string;
+  /** Takes a child session up in this process, where it is not held elsewhere. */
+  readonly takeUp: (sessionId: string) => Promise<void>;
+  readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
+  readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
+};
+
+/** Who is behind the tools of an agent, and whose tool it is itself, in one process. */
+export type Family = {
+  /** The agents behind tools, by the tool's name. */
+  readonly children: ReadonlyMap<string, ChildAgent>;
+  readonly parent?: ParentLink;
+};
+
+export type ParentLink = {
+  /** A parent has mail from its child. */
+  readonly takeUp: (sessionId: string) => Promise<void>;
+  /** A child waits for a person: so does its parent. */
+  readonly tellWaiting: (sessionId: string) => Promise<void>;
+};
+
+export function childIdOf(sessionId: string, callKey: string): string {
+  return createHmac("sha256", sessionId).update(callKey).digest("hex").slice(0, 32);
+}
+
+/** Asks the child; the same call asks the same child, once. */
+export async function startChild(
+  { runId, callKey }: EffectOf<"run_tool">,
+  child: ChildAgent,
+  input: unknown,
+  work: Work,
+): Promise<EventBody> {
+  const { sessionId, state, parts } = work;
+  const childId = childIdOf(sessionId, callKey);
+  const reservedTokens = shareOf(state, child.budgetShare);
+  const text = child.request(input);
+  const limits =
+    reservedTokens === undefined
+      ? child.limits
+      : { ...child.limits, maxTokens: Math.max(1, Math.min(reservedTokens, child.limits.maxTokens ?? reservedTokens)) };
+  const body: InboxBody = {
+    type: "input",
+    mode: "queue",
+    runId: childIdOf(childId, callKey),
+    input: [{ role: "user", parts: [{ type: "text", text }] }],
+    limits,
+    session: { ...child.sessionInfo(text), parent: { sessionId, callKey }, top: state.session?.top ?? sessionId },
+  };
+  await parts.store.post(childId, { id: `run/${body.runId}`, at: work.now(), body });
+  return {
+    type: "tool_waiting",
+    runId,
+    callKey,
+    on: "child",
+    childId,
+    ...(reservedTokens === undefined ? {} : { reservedTokens }),
+  };
+}
+
+/** A share of what is left of the parent's budget, apart from what is kept for other children. */
+function shareOf(state: State, share: number): number | undefined {
+  if (!hasCalls(state) || state.limits.maxTokens === undefined) return undefined;
+  const { inputTokens = 0, outputTokens = 0 } = state.usage;
+  let kept = 0;
+  for (const call of state.calls) if (call.at === "waiting") kept += call.reservedTokens ?? 0;
+  return Math.max(0, Math.floor((state.limits.maxTokens - inputTokens - outputTokens - kept) * share));
+}
+
+/** Aborts a child. Its end comes as its result, as any other. */
+export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: Work): Promise<undefined> {
+  const { childId, callKey } = effect;
+  await parts.store.post(childId, {
+    id: `abort/${callKey}`,
+    at: now(),
+    body: { type: "abort", note: "the parent was aborted" },
+  });
+  await childOf(effect.name, parts.family)?.takeUp(childId);
+  return undefined;
+}
+
+/** Gives the parent the result of the call that started this session. */
+export async function notifyParent(effect: EffectOf<"notify_parent">, work: Work): Promise<EventBody> {
+  const { sessionId, state, transcript, parts } = work;
+  const { parent, runId } = effect;
+  const result = resultOf(sessionId, state, transcript);
+  const body: InboxBody = {
+    type: "result",
+    callKey: parent.callKey,
+    output: outputOf(result, parts.name),
+    ...(result?.status === "completed" ? {} : { isError: true }),
+    child: { usage: result?.usage ?? {} },
+  };
+  await parts.store.post(parent.sessionId, { id: `child/${sessionId}/${runId}`, at: work.now(), body });
+  // Where the parent is not of this process, its mail makes it due.
+  await parts.family.parent?.takeUp(parent.sessionId);
+  return { type: "parent_notified", runId };
+}
+
+function outputOf(result: RunResult | null, name: string): ToolOutput {
+  if (result?.status === "completed")
+    return result.output === undefined ? { type: "text", text: result.text } : { type: "json", value: result.output };
+  const why = result === null || !("reason" in result) ? "it did not end" : `${result.status}, ${result.reason}`;
+  return { type: "text", text: `Error: The agent "${name}" did not finish (${why}): ${result?.text ?? ""}` };
+}
+
+/** The agent behind a tool; undefined where it is an ordinary one. */
+export function childOf(toolName: string, family: Family): ChildAgent | undefined {
+  return family.children.get(toolName);
+}
+
+/** The child sessions that a state waits for. */
+export function waitingChildren(state: State): readonly { readonly name: string; readonly childId: string }[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.flatMap((call) =>
+    call.at === "waiting" && call.on === "child" && call.childId !== undefined
+      ? [{ name: call.name, childId: call.childId }]
+      : [],
+  );
+}
+
+/** Takes up the children that a state waits for. One that cannot be taken up here is due in the store. */
+export function takeUpChildren(state: State, family: Family): void {
+  for (const { name, childId } of waitingChildren(state)) void childOf(name, family)?.takeUp(childId);
+}
