@@ -186,6 +186,18 @@ describe("the signal that a run is done", () => {
     expect(session.events.at(-1)).toMatchObject({ type: "final", result: { reason: "done", text: "It works." } });
   });
 
+  test("is the first one that came", () => {
+    const session = calling(3);
+    for (const position of [1, 2, 3]) allows(session, position);
+    finishes(session, 2, { done: { message: "first" } });
+    const seq = session.log.length;
+    finishes(session, 1, { done: { message: "second" } });
+    expect(session.state).toMatchObject({ doneSeq: seq });
+    finishes(session, 3);
+    ends(session);
+    expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "first" } });
+  });
+
   test("counts for its own step: a later one says its own", () => {
     const session = calling(1);
     allows(session, 1);
@@ -368,5 +380,25 @@ describe("a result", () => {
     expect(transition(session.state, denied)).toBe(session.state);
     asks(session, 1);
     expect(transition(session.state, denied)).toBe(session.state);
+    const settling = transition(session.state, { type: "abort_requested", runId: "r1", at: 1 });
+    expect(callsOf(settling)).toEqual(["settling", "settling"]);
+    expect(transition(settling, denied)).toBe(settling);
+    expect(transition(settling, { ...denied, outcome: "aborted" })).toBe(settling);
+  });
+});
+
+describe("the input of a call", () => {
+  test("is found in the message, or where a hook or a person changed it", () => {
+    const session = calling(3);
+    const message = session.log.length;
+    decides(session, 1, { verdict: "allow", policy: fail, input: { n: 9 }, inputHash: "h" });
+    const decision = session.log.length;
+    asks(session, 2);
+    answered(session, 2, { type: "modify", input: { n: 8 }, inputHash: "edited" });
+    const edit = session.log.length;
+    expect(session.state).toMatchObject({
+      calls: [{ inputSeq: decision, inputHash: "h" }, { inputSeq: edit, inputHash: "edited" }, { inputSeq: message }],
+    });
+    expect([...session.transcript.calls.values()].map((call) => call.input)).toEqual([{ n: 9 }, { n: 8 }, { n: 2 }]);
   });
 });

@@ -149,6 +149,21 @@ describe("an abort", () => {
     },
   );
 
+  test("ends the run at once where nothing is under way", () => {
+    const atOnce = underWay.filter(([, make]) => {
+      const session = make();
+      aborts(session);
+      return session.state.status === "aborted";
+    });
+    expect(atOnce.map(([where]) => where)).toEqual([
+      "before the first model call",
+      "while the context is compacted",
+      "while it waits to try again",
+      "while it waits for a person",
+      "while it looks for a reason to go on",
+    ]);
+  });
+
   test("in a session that rests changes nothing", verifies("REC-8"), () => {
     const idle = createSession();
     happen(idle, { type: "abort_requested", runId: "r1" });
@@ -395,6 +410,35 @@ describe("a restart", () => {
     expect(outcomesOf(session.state)).toEqual(["deciding", "ok", "running", "asking", "interrupted"]);
     expect(effects(session.state).map((effect) => effect.key)).toContain("r1/1/3/run/2");
     expect(session.events.findLast((event) => event.type === "approval_requested")).toMatchObject({ why: "recovery" });
+  });
+
+  test("keeps the order of calls that run one at a time", () => {
+    const session = startedSession({ toolConcurrency: 1 });
+    step(session, { calls: ["one", "two"] });
+    allows(session, 1, { recover: "reconcile" });
+    allows(session, 2);
+    restarts(session);
+    expect(outcomesOf(session.state)).toEqual(["reconciling", "ready"]);
+    finishes(session, 1);
+    expect(outcomesOf(session.state)).toEqual(["ok", "running"]);
+  });
+
+  test("that gives up a call is no progress", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1, { recover: "fail" });
+    restarts(session);
+    expect(runOf(session.state)).toMatchObject({ status: "preparing", lives: 1 });
+  });
+
+  test("forgets the oldest of very many calls that were given up", () => {
+    const session = startedSession();
+    step(session, { calls: Array(70).fill("one") });
+    for (let position = 1; position <= 70; position += 1)
+      allows(session, position, { recover: "fail", external: true });
+    aborts(session);
+    expect(session.state.interrupted).toHaveLength(64);
+    expect(session.state.interrupted[0]).toBe("r1/1/7");
   });
 
   test("while the run is ending gives up what was waited for", () => {
