@@ -263,6 +263,18 @@ describe("what is said to a session", () => {
       expect(eventsOf(message, createSession().state)).toEqual([]);
   });
 
+  test("as a result counts for a call that runs only where a child tells it, which may be fast", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    allows(session, 1);
+    const result = { type: "result", callKey: "r1/1/1", output: { type: "text", text: "x" } } as const;
+    expect(eventsOf({ id: "b", at: 1, body: result }, session.state)).toEqual([]);
+    const child = { usage: { inputTokens: 3 } };
+    expect(eventsOf({ id: "b", at: 1, body: { ...result, child } }, session.state)).toMatchObject([
+      { type: "tool_finished", callKey: "r1/1/1", usage: { inputTokens: 3 } },
+    ]);
+  });
+
   test("as a result of a call that was given up is a note", () => {
     const session = startedSession();
     step(session, { calls: ["one"] });
