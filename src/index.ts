@@ -34,13 +34,13 @@ export type {
 } from "./ports/tool.js";
 export type { RunStream } from "./runtime/agent.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
+export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, Observer } from "./runtime/listeners.js";
 export type { Limits } from "./runtime/parts.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { SendOptions, Session } from "./runtime/session.js";
-export type { AnswerOptions, Answers, Decision } from "./runtime/answers.js";
 export type { StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";

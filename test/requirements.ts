@@ -252,6 +252,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "LOOP-4": ["counters", "zero"],
   "LOOP-8": ["one-process", "between-processes"],
   "LOOP-10": ["signal", "intent"],
+  "REC-6": ["fork", "replay"],
   "TOOL-1": ["schema", "context", "recover", "ai-sdk", "external"],
   "TOOL-2": ["lookup", "loop"],
   "TOOL-3": ["position", "issues", "raw"],

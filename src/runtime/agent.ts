@@ -9,7 +9,8 @@ import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
-import type { ChildAgent, Family, ParentLink } from "./children.js";
+import type { ChildAgent, Family, ParentLink } from "./family.js";
+import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, type Observer, observe } from "./listeners.js";
@@ -169,7 +170,13 @@ function assemble<ModelLike>(
   }
 
   function session(sessionId: string): Session {
-    return createSession(sessionId, parts, () => live(sessionId));
+    return createSession(sessionId, parts, {
+      live: () => live(sessionId),
+      async fork(at, targetId) {
+        await forkSession(sessionId, targetId, at, parts, keeper);
+        return session(targetId);
+      },
+    });
   }
 
   async function shutdown({ graceMs = 5_000 } = {}): Promise<void> {

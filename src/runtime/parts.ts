@@ -9,7 +9,7 @@ import type { Model as PortModel, ToolSpecification } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
-import type { Family } from "./children.js";
+import type { Family } from "./family.js";
 import type { Listener } from "./listeners.js";
 import { createRetryPolicy } from "./retry.js";
 import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";

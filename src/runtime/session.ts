@@ -9,7 +9,8 @@ import { type RunResult, resultOf } from "../core/outcome.js";
 import { initialState, isResting, isWaiting, type State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import { PawlError } from "../errors.js";
-import { type Answers, createAnswers } from "./answers.js";
+import type { Answers } from "./answer.js";
+import { createAnswers } from "./answers.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
 import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
@@ -44,6 +45,11 @@ export type Session = Answers & {
   readonly resume: () => Promise<RunResult>;
   /** The result of a run: the present or last one where none is named. Null while nobody drives it and it has not ended. */
   readonly result: () => Promise<RunResult | null>;
+  /**
+   * A new session that shares this one's history up to an entry (all of it unless given); what was under way there is ended in the copy.
+   * @throws PawlError `no_session`, `bad_input` where there is no such entry, `session_busy` where the new id is taken
+   */
+  readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
   readonly state: () => Promise<State>;
   /** What the model sees. */
   readonly messages: () => Promise<readonly Message[]>;
@@ -58,7 +64,13 @@ export type Session = Answers & {
   }) => AsyncGenerator<StreamItem, void, undefined>;
 };
 
-export function createSession(id: string, parts: AgentParts, live: () => Live): Session {
+/** What a session needs of the process that it is held in. */
+export type SessionMeans = {
+  readonly live: () => Live;
+  readonly fork: (at: number, targetId: string) => Promise<Session>;
+};
+
+export function createSession(id: string, parts: AgentParts, { live, fork }: SessionMeans): Session {
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const post = (messageId: string, body: InboxBody, shared: boolean) =>
@@ -150,6 +162,7 @@ export function createSession(id: string, parts: AgentParts, live: () => Live): 
     abort,
     resume,
     result,
+    fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
     state: load,
     messages: async () => [...(await loadTranscript(store, id, await load())).messages],
     events,

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { verifies } from "../verifies.js";
+
+const fork = verifies("REC-6#fork");
+
+test("a fork shares the history up to an entry and goes its own way", fork, async () => {
+  const store = createMemoryStore();
+  const model = createScriptedModel([{ text: "One." }, { text: "Two." }, { text: "Other two." }]);
+  const agent = createAgent({ model, store });
+  await agent.run("First.", { sessionId: "s" });
+  const { seq } = await agent.session("s").state();
+  await agent.run("Second.", { sessionId: "s" });
+
+  const other = await agent.session("s").fork({ at: seq });
+  expect(await agent.run("Another second.", { sessionId: other.id })).toMatchObject({ text: "Other two." });
+  const said = (await other.messages()).map((message) => message.parts[0]);
+  expect(said).toMatchObject([
+    { text: "First." },
+    { text: "One." },
+    { text: "Another second." },
+    { text: "Other two." },
+  ]);
+  expect(await agent.session("s").messages()).toHaveLength(4);
+  expect(await store.verify()).toEqual([]);
+});
+
+test("what was under way is ended in the copy, and never run there", fork, async () => {
+  const store = createMemoryStore();
+  let paid = 0;
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    recover: "rerun",
+    execute: () => {
+      paid += 1;
+      return "paid";
+    },
+  });
+  const model = createScriptedModel([{ calls: [{ name: "pay" }] }, { text: "Paid." }, { text: "Not here." }]);
+  const agent = createAgent({ model, tools: [pay], store });
+  await agent.run("Pay.", { sessionId: "s" });
+  const running = (await store.read("s")).find(({ event }) => event.type === "tool_decided");
+
+  const copy = await agent.session("s").fork({ at: running?.seq ?? 0, sessionId: "copy" });
+  expect(await copy.state()).toMatchObject({ status: "aborted" });
+  expect(await agent.run("And here?", { sessionId: "copy" })).toMatchObject({ status: "completed", text: "Not here." });
+  expect(paid).toBe(1);
+});
+
+test("a point that does not exist, and an id that is taken, are refused", fork, async () => {
+  const agent = createAgent({ model: createScriptedModel([{ text: "One." }]) });
+  await agent.run("First.", { sessionId: "s" });
+  await expect(agent.session("s").fork({ at: 99 })).rejects.toMatchObject({ code: "bad_input" });
+  await expect(agent.session("s").fork({ sessionId: "s" })).rejects.toMatchObject({ code: "session_busy" });
+  await expect(agent.session("none").fork({ at: 1 })).rejects.toMatchObject({ code: "no_session" });
+});
