@@ -40,10 +40,11 @@ export function createTransactions(options: TransactionOptions): Transactions {
   let isOpen = true;
 
   async function flush(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    while (waiting.length > 0) {
+    do {
+      // Also between groups: whoever writes without pause must not keep timers and the network waiting.
+      await new Promise<void>((resolve) => setImmediate(resolve));
       await runGroup(waiting.splice(0, largestGroup), options);
-    }
+    } while (waiting.length > 0);
     flushing = null;
   }
   function check(): void {

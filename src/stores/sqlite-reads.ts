@@ -8,7 +8,7 @@ import type { Activity, ListOptions, Owner, SessionSummary } from "../ports/stor
 import { hashOf } from "./rules.js";
 import { bytesOf, type SqliteBytes, textOf } from "./sqlite-driver.js";
 import { keySpan } from "./sqlite-schema.js";
-import { type Database, headOf, numberOf, stateOf } from "./sqlite-sessions.js";
+import { type Database, headOf, idOf, stateOf } from "./sqlite-sessions.js";
 import {
   checkFormat,
   checkSum,
@@ -33,7 +33,7 @@ type LogRow = { readonly key: number; readonly v: number; readonly events: Sqlit
 const portion = 256;
 
 export function read(db: Database, sessionId: string, after: number, limit: number): readonly Entry[] {
-  const id = numberOf(db, sessionId);
+  const id = idOf(db, sessionId);
   if (id === undefined) return [];
   const entries: Entry[] = [];
   const end = (id + 1) * keySpan;
@@ -53,18 +53,17 @@ export function read(db: Database, sessionId: string, after: number, limit: numb
   return entries.slice(0, limit);
 }
 
-function addEntries(entries: Entry[], more: readonly Entry[], after: number, place: Place): void {
-  const next = entries.at(-1)?.seq ?? after;
-  for (const entry of more) {
-    if (entry.seq <= after) continue;
-    if (entry.seq !== next + 1 && entry === more[0])
-      throw corrupt(place, `entries ${next + 1} to ${entry.seq - 1} are missing`);
-    entries.push(entry);
-  }
+/** Adds a row's entries that come after `after`; rows must follow each other. */
+function addEntries(entries: Entry[], row: readonly Entry[], after: number, place: Place): void {
+  const last = entries.at(-1)?.seq ?? after;
+  const first = row[0]?.seq ?? 0;
+  if (first > last + 1 || (entries.length > 0 && first <= last))
+    throw corrupt(place, `a commit starts with entry ${first}, after entry ${last}`);
+  for (const entry of row) if (entry.seq > after) entries.push(entry);
 }
 
 export function inbox(db: Database, sessionId: string): readonly InboxMessage[] {
-  const id = numberOf(db, sessionId);
+  const id = idOf(db, sessionId);
   if (id === undefined) return [];
   const place = { file: db.file, sessionId, seq: 0 };
   const rows = db.statements.inbox.all(id) as readonly { readonly body: SqliteBytes; readonly bodySum: number }[];
@@ -89,9 +88,14 @@ type SummaryRow = {
 export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
   const status = options.status === undefined ? null : JSON.stringify(options.status);
   const { updatedAt, sessionId } = options.after ?? { updatedAt: null, sessionId: null };
-  const limit = options.limit ?? -1;
+  const limit = asLimit(options.limit);
   const rows = db.statements.list.all(status, status, updatedAt, updatedAt, updatedAt, sessionId, limit);
   return (rows as readonly SummaryRow[]).map((row) => summaryOf(db, row));
+}
+
+/** SQLite's word for no limit is a negative one. */
+function asLimit(limit = Number.POSITIVE_INFINITY): number {
+  return Number.isFinite(limit) ? limit : -1;
 }
 
 /** A session of a later version is listed too, as far as it can be read. */
@@ -132,14 +136,14 @@ export function due(db: Database, now: number, limit: number, isDead: (owner: Ow
     .map((row) => ({ owner: textOf(row.owner), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
     .filter(({ owner, place }) => isDead(decodeOwner(owner, place)))
     .map(({ owner }) => owner);
-  const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), limit) as readonly {
+  const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), asLimit(limit)) as readonly {
     readonly name: SqliteBytes;
   }[];
   return rows.map((row) => textOf(row.name));
 }
 
 export function getBlob(db: Database, sessionId: string, hash: string): Uint8Array | null {
-  const id = numberOf(db, sessionId);
+  const id = idOf(db, sessionId);
   if (id === undefined) return null;
   const row = db.statements.blob.get(id, hash) as { readonly bytes: SqliteBytes } | undefined;
   if (row === undefined) return null;

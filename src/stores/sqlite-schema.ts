@@ -78,7 +78,7 @@ const statements = {
     FROM sessions s WHERE s.name = ?`,
   owner: `SELECT ${text("owner")} FROM sessions WHERE id = ? AND owner IS NOT NULL`,
   addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
-  number: "SELECT id FROM sessions WHERE name = ?",
+  sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
   epoch: "SELECT epoch FROM store",
   hold: "UPDATE sessions SET epoch = ?, owner = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
@@ -102,7 +102,7 @@ const statements = {
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
   blob: "SELECT bytes FROM blobs WHERE session = ? AND hash = ?",
-  blobAfter: `SELECT ${text("hash")}, bytes FROM blobs WHERE session = ? AND hash > ? ORDER BY hash LIMIT 1`,
+  blobAfter: `SELECT ${text("hash")}, bytes FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
   dropCommits: "DELETE FROM commits WHERE key BETWEEN ? AND ?",
   dropMessages: "DELETE FROM messages WHERE session = ?",
@@ -116,7 +116,8 @@ const statements = {
         AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
       ORDER BY updated_at DESC, s.name LIMIT ?)
     SELECT p.id, ${text("p.name", "p.activity", "p.owner", "t.status", "t.state")}, p.created_at AS createdAt,
-      p.key AS tail, p.updated_at AS updatedAt, t.v, t.state_sum AS stateSum, (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
+      p.key AS tail, p.updated_at AS updatedAt, t.v, t.state_sum AS stateSum,
+      (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
   owners: `SELECT ${text("owner")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY sessions.owner`,
   due: `WITH wanting (id, since) AS (

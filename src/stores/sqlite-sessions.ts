@@ -57,8 +57,7 @@ export function claim(db: Database, sessionId: string, options: ClaimOptions): C
   const { statements } = db;
   const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
   ensureSession(db, sessionId, now);
-  const head = headOf(db, sessionId);
-  if (head === undefined) throw noSessionError(sessionId);
+  const head = headOf(db, sessionId) ?? missing(db, sessionId);
   const hold = holdOf(db, sessionId, head);
   if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
   // Looked at first: a session whose state is damaged or of a later version is not taken.
@@ -122,7 +121,7 @@ export function post(db: Database, sessionId: string, message: PostedMessage): P
 }
 
 export function putBlob(db: Database, sessionId: string, hash: string, bytes: Uint8Array): void {
-  const id = numberOf(db, sessionId);
+  const id = idOf(db, sessionId);
   if (id === undefined) throw noSessionError(sessionId);
   db.statements.addBlob.run(id, hash, bytes);
 }
@@ -161,16 +160,20 @@ export function headOf(db: Database, sessionId: string): Head | undefined {
   return isPossibleId(sessionId) ? (db.statements.head.get(sessionId) as Head | undefined) : undefined;
 }
 
-export function numberOf(db: Database, sessionId: string): number | undefined {
+export function idOf(db: Database, sessionId: string): number | undefined {
   if (!isPossibleId(sessionId)) return undefined;
-  return (db.statements.number.get(sessionId) as { readonly id: number } | undefined)?.id;
+  return (db.statements.sessionId.get(sessionId) as { readonly id: number } | undefined)?.id;
 }
 
 function ensureSession(db: Database, sessionId: string, at: number): number {
-  const present = numberOf(db, sessionId);
+  const present = idOf(db, sessionId);
   if (present !== undefined) return present;
   db.statements.addSession.run(sessionId, at);
-  return numberOf(db, sessionId) ?? 0;
+  return idOf(db, sessionId) ?? missing(db, sessionId);
+}
+
+function missing(db: Database, sessionId: string): never {
+  throw corrupt({ file: db.file, sessionId, seq: 0 }, "its row cannot be found");
 }
 
 function holdOf(db: Database, sessionId: string, head: Head): Hold | null {

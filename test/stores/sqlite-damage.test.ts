@@ -91,7 +91,7 @@ describe("damage", () => {
       const store = await openSqliteStore({ path });
       await expect(store.read("s")).rejects.toMatchObject({
         code: "store_corrupt",
-        message: expect.stringMatching(/sessions\.db is damaged: in session s.*entries 10 to 10 are missing/),
+        message: expect.stringMatching(/sessions\.db is damaged: in session s.*starts with entry 11, after entry 9/),
       });
       await expect(store.read("s", 9)).rejects.toMatchObject({ code: "store_corrupt" });
       expect((await store.read("s", 10)).length).toBe(15);

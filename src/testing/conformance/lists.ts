@@ -88,6 +88,12 @@ export const listing = cases(["STOR-1"], {
     for (const at of [1, 2, 3, 4]) await restingSession(store, `s${at}`, { at: t0 + at });
     deepStrictEqual(await listed(store, { limit: 2 }), ["s4", "s3"]);
   },
+  "a limit may be infinite": async ({ store }) => {
+    await restingSession(store, "s", { dueAt: t0 });
+    deepStrictEqual(await listed(store, { limit: Number.POSITIVE_INFINITY }), ["s"]);
+    deepStrictEqual(await store.due(t0, Number.POSITIVE_INFINITY), ["s"]);
+    strictEqual((await store.read("s", 0, Number.POSITIVE_INFINITY)).length, 1);
+  },
   "pages of a list are the list": async ({ store }) => {
     for (let index = 0; index < 17; index++)
       await restingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
