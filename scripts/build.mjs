@@ -1,10 +1,10 @@
 /**
  * Builds `dist`: compiles `src`, removes what no longer has a source, and makes the command line executable.
  *
- * npm sets the executable bit when it installs a package, but not in a clone.
+ * npm sets the executable bit and links the command when it installs a package, but not in a clone.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -19,3 +19,9 @@ for (const file of readdirSync("dist", { recursive: true })) {
 
 const commandLine = "dist/cli/main.js";
 if (existsSync(commandLine)) chmodSync(commandLine, 0o755);
+
+// Without it, npx in a clone installs the clone into its cache and builds it once more.
+if (process.platform !== "win32" && existsSync("node_modules/.bin")) {
+  rmSync("node_modules/.bin/pawl", { force: true });
+  symlinkSync("../../dist/cli/main.js", "node_modules/.bin/pawl");
+}
