@@ -2,6 +2,7 @@
  * What is said where a store or a driver gave out.
  */
 import { PawlError } from "../errors.js";
+import type { Lease, Store } from "../ports/store.js";
 import type { Closing } from "./committer.js";
 
 /** Why a message was lost with the driver that took it; undefined where it can still be posted: another process took over. */
@@ -22,6 +23,11 @@ export function brokenError(sessionId: string, cause: unknown): PawlError {
 /** Whether an error is a store's: it ends no run, and is told as `interrupted`. */
 export function isOfStore(error: unknown): boolean {
   return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";
+}
+
+/** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
+export async function giveBack(store: Store, lease: Lease): Promise<void> {
+  await store.release(lease).catch(() => {});
 }
 
 function messageOf(error: unknown): string {

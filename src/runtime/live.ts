@@ -17,12 +17,13 @@ import type { Closing } from "./committer.js";
 import { createDriver, type Driver } from "./driver.js";
 import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
-import { isOfStore, lossOf } from "./given-out.js";
-import { findEnd, loadTranscript } from "./history.js";
+import { giveBack, isOfStore, lossOf } from "./given-out.js";
+import { findEnd, loadTranscript, refuseUnasked } from "./history.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import type { Subscription } from "./subscription.js";
+import { createTurns } from "./turns.js";
 import { type Awaited, storeFailed } from "./waiters.js";
 import { watchInbox } from "./watch-inbox.js";
 import type { WorkMemory } from "./work.js";
@@ -52,7 +53,8 @@ export type Live = Pick<Audience, "subscribe" | "onStep"> & {
 };
 
 type Said = "said" | "duplicate";
-type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal };
+/** `check` comes first; nothing else is asked for between it and the request. */
+type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
 type Driven = { readonly driver: Driver; readonly memory: WorkMemory };
 
 export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKeeper, onIdle: () => void): Live {
@@ -66,6 +68,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     onLeave: leaveIfIdle,
   });
   const { waiters, signals } = audience;
+  const inTurn = createTurns();
   let driven: Driven | null = null;
   let opening: Promise<"driving" | "held"> | null = null;
   let following: (() => void) | null = null;
@@ -112,7 +115,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       checkAgent(sessionId, state, parts);
       await drive(claimed.lease, claimed.seq, state);
     } catch (error) {
-      await giveBack(claimed.lease);
+      await giveBack(store, claimed.lease);
       if (audience.stays()) follow();
       throw error;
     }
@@ -145,18 +148,13 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       onClosed(closing) {
         kept.drop();
         unwatch();
-        if (closing.type !== "parked") void giveBack(lease);
+        if (closing.type !== "parked") void giveBack(store, lease);
         onClosed(closing, driver.state(), transcript);
       },
     });
     driven = { driver, memory };
     following?.();
     begin(driver, state, messages);
-  }
-
-  /** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
-  async function giveBack(lease: Lease): Promise<void> {
-    await store.release(lease).catch(() => {});
   }
 
   /**
@@ -204,20 +202,19 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     checkAgent(sessionId, (await store.load(sessionId))?.state ?? initialState, parts);
     const posted: PostResult[] = [];
     for (const message of messages) posted.push(await store.post(sessionId, message));
-    if ((await open()) === "driving") {
-      await driven?.driver.wake();
-      await driven?.driver.dispatch(() => []);
-    }
+    await settleHere();
     return posted[0]?.type === "duplicate" ? "duplicate" : "said";
   }
 
-  const ask: Live["ask"] = (runId, message, { shared, signal }) =>
-    using(async () => {
-      if (signal?.aborted === true) return sayAll([message, abortMessage(runId, parts)], { shared });
-      const said = await sayAll([message], { shared });
-      if (signal !== undefined) signals.watch(runId, signal);
-      return said;
-    });
+  async function askNow(runId: string, message: InboxMessage, { shared, signal, check }: AskOptions): Promise<Said> {
+    await check?.();
+    if (signal?.aborted === true) return sayAll([message, abortMessage(runId, parts)], { shared });
+    const said = await sayAll([message], { shared });
+    if (signal !== undefined) signals.watch(runId, signal);
+    return said;
+  }
+
+  const ask: Live["ask"] = (runId, message, options) => using(() => inTurn(() => askNow(runId, message, options)));
 
   const run: Live["run"] = (runId, message, options) =>
     waitFor({ runId }, async (result) => {
@@ -233,6 +230,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const ended = await findEnd(store, sessionId, runId);
     if (ended === null) {
       await settleHere();
+      await refuseUnasked(store, sessionId, runId);
       return result;
     }
     subscription?.push(ended);

@@ -76,18 +76,25 @@ export function createSession(id: string, parts: AgentParts, { live, fork }: Ses
   const post = (messageId: string, body: InboxBody, shared: boolean) =>
     live().say({ id: messageId, at: clock.now(), body }, { shared });
 
+  async function refuseBusy(): Promise<void> {
+    if (isResting(await load())) return;
+    throw new PawlError(
+      "session_busy",
+      `Session ${id} has a run under way. Wait for it, or send with mode "queue" or "steer".`,
+    );
+  }
+
   async function send(input: Input, options: SendOptions = {}) {
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
-    if (mode === "reject" && !isResting(await load()))
-      throw new PawlError(
-        "session_busy",
-        `Session ${id} has a run under way. Wait for it, or send with mode "queue" or "steer".`,
-      );
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
-    const said = await live().ask(runId, message, signal === undefined ? { shared } : { shared, signal });
+    const said = await live().ask(runId, message, {
+      shared,
+      ...(signal === undefined ? {} : { signal }),
+      ...(mode === "reject" ? { check: refuseBusy } : {}),
+    });
     return { runId, isNew: said === "said" };
   }
 

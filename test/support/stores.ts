@@ -1,7 +1,8 @@
 /**
- * Stores that fail where a test says so.
+ * Stores for tests of runs: of both kinds, and one that fails where a test says so.
  */
-import type { Store } from "../../src/index.js";
+import { createMemoryStore, type Store } from "../../src/index.js";
+import { openFile } from "../stores/open.js";
 
 export type FailingStore = {
   readonly store: Store;
@@ -48,4 +49,28 @@ export function createFailingStore(inner: Store): FailingStore {
       isDown = false;
     },
   };
+}
+
+/** The stores that need no server, each opened anew for a test and closed with it. */
+export const bothStores: readonly { readonly name: string; readonly open: () => Promise<OpenStore> }[] = [
+  {
+    name: "memory",
+    open: async () => {
+      const store = createMemoryStore();
+      return { store, close: () => store.close() };
+    },
+  },
+  { name: "SQLite", open: () => openFile({ synchronous: "normal" }) },
+];
+
+type OpenStore = { readonly store: Store; readonly close: () => Promise<void> };
+
+/** Runs work with each store, closed afterwards. */
+export async function withStore(open: () => Promise<OpenStore>, work: (store: Store) => Promise<void>): Promise<void> {
+  const { store, close } = await open();
+  try {
+    await work(store);
+  } finally {
+    await close();
+  }
 }
