@@ -23,6 +23,7 @@ const steps = [
   { name: "install-size", needs: ["build"] },
   { name: "package", needs: ["build"] },
   { name: "api:check", needs: ["build"] },
+  { name: "diagram:check", needs: ["build"] },
   { name: "examples", needs: ["build"] },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
 ];
