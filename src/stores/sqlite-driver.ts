@@ -24,15 +24,19 @@ export interface SqliteHandle {
 /** Bytes, as one library or another gives them. */
 export type SqliteBytes = Uint8Array | ArrayBuffer;
 
-export function bytesOf(value: SqliteBytes): Uint8Array {
-  return new Uint8Array(value);
+export function bytesOf(value: SqliteBytes | null): Uint8Array {
+  return value === null ? new Uint8Array(0) : new Uint8Array(value);
 }
 
-/** Text that a statement read as bytes: a library may end the process on text that damage made no UTF-8. */
-export function textOf(value: SqliteBytes): string {
-  const buffer = value instanceof Uint8Array ? value.buffer : value;
-  const offset = value instanceof Uint8Array ? value.byteOffset : 0;
-  return Buffer.from(buffer, offset, value.byteLength).toString("utf8");
+/**
+ * Text that a statement read as bytes: a library may end the process on text that damage made no UTF-8.
+ * Damage can also make it null, where it never is: an empty text then, which matches no checksum.
+ */
+export function textOf(value: SqliteBytes | null): string {
+  if (value === null) return "";
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
+    : Buffer.from(value).toString();
 }
 
 /** Primary result codes of SQLite. */

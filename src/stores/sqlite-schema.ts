@@ -65,44 +65,54 @@ PRAGMA user_version = ${tablesVersion};
 /** The key of the last commit of session `s`; null where there is none. */
 const tail = `(SELECT key FROM commits WHERE key BETWEEN s.id * ${keySpan} AND s.id * ${keySpan} + ${keySpan - 1} ORDER BY key DESC LIMIT 1)`;
 
-/** Columns of text, read as bytes (see `textOf`). */
-function text(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS BLOB) AS ${column.replace(/^.*\./, "")}`).join(", ");
+/**
+ * Columns as they are read: text as bytes (see `textOf`), numbers as numbers. Damage can give any value another type, and
+ * text that is no UTF-8 any more makes `libsql` end the process.
+ */
+function bytes(...columns: readonly string[]): string {
+  return columns.map((column) => `CAST(${column} AS BLOB) AS ${nameOf(column)}`).join(", ");
+}
+function numbers(...columns: readonly string[]): string {
+  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${nameOf(column)}`).join(", ");
+}
+
+/** `s.lease_until` is read as `leaseUntil`. */
+function nameOf(column: string): string {
+  return column.replace(/^.*\./, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 // A message whose body is null was consumed: its id stays taken.
 const statements = {
-  head: `SELECT s.id, s.epoch, s.owner IS NOT NULL AS isHeld, s.lease_until AS leaseUntil, s.lease_ms AS leaseMs,
-      CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity,
-      s.due_at AS dueAt, ${tail} AS tail
+  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at")}, s.owner IS NOT NULL AS isHeld,
+      CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
-  owner: `SELECT ${text("owner")} FROM sessions WHERE id = ? AND owner IS NOT NULL`,
+  owner: `SELECT ${bytes("owner")} FROM sessions WHERE id = ? AND owner IS NOT NULL`,
   addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
   sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
-  epoch: "SELECT epoch FROM store",
+  epoch: `SELECT ${numbers("epoch")} FROM store`,
   hold: "UPDATE sessions SET epoch = ?, owner = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
   letGo: "UPDATE sessions SET owner = NULL WHERE id = ?",
   renew:
     "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
-  stillHeld: `SELECT ${text("name")}, epoch FROM sessions WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))`,
+  stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE owner IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ? WHERE id = ?",
 
   append:
     "INSERT INTO commits (key, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-  stateAt: `SELECT v, ${text("state")}, state_sum AS stateSum FROM commits WHERE key = ?`,
-  rowsAfter: `SELECT key, v, ${text("events")}, events_sum AS eventsSum FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
-  rowAfter: `SELECT key, v, ${text("status", "events", "state")}, events_sum AS eventsSum, state_sum AS stateSum FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1`,
+  stateAt: `SELECT ${bytes("state")}, ${numbers("v", "state_sum")} FROM commits WHERE key = ?`,
+  rowsAfter: `SELECT key, ${bytes("events")}, ${numbers("v", "events_sum")} FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
+  rowAfter: `SELECT key, ${bytes("status", "events", "state")}, ${numbers("v", "events_sum", "state_sum")} FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1`,
 
   take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
   consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
-  inbox: `SELECT ${text("body")}, body_sum AS bodySum FROM messages WHERE session = ? AND body IS NOT NULL ORDER BY number`,
-  inboxIds: `SELECT ${text("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
+  inbox: `SELECT ${bytes("body")}, ${numbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
+  inboxIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
-  blob: "SELECT bytes FROM blobs WHERE session = ? AND hash = ?",
-  blobAfter: `SELECT ${text("hash")}, bytes FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
+  blob: `SELECT ${bytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
+  blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
   dropCommits: "DELETE FROM commits WHERE key BETWEEN ? AND ?",
   dropMessages: "DELETE FROM messages WHERE session = ?",
@@ -115,30 +125,30 @@ const statements = {
       WHERE (? IS NULL OR coalesce(t.status, 'idle') IN (SELECT value FROM json_each(?)))
         AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
       ORDER BY updated_at DESC, s.name LIMIT ?)
-    SELECT p.id, ${text("p.name", "p.activity", "p.owner", "t.status", "t.state")}, p.created_at AS createdAt,
-      p.key AS tail, p.updated_at AS updatedAt, t.v, t.state_sum AS stateSum,
+    SELECT p.id, ${bytes("p.name", "p.activity", "p.owner", "t.status", "t.state")},
+      ${numbers("p.created_at", "p.updated_at", "t.v", "t.state_sum")}, p.key AS tail,
       (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
-  owners: `SELECT ${text("owner")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY sessions.owner`,
+  owners: `SELECT ${bytes("owner")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY sessions.owner`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
       UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
-    SELECT ${text("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
+    SELECT ${bytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
     WHERE s.owner IS NULL OR s.lease_until <= ? OR s.lease_until > ? + s.lease_ms
       OR s.owner IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${text("name", "owner", "activity")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
+  names: `SELECT id, ${bytes("name", "owner", "activity")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
       SELECT key / ${keySpan} AS session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
     WHERE session NOT IN (SELECT id FROM sessions)`,
-  integrity: `SELECT ${text("integrity_check")} FROM pragma_integrity_check`,
+  integrity: `SELECT CAST(integrity_check AS BLOB) AS finding FROM pragma_integrity_check`,
 
   dataVersion: "PRAGMA data_version",
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
-  heldTails: `SELECT ${text("s.name")}, ${tail} AS tail FROM sessions s WHERE s.owner IS NOT NULL`,
-  claimedSince: `SELECT ${text("name")} FROM sessions WHERE epoch > ?`,
-  postedSince: `SELECT DISTINCT ${text("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
+  heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.owner IS NOT NULL`,
+  claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
+  postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
 
   begin: "BEGIN IMMEDIATE",
 } as const;

@@ -53,8 +53,8 @@ function nextSession(db: Database, id: number, only: string | null, problems: Pr
 function wholeFile(db: Database): readonly Problem[] {
   const problems: Problem[] = [];
   collect(problems, null, () => {
-    const rows = db.statements.integrity.all() as readonly { readonly integrity_check: SqliteBytes }[];
-    for (const finding of rows.map((row) => textOf(row.integrity_check)))
+    const rows = db.statements.integrity.all() as readonly { readonly finding: SqliteBytes }[];
+    for (const finding of rows.map((row) => textOf(row.finding)))
       if (finding !== "ok") problems.push({ sessionId: null, what: `SQLite: ${finding}` });
   });
   collect(problems, null, () => {

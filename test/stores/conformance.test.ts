@@ -12,7 +12,7 @@ const stores: { readonly [name: string]: () => Promise<StoreUnderTest> } = {
   },
   "SQLite, synchronous full": () => openFile({ synchronous: "full" }),
   "SQLite, synchronous normal": () => openFile({ synchronous: "normal" }),
-  "SQLite, handles of libsql that were given": openWithLibsql,
+  "SQLite in memory, a handle of libsql that was given": openWithLibsql,
   "SQLite in memory": async () => {
     const store = await openSqliteStore({ path: ":memory:" });
     return { store, close: () => store.close() };

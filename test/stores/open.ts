@@ -38,23 +38,15 @@ export async function openFile(options: FileOptions = {}): Promise<StoreUnderTes
   };
 }
 
-/** Stores over handles that the caller opened: the package `libsql`, whatever SQLite this Node has. */
+/** A store over a handle that the caller opened: the package `libsql`, whatever SQLite this Node has. */
 export async function openWithLibsql(): Promise<StoreUnderTest> {
-  const folder = newFolder();
-  const handles: SqliteHandle[] = [];
-  const open = async (): Promise<Store> => {
-    const handle: SqliteHandle = new Libsql(join(folder, "sessions.db"));
-    handles.push(handle);
-    return await openSqliteStore({ database: handle, synchronous: "normal", pollMs: 10 });
-  };
-  const store = await open();
+  const handle: SqliteHandle = new Libsql(":memory:");
+  const store = await openSqliteStore({ database: handle });
   return {
     store,
-    second: open,
     close: async () => {
       await store.close();
-      for (const handle of handles) handle.close();
-      rmSync(folder, { recursive: true });
+      handle.close();
     },
   };
 }
