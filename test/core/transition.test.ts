@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   advance,
+  dueAt,
   type Event,
   type EventBody,
   type EventType,
@@ -21,6 +22,7 @@ import {
   answers,
   asks,
   createSession,
+  decides,
   ends,
   fails,
   finishes,
@@ -289,5 +291,35 @@ describe("a run", () => {
     const { state } = startedSession();
     const migrated = transition(initialState, { type: "migrated", from: 0, state, at: 1 });
     expect(migrated).toEqual({ ...state, seq: 1 });
+  });
+});
+
+describe("when a session wants a driver", () => {
+  test("is never while it rests or waits without an end, and at once while there is work", () => {
+    const session = startedSession();
+    expect(dueAt(initialState)).toBeNull();
+    expect(dueAt(session.state)).toBe(0);
+    step(session, { calls: ["one", "two", "three"] });
+    expect(dueAt(session.state)).toBe(0);
+    asks(session, 1);
+    decides(session, 2, { verdict: "reject", message: "x" });
+    decides(session, 3, { verdict: "reject", message: "x" });
+    expect(session.state.status).toBe("awaiting_human");
+    expect(dueAt(session.state)).toBeNull();
+    expect(dueAt(endedSession({}).state)).toBeNull();
+    expect(dueAt(endedSession(child).state)).toBe(0);
+  });
+
+  test("is at the first of the times that it waits for", () => {
+    const session = startedSession({ maxWallClockMs: 60_000 });
+    prepared(session);
+    fails(session, { type: "retry", inMs: 2_000 });
+    expect(dueAt(session.state)).toBe(3_000);
+    const asking = startedSession();
+    step(asking, { calls: ["one", "two", "three"] });
+    asks(asking, 1, { expiresAt: 9_000 });
+    asks(asking, 2, { expiresAt: 7_000 });
+    asks(asking, 3, { expiresAt: 8_000 });
+    expect(dueAt(asking.state)).toBe(7_000);
   });
 });

@@ -133,6 +133,15 @@ describe("a run that waits for a person", () => {
     ]);
   });
 
+  test("is not suspended again by what changes nothing about that", () => {
+    const session = startedSession();
+    step(session, { calls: ["one"] });
+    asks(session, 1);
+    const from = session.events.length;
+    steer(session, "more");
+    expect(told(session, from)).toEqual(["steered"]);
+  });
+
   test("tells an edit once as an answer, and the call itself only once", verifies("STRM-4"), () => {
     const session = startedSession();
     step(session, { calls: ["one"] });
