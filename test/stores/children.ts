@@ -16,7 +16,12 @@ export function compileStores(parent: string): string {
   const folder = mkdtempSync(join(parent, "compiled-"));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
-    if (!/^(core|ports|stores|testing\/conformance)\/.*\.ts$|^errors\.ts$/.test(file.replaceAll("\\", "/"))) continue;
+    if (
+      !/^(core|ports|stores|testing\/conformance)\/.*\.ts$|^errors\.ts$|^testing\/store-conformance\.ts$/.test(
+        file.replaceAll("\\", "/"),
+      )
+    )
+      continue;
     const target = join(folder, file.replace(/\.ts$/, ".js"));
     mkdirSync(dirname(target), { recursive: true });
     const compilerOptions = {

@@ -1,0 +1,111 @@
+/**
+ * The conformance suite finds what it is for: the memory store is broken in one place at a time, and some case must fail.
+ */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { beside, compileStores } from "./children.js";
+
+/** What is broken → a piece of the source, and what stands there instead. */
+const mutants: { readonly [what: string]: readonly [file: "memory" | "lease", from: string, to: string] } = {
+  "epochs are not looked at": [
+    "memory",
+    "session.hold !== null && session.epoch === lease.epoch",
+    "session.hold !== null",
+  ],
+  "a release does not fence": [
+    "memory",
+    "session.hold !== null && session.epoch === lease.epoch",
+    "session.epoch === lease.epoch",
+  ],
+  "epochs start again with a session": ["memory", "session.epoch = memory.epoch;", "session.epoch += 1;"],
+  "the clock fences": [
+    "memory",
+    "session.epoch === lease.epoch;",
+    "session.epoch === lease.epoch && session.hold.expiresAt > session.updatedAt + 3e4;",
+  ],
+  "the sequence is not looked at": ["memory", "session.log.length !== commit.expectedSeq", "false"],
+  "only later sequences are conflicts": [
+    "memory",
+    "session.log.length !== commit.expectedSeq",
+    "session.log.length < commit.expectedSeq",
+  ],
+  "ids are free again when they were consumed": [
+    "memory",
+    "session.inbox.delete(id);",
+    "{ session.inbox.delete(id); session.taken.delete(id); }",
+  ],
+  "ids that were recorded are not taken": ["memory", "session.taken.add(id);", ""],
+  "recorded ids are not looked at": ["memory", "duplicate !== undefined", "false"],
+  "the inbox does not hold up a release": [
+    "memory",
+    "session.inbox.size > 0)\n        return",
+    "false)\n        return",
+  ],
+  "the inbox does not hold up a commit that releases": ["memory", "leftAfter(session.inbox, consume)", "false"],
+  "a commit that releases does not": [
+    "memory",
+    "commit.release === true)\n        session.hold = null",
+    "false)\n        session.hold = null",
+  ],
+  "nothing is consumed": ["memory", "session.inbox.delete(id);", ""],
+  "the state stays behind": ["memory", "session.state = commit.state;", "session.state ??= commit.state;"],
+  "updates are not dated": ["memory", "session.updatedAt = commit.at;", ""],
+  "the due time stays": ["memory", "session.dueAt = commit.dueAt;", "session.dueAt ??= commit.dueAt;"],
+  "the activity stays": ["memory", "session.activity = commit.activity;", ""],
+  "leases run for ever": ["lease", "hold.expiresAt > now &&", ""],
+  "leases end a millisecond late": ["lease", "hold.expiresAt > now", "hold.expiresAt >= now"],
+  "void leases hold": ["lease", "&& hold.expiresAt <= now + hold.leaseMs", ""],
+  "the dead hold": ["lease", "&& !isDead(hold.owner)", ""],
+  "lost leases are renewed": [
+    "memory",
+    "session === undefined || !holds(session, lease))\n        return false",
+    "session === undefined)\n        return false",
+  ],
+  "what is active is deleted": ["memory", '|| session.activity !== "resting"', ""],
+  "what is held is deleted": ["memory", "(held ||", "(false ||"],
+  "blobs are shared with their giver": ["memory", "bytes.slice()", "bytes"],
+  "a limit takes the last": ["memory", ".slice(0, limit)", ".slice(-limit)"],
+};
+
+let compiled = "";
+let sources: { readonly memory: string; readonly lease: string };
+beforeAll(() => {
+  compiled = compileStores(beside);
+  const source = (file: string): string => readFileSync(join(compiled, "stores", `${file}.js`), "utf8");
+  sources = { memory: source("memory"), lease: source("lease") };
+});
+afterAll(() => {
+  rmSync(compiled, { recursive: true });
+});
+
+/** The names of the cases that fail with this source. */
+async function failing(stem: string, source: { readonly memory: string; readonly lease: string }): Promise<string[]> {
+  writeFileSync(join(compiled, "stores", `${stem}-lease.js`), source.lease);
+  writeFileSync(join(compiled, "stores", `${stem}.js`), source.memory.replace("./lease.js", `./${stem}-lease.js`));
+  const load = (file: string) => import(pathToFileURL(join(compiled, file)).href);
+  const { createMemoryStore } = (await load(`stores/${stem}.js`)) as typeof import("../../src/stores/memory.js");
+  const suite = (await load("testing/store-conformance.js")) as typeof import("../../src/testing/store-conformance.js");
+  const cases = suite.storeConformance(async () => {
+    const store = createMemoryStore();
+    return { store, close: () => store.close() };
+  });
+  const failed: string[] = [];
+  // Watching waits for what a broken store may never tell.
+  for (const each of cases.filter(({ name }) => !name.startsWith("watch:")))
+    await each.run().catch(() => failed.push(each.name));
+  return failed;
+}
+
+test("the store as it is is not found fault with", verifies("STOR-1"), async () => {
+  expect(await failing("sound", sources)).toEqual([]);
+});
+
+test.for(Object.entries(mutants))("a store is found out where %s", verifies("STOR-1"), async ([what, mutant]) => {
+  const [file, from, to] = mutant;
+  expect(sources[file], `the place of the mutant "${what}"`).toContain(from);
+  const broken = { ...sources, [file]: sources[file].replace(from, to) };
+  expect(await failing(`mutant-${Object.keys(mutants).indexOf(what)}`, broken)).not.toEqual([]);
+});
