@@ -5,22 +5,29 @@
  * 2. The first delta is `start`, numbers count up by one, and exactly one `done` or `error` is last, whatever the model yields.
  * 3. A repeated, late or out-of-order delta changes nothing; one that is missing, or names another place, is a failure.
  */
-import { checkJson, parseJson } from "../core/json.js";
+import { checkJson } from "../core/json.js";
 import type {
   AssistantMessage,
   AssistantPart,
   FinishReason,
-  Json,
   ModelFailure,
   ProviderMetadata,
-  ToolCallPart,
   Usage,
 } from "../core/message.js";
 import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../ports/model.js";
+import { isTooLong, toolCallOf } from "./asked-call.js";
 import { shapeDelta } from "./delta-shape.js";
 
 /** Characters of one message that are taken in; an entry of the log has a bound as well. */
-export const maxMessageCharacters = 900_000;
+const maxMessageCharacters = 900_000;
+
+/** Calls that one message may ask for: the work of a step grows with their square. */
+const maxMessageCalls = 500;
+
+const tooManyCalls: ModelFailure = {
+  kind: "invalid_request",
+  message: `The model asked for more than ${maxMessageCalls} calls at once.`,
+};
 
 export type Assembly = {
   readonly identity: RequestIdentity;
@@ -31,6 +38,7 @@ export type Assembly = {
   readonly parts: OpenPart[];
   readonly open: Map<string, OpenPart>;
   characters: number;
+  calls: number;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
 };
 
@@ -39,7 +47,7 @@ type OpenPart =
   | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): Assembly {
-  return { identity, seq: 0, given: 0, parts: [], open: new Map(), characters: 0, end: null };
+  return { identity, seq: 0, given: 0, parts: [], open: new Map(), characters: 0, calls: 0, end: null };
 }
 
 /**
@@ -82,20 +90,34 @@ export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage
   return [...first, emit(assembly, body)];
 }
 
-/** The message so far; the whole one once `end` is `done`. Empty parts are left out, but for reasoning that carries metadata. */
+/** The whole message. Empty parts are left out, but for those that carry metadata. */
 export function messageOf(assembly: Assembly): AssistantMessage {
-  const parts: AssistantPart[] = [];
-  for (const open of assembly.parts) {
-    if (open.type === "whole") {
-      parts.push(open.part);
-      continue;
-    }
-    const text = open.texts.length === 1 ? (open.texts[0] ?? "") : open.texts.join("");
-    const { type, providerMetadata } = open;
-    if (providerMetadata !== undefined) parts.push({ type, text, providerMetadata });
-    else if (text !== "") parts.push({ type, text });
-  }
-  return { role: "assistant", parts };
+  const parts = assembly.parts.map(partOf);
+  const said = parts.filter((part) => !("text" in part) || part.text !== "" || part.providerMetadata !== undefined);
+  return { role: "assistant", parts: said };
+}
+
+/** A part of text that may still grow, and its place in the message. */
+export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
+
+/** The message so far, and where it may grow. */
+export function partialOf(assembly: Assembly): {
+  readonly message: AssistantMessage;
+  readonly open: readonly OpenTextPart[];
+} {
+  const open = [...assembly.open].flatMap(([key, part]): readonly OpenTextPart[] =>
+    part.type === "whole"
+      ? []
+      : [{ id: key.slice(part.type.length + 1), type: part.type, index: assembly.parts.indexOf(part) }],
+  );
+  return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open };
+}
+
+function partOf(open: OpenPart): AssistantPart {
+  if (open.type === "whole") return open.part;
+  const { type, texts, providerMetadata } = open;
+  const text = texts.length === 1 ? (texts[0] ?? "") : texts.join("");
+  return { type, text, ...metadata(providerMetadata) };
 }
 
 /** How an attempt ended; null while it goes on. */
@@ -158,9 +180,11 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
       closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
       return undefined;
     case "tool-call": {
+      assembly.calls += 1;
+      if (assembly.calls > maxMessageCalls) return tooManyCalls;
       const call = toolCallOf(delta);
-      const kept = isTooLong(delta.input) ? 0 : delta.input.length;
-      return grown(assembly, call.name.length + call.toolCallId.length + kept) ?? whole(assembly, call);
+      const kept = call.name.length + call.toolCallId.length + (isTooLong(delta.input) ? 0 : delta.input.length);
+      return grown(assembly, kept) ?? whole(assembly, call);
     }
     case "tool-result": {
       const { id, name, output, isError, providerMetadata } = delta;
@@ -241,39 +265,4 @@ function grown(assembly: Assembly, characters: number): ModelFailure | undefined
   assembly.characters += characters;
   if (assembly.characters <= maxMessageCharacters) return undefined;
   return { kind: "invalid_request", message: `The model's message is longer than ${maxMessageCharacters} characters.` };
-}
-
-function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
-  const { id, name, input, providerExecuted, providerMetadata } = delta;
-  const parsed = parseArguments(input);
-  return {
-    type: "tool_call",
-    toolCallId: shortened(id),
-    name: shortened(name),
-    input: parsed.value,
-    ...(parsed.invalid === undefined ? {} : { invalid: parsed.invalid }),
-    ...(providerExecuted === true ? { providerExecuted } : {}),
-    ...metadata(providerMetadata),
-  };
-}
-
-/** Names and ids are short; what is not is no tool's name, and still has to be shown. */
-function shortened(text: string): string {
-  return text.length > 256 ? `${text.slice(0, 256)}…` : text;
-}
-
-/** Characters of one call's arguments; longer ones fail alone, and the model is told. */
-export const maxArgumentCharacters = 500_000;
-
-function isTooLong(text: string): boolean {
-  return text.length > maxArgumentCharacters;
-}
-
-/** Arguments that are no acceptable JSON are kept as the model wrote them (TOOL-3), unless they are too long to be kept. */
-function parseArguments(text: string): { readonly value: Json; readonly invalid?: string } {
-  if (text.trim() === "") return { value: {} };
-  if (isTooLong(text))
-    return { value: {}, invalid: `${text.length} characters, and ${maxArgumentCharacters} can be taken` };
-  const parsed = parseJson(text);
-  return parsed.ok ? { value: parsed.value } : { value: { _raw: text }, invalid: parsed.error };
 }

@@ -8,7 +8,7 @@ import type { PublicEvent } from "../core/public-event.js";
 import { initialState } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
-import { type Assembly, endWith, messageOf } from "./assembly.js";
+import { type Assembly, endWith, partialOf } from "./assembly.js";
 import type { Step } from "./committer.js";
 import { readEvents } from "./history.js";
 import type { AgentParts } from "./parts.js";
@@ -163,6 +163,5 @@ export function createAudience(options: AudienceOptions): Audience {
 function snapshotOf(partial: Assembly | null): Snapshot | null {
   if (partial === null) return null;
   const { runId, modelCallIndex, attempt } = partial.identity;
-  const message = messageOf(partial);
-  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, message };
+  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...partialOf(partial) };
 }

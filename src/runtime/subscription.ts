@@ -7,6 +7,7 @@
 import type { AssistantMessage } from "../core/message.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
+import type { OpenTextPart } from "./assembly.js";
 
 /** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
 export type Snapshot = {
@@ -16,7 +17,10 @@ export type Snapshot = {
   readonly attempt: number;
   /** The number of the last delta in it. */
   readonly deltaSeq: number;
+  /** What there is of the message; parts that have begun and say nothing yet are in it too. */
   readonly message: AssistantMessage;
+  /** The parts that later deltas may add to: the id that those name, and the part's place in the message. */
+  readonly open: readonly OpenTextPart[];
 };
 
 export type StreamItem =

@@ -166,6 +166,18 @@ const shapes: readonly Case[] = [
   ]),
   streaming("A text of 5 MB", [says("x".repeat(5_000_000)), finished]),
   streaming("A text of 800,000 control characters", [says("\u0001".repeat(800_000)), finished]),
+  streaming("10,000 calls in one message", [
+    ...Array.from(
+      { length: 10_000 },
+      (_, index): ModelDelta => ({
+        kind: "tool-call",
+        id: `${index}`,
+        name: "echo",
+        input: "{}",
+      }),
+    ),
+    finished,
+  ]),
   streaming("NUL and lone surrogates in a text", [says("a\u0000b\ud800"), says("\udc00c"), finished], {
     check: (seen) => expect(seen.result.text).toBe("a\u0000b\u{10000}c"),
   }),
