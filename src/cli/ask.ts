@@ -118,7 +118,7 @@ function inEditor(editor: string, text: string): string | null {
     const file = join(folder, "input.json");
     writeFileSync(file, `${text}\n`, { mode: 0o600 });
     // An editor is a command line, as in EDITOR="code --wait".
-    const { status } = spawnSync(`${editor} "$0"`, [file], { stdio: "inherit", shell: true });
+    const { status } = spawnSync(`${editor} "${file}"`, { stdio: "inherit", shell: true });
     return status === 0 ? readFileSync(file, "utf8") : null;
   } finally {
     rmSync(folder, { recursive: true, force: true });

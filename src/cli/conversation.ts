@@ -122,7 +122,7 @@ const byCtrlC = { note: "Ctrl-C" };
 
 /** Resolves where the process goes before the run has ended. */
 function watchDeparture(conversation: Conversation, session: Session) {
-  const { agent, interruptions } = conversation;
+  const { agent, interruptions, terminal } = conversation;
   let resolve = (_: Left) => {};
   const left = new Promise<Left>((settle) => {
     resolve = settle;
@@ -131,6 +131,7 @@ function watchDeparture(conversation: Conversation, session: Session) {
     if ((await stop(conversation, session)) === "detached") resolve({ left: exitCodes.aborted });
   };
   const onLeave = async () => {
+    terminal.err(`Leaving: what runs has ${graceMs / 1_000} s to settle.\n`);
     await agent.shutdown({ graceMs });
     // A run that was driven here has its result by now, and tells more.
     await setImmediate();

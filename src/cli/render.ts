@@ -16,7 +16,7 @@ import {
 } from "../index.js";
 import { closingLine, fixedText } from "./closing-line.js";
 import type { Paint } from "./paint.js";
-import { counted, cut, duration, oneLine, shortInput, shortResult, visible } from "./text.js";
+import { cut, duration, oneLine, shortInput, shortResult, visible } from "./text.js";
 
 export type Piece = { readonly to: "out" | "err"; readonly text: string };
 

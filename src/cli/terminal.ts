@@ -57,7 +57,8 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     isLive,
     paint: createPaint(stderr, environment),
     paintOut: createPaint(stdout, environment),
-    columns: () => stderr.columns ?? stdout.columns ?? defaultColumns,
+    // A terminal that does not know its width says 0.
+    columns: () => stderr.columns || stdout.columns || defaultColumns,
     async flush() {
       status(null);
       await Promise.all([stdout, stderr].map((stream) => new Promise((done) => stream.write("", done))));

@@ -1,7 +1,7 @@
 /**
  * `pawl resume`: carries on what was interrupted, answers what waits, or follows what another process does.
  */
-import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { isOwnerDead, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { outcomeOf } from "../conversation.js";
 import { getSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
@@ -12,7 +12,7 @@ import { type WorkOptions, withWork } from "../work.js";
 export async function resume(id: string, options: WorkOptions, terminal: Terminal): Promise<number> {
   return withWork(options, terminal, async ({ store, begin }) => {
     const summary = await getSession(store, id);
-    const { sessionId, info } = summary;
+    const { sessionId, info, holder } = summary;
     await checkUnfinished(store, summary);
     if (info?.root === undefined)
       throw new PawlError(
@@ -21,6 +21,10 @@ export async function resume(id: string, options: WorkOptions, terminal: Termina
       );
     const title = info.title === undefined ? "" : `: ${visible(info.title)}`;
     terminal.err(`${terminal.paint("dim", `Resuming ${visible(shortId(sessionId))}${title}`)}\n`);
+    if (holder !== null && !isOwnerDead(holder))
+      terminal.err(
+        `Process ${holder.pid} is at work on it: following. Ctrl-C leaves it alone, pawl abort ${visible(shortId(sessionId))} ends it.\n`,
+      );
     const target = { sessionId, root: info.root, after: summary.seq, lastModel: info.model };
     return begin(target, (_agent, _canAsk, session) => outcomeOf(session));
   });

@@ -55,7 +55,7 @@ function table(shown: readonly SessionSummary[], all: readonly SessionSummary[],
     age(now - one.updatedAt),
     oneLine(one.info?.title ?? ""),
   ]);
-  const columns = process.stdout.columns ?? Number.POSITIVE_INFINITY;
+  const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
   const widths = [0, 1, 2].map((at) => Math.max(...[heads, ...rows].map((row) => widthOf(row[at] ?? ""))));
   const line = (row: readonly string[]) =>
     cut(

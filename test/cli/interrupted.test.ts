@@ -1,0 +1,237 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+
+/** A run whose shell command has begun, and waits. */
+async function startInShell(world: World, before = "echo ran >> effects") {
+  const gate = createGate(world.root);
+  const args = ["--session", "s", "--yes", "--allow-shell"];
+  const running = world.start(["run", `run: ${before}; ${gate.command}`, ...args], { input: "" });
+  await gate.begun(running);
+  return { running, gate };
+}
+
+async function summaryOf({ pawl }: World) {
+  return jsonLines((await pawl(["sessions", "--json"])).stdout)[0];
+}
+
+async function logOf({ pawl }: World): Promise<readonly { readonly type: string; readonly [key: string]: unknown }[]> {
+  return jsonLines((await pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+}
+
+function effectsIn({ root }: World): number {
+  const file = join(root, "effects");
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0;
+}
+
+describe("Ctrl-C", () => {
+  test(
+    "ends the run, waits for its end, and leaves a session that can go on",
+    verifies("CLI-3", "LOOP-10"),
+    async () => {
+      const world = createWorld();
+      const { running } = await startInShell(world);
+      running.kill("SIGINT");
+      const { code, stderr } = await running.ended;
+      expect(code).toBe(130);
+      expect(stderr).toContain("Aborting…");
+      expect(stderr).toMatch(/aborted · 1 step .*\n$/);
+      expect(await summaryOf(world)).toMatchObject({ status: "aborted", activity: "resting" });
+      const next = await world.pawl(["run", "List the files", "--continue"]);
+      expect(next).toMatchObject({ code: 0 });
+    },
+  );
+
+  test("in JSON, the last line says so", async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const running = world.start(["run", `run: ${gate.command}`, "--json", "--yes", "--allow-shell"], { input: "" });
+    await gate.begun(running);
+    running.kill("SIGINT");
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(130);
+    expect(jsonLines(stdout).at(-1)).toMatchObject({
+      type: "final",
+      result: { status: "aborted", text: "Request aborted." },
+    });
+  });
+
+  test("ends a model call that hangs", async () => {
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", text: "One two three four", ending: "hang" },
+    ]);
+    const world = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const running = world.start(["run", "hi", "--model", "openai-compatible/test"], { env, input: "" });
+    await running.said(/One/);
+    running.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    await server.requests[0]?.ended;
+    await server.close();
+    expect(await summaryOf(world)).toMatchObject({ status: "aborted" });
+  });
+
+  test("twice leaves at once; what was cut off is resumed", verifies("CLI-3"), async () => {
+    const world = createWorld();
+    // It ignores the polite signal, so the first Ctrl-C has something to wait for.
+    const { running } = await startInShell(world, "trap '' TERM; echo ran >> effects");
+    running.kill("SIGINT");
+    await running.said("Aborting…");
+    running.kill("SIGINT");
+    expect(await running.ended).toMatchObject({ code: 130 });
+    const resumed = await world.pawl(["resume", "s"]);
+    expect(resumed.code).toBe(130);
+    expect(resumed.stderr).toContain("aborted");
+    expect(effectsIn(world)).toBe(1);
+  });
+});
+
+describe("SIGTERM", () => {
+  test(
+    "lets what runs settle and keeps its result; the rest is interrupted and can be resumed",
+    verifies("REC-10", "CLI-3"),
+    async () => {
+      const world = createWorld();
+      const { running, gate } = await startInShell(world);
+      running.kill("SIGTERM");
+      await running.said("Leaving: what runs has 5 s to settle.");
+      gate.open();
+      const { code, stderr } = await running.ended;
+      expect(code).toBe(75);
+      expect(stderr).toContain("interrupted (shutdown)");
+      expect(stderr).toContain("To carry on: pawl resume s");
+      expect(await summaryOf(world)).toMatchObject({ activity: "active", holder: null, progress: "interrupted" });
+      const resumed = await world.pawl(["resume", "s", "--allow-shell"]);
+      expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("opened") });
+      expect(effectsIn(world)).toBe(1);
+    },
+  );
+
+  test("does not wait longer than the grace; in JSON the last line is `interrupted`", verifies("REC-10"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const running = world.start(["run", `run: ${gate.command}`, "--session", "s", "--json", "--yes", "--allow-shell"], {
+      input: "",
+    });
+    await gate.begun(running);
+    running.kill("SIGTERM");
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(75);
+    expect(jsonLines(stdout).at(-1)).toMatchObject({
+      type: "interrupted",
+      result: { status: "interrupted", reason: "shutdown", resumable: true, sessionId: "s" },
+    });
+  });
+});
+
+describe("pawl resume", () => {
+  test("of a finished run is refused, and says how to go on", verifies("REC-5"), async () => {
+    const { pawl } = createWorld();
+    await pawl(["run", "List the files", "--session", "s"]);
+    const { code, stdout, stderr } = await pawl(["resume", "s"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("there is nothing to resume");
+    expect(stderr).toContain('pawl run --session s "…"');
+  });
+
+  test("of a run that another process holds follows it and ends with its result", verifies("REC-5"), async () => {
+    const world = createWorld();
+    const { running, gate } = await startInShell(world);
+    const follower = world.start(["resume", "s"], { input: "" });
+    await follower.said(`Process ${running.child.pid} is at work on it: following.`);
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 0 });
+    expect(await follower.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("opened") });
+    expect(effectsIn(world)).toBe(1);
+  });
+
+  test(
+    "takes over when the process that it follows dies, and runs nothing twice",
+    verifies("REC-5", "REC-3"),
+    async () => {
+      const world = createWorld();
+      const { running } = await startInShell(world);
+      const follower = world.start(["resume", "s"], { input: "" });
+      await follower.said("following");
+      running.kill("SIGKILL");
+      const { code, stderr } = await follower.ended;
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      expect(stderr).toContain("Carrying on after an interruption.");
+      expect(effectsIn(world)).toBe(1);
+    },
+  );
+
+  test("leaves the run alone when it only follows and is interrupted", async () => {
+    const world = createWorld();
+    const { running, gate } = await startInShell(world);
+    const follower = world.start(["resume", "s"], { input: "" });
+    await follower.said("following");
+    follower.kill("SIGINT");
+    const left = await follower.ended;
+    expect(left.code).toBe(130);
+    expect(left.stderr).toContain(`The run goes on in process ${running.child.pid}.`);
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+
+  test("does not inherit what was allowed", verifies("SEC-5"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
+    const server = await startProviderServer("openai-chat", [
+      shell(gate.command),
+      shell("echo second >> effects"),
+      { type: "answer", text: "Done." },
+    ]);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const args = ["--model", "openai-compatible/test", "--session", "s", "--yes", "--allow-shell"];
+    const running = world.start(["run", "work", ...args], { env, input: "" });
+    await gate.begun(running);
+    running.kill("SIGTERM");
+    await running.said("Leaving");
+    gate.open();
+    await running.ended;
+    const { code, stderr } = await world.pawl(["resume", "s", "--allow-shell"], { env });
+    await server.close();
+    expect(code).toBe(0);
+    expect(stderr).toContain("Using openai-compatible/test, as before.");
+    expect(stderr).toContain("✗ Denied");
+    expect(effectsIn(world)).toBe(0);
+  });
+});
+
+describe("pawl abort", () => {
+  test("ends the run of another process, and waits until it has ended", verifies("CLI-4#part-1"), async () => {
+    const world = createWorld();
+    const { running } = await startInShell(world);
+    const { code, stdout } = await world.pawl(["abort", "s"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Aborted s.\n" });
+    expect(await running.ended).toMatchObject({ code: 130 });
+    expect(await summaryOf(world)).toMatchObject({ status: "aborted" });
+    expect((await logOf(world)).find(({ type }) => type === "abort_requested")).toMatchObject({ by: "pawl abort" });
+  });
+
+  test("ends a run whose process died, and runs nothing", verifies("CLI-4#part-1", "REC-8"), async () => {
+    const world = createWorld();
+    const { running } = await startInShell(world);
+    running.kill("SIGKILL");
+    await running.ended;
+    expect(await summaryOf(world)).toMatchObject({ progress: "interrupted" });
+    const { code, stdout } = await world.pawl(["abort", "s", "--json"]);
+    expect(code).toBe(0);
+    expect(jsonLines(stdout)[0]).toMatchObject({ sessionId: "s", result: { status: "aborted", reason: "aborted" } });
+    expect(effectsIn(world)).toBe(1);
+    const results = (await logOf(world)).filter(({ type }) => type === "tool_finished");
+    expect(results).toMatchObject([{ outcome: "interrupted" }]);
+  });
+
+  test("of a run that has ended changes nothing", async () => {
+    const { pawl } = createWorld();
+    await pawl(["run", "List the files", "--session", "s"]);
+    const { code, stdout } = await pawl(["abort", "s"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Session s has no run under way (completed).\n" });
+  });
+});

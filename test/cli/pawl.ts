@@ -1,0 +1,181 @@
+/**
+ * The real command `pawl`, as it was built, in processes of its own.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+export const program = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+/** Nobody listens there: the addresses of local model servers lead here, so that what runs on this machine does not matter. */
+const nowhere = "http://127.0.0.1:9/v1";
+
+export type Ended = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type Running = {
+  readonly child: ChildProcess;
+  /** Resolves when it has said this on either stream. */
+  readonly said: (what: string | RegExp) => Promise<void>;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** What a person types. */
+  readonly type: (keys: string) => void;
+  readonly ended: Promise<Ended>;
+};
+
+export type RunOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd?: string;
+  /** Arguments for Node itself. */
+  readonly node?: readonly string[];
+};
+
+/** A folder to work on, a home for sessions, and `pawl` in them; all of it is removed when the test has finished. */
+export function createWorld(files: Readonly<Record<string, string>> = {}) {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-cli-")));
+  const root = join(base, "root");
+  const home = join(base, "home");
+  mkdirSync(root);
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  const running = new Set<ChildProcess>();
+  onTestFinished(() => {
+    for (const child of running) child.kill("SIGKILL");
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  function environment(changes: RunOptions["env"]): Record<string, string> {
+    return {
+      PATH: process.env.PATH ?? "",
+      HOME: base,
+      PAWL_HOME: home,
+      OLLAMA_BASE_URL: nowhere,
+      LLAMACPP_BASE_URL: nowhere,
+      LMSTUDIO_BASE_URL: nowhere,
+      VLLM_BASE_URL: nowhere,
+      ...changes,
+    };
+  }
+
+  function start(args: readonly string[], options: RunOptions = {}): Running {
+    return startProcess(process.execPath, [...(options.node ?? []), program, ...args], options);
+  }
+
+  /** Under a terminal of its own: `script` is part of every Linux and macOS. */
+  function startOnTerminal(args: readonly string[], options: RunOptions = {}): Running {
+    const command = [process.execPath, program, ...args].map(quoted).join(" ");
+    const script =
+      process.platform === "darwin" ? ["-q", "/dev/null", "sh", "-c", command] : ["-qfec", command, "/dev/null"];
+    return startProcess("script", script, { ...options, env: { TERM: "xterm", ...options.env } });
+  }
+
+  function startProcess(command: string, args: readonly string[], options: RunOptions): Running {
+    const child = spawn(command, args, { cwd: options.cwd ?? root, env: environment(options.env) });
+    running.add(child);
+    if (options.input !== undefined) child.stdin.end(options.input);
+    const output = { stdout: "", stderr: "" };
+    const listeners = new Set<() => void>();
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+        for (const listener of listeners) listener();
+      });
+    const ended = new Promise<Ended>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", (code, signal) => {
+        running.delete(child);
+        resolve({ code, signal, ...output });
+      });
+    });
+    const said = (what: string | RegExp) =>
+      new Promise<void>((resolve, reject) => {
+        const look = () => {
+          const found = [output.stdout, output.stderr].some((text) =>
+            typeof what === "string" ? text.includes(what) : what.test(text),
+          );
+          if (found) resolve();
+        };
+        listeners.add(look);
+        void ended.then(() =>
+          reject(new Error(`It ended without saying ${what}:\n${output.stdout}\n${output.stderr}`)),
+        );
+        look();
+      });
+    return { child, said, kill: (signal) => child.kill(signal), type: (keys) => child.stdin.write(keys), ended };
+  }
+
+  /** Runs a command to its end, with nothing on its standard input unless given. */
+  function pawl(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    return start(args, { input: "", ...options }).ended;
+  }
+
+  return { base, root, home, environment, start, startOnTerminal, pawl };
+}
+
+export type World = ReturnType<typeof createWorld>;
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The objects of JSON lines. */
+// biome-ignore lint/suspicious/noExplicitAny: each test knows the lines it reads.
+export function jsonLines(text: string): readonly any[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+/** Named pipes by which a shell command says that it has begun, and waits until it may end. */
+export function createGate(root: string, name = "gate") {
+  const [begun, gate] = [`${name}-begun`, name];
+  // Both ends of each are open here, so that nobody waits for another to open theirs.
+  const open = (pipe: string) => {
+    execFileSync("mkfifo", [join(root, pipe)]);
+    return openSync(join(root, pipe), constants.O_RDWR | constants.O_NONBLOCK);
+  };
+  const socket = new Socket({ fd: open(begun) });
+  const said = once(socket, "data");
+  const gateEnd = open(gate);
+  // The end of the pipe lets go who still waits.
+  onTestFinished(() => {
+    socket.destroy();
+    closeSync(gateEnd);
+  });
+  return {
+    /** For the command line of the demo model's `run: …`. */
+    command: `echo x > ${begun}; read answer < ${gate}; echo $answer`,
+    /** Resolves when the command runs. */
+    begun: (running: Running) =>
+      Promise.race([
+        said,
+        running.ended.then(({ stdout, stderr }) => {
+          throw new Error(`It ended before the command began:\n${stdout}\n${stderr}`);
+        }),
+      ]),
+    open: () => writeSync(gateEnd, "opened\n"),
+  };
+}

@@ -1,0 +1,291 @@
+import { describe, expect, test } from "vitest";
+import { readReply } from "../../src/cli/ask.js";
+import { createPaint, noPaint } from "../../src/cli/paint.js";
+import { createProgress } from "../../src/cli/progress.js";
+import { createRenderer, type RenderOptions } from "../../src/cli/render.js";
+import type { Json, MessageDelta, PublicEvent, RunResult, StreamItem } from "../../src/index.js";
+import type { DeltaBody } from "../../src/ports/model.js";
+
+let seq = 0;
+
+function event<Type extends PublicEvent["type"]>(
+  type: Type,
+  fields: Omit<Extract<PublicEvent, { type: Type }>, "type" | "sessionId" | "seq" | "at" | "runId"> & { at?: number },
+): StreamItem {
+  seq += 1;
+  return { type, runId: "r", sessionId: "session-1", seq, at: 0, ...fields } as unknown as StreamItem;
+}
+
+function deltas(modelCallIndex: number, attempt: number, ...bodies: readonly DeltaBody[]): readonly StreamItem[] {
+  return bodies.map((body, at) => ({
+    type: "delta",
+    delta: { ...body, runId: "r", modelCallIndex, attempt, seq: at + 1 } as MessageDelta,
+  }));
+}
+
+const start: DeltaBody = { kind: "start" };
+const text = (...pieces: readonly string[]): readonly DeltaBody[] => [
+  { kind: "text-start", id: "t" },
+  ...pieces.map((piece): DeltaBody => ({ kind: "text-delta", id: "t", text: piece })),
+  { kind: "text-end", id: "t" },
+];
+const call = (position: number, input: Json, name = "read_file") => ({
+  callKey: `r/1/${position}`,
+  toolCallId: `c${position}`,
+  name,
+  input,
+});
+const ended = (position: number, output: string, outcome: "ok" | "error" | "denied" = "ok", name = "read_file") => [
+  event("tool_result", {
+    ...named(position, name),
+    outcome,
+    output: { type: "text", text: output },
+    isError: outcome !== "ok",
+  }),
+  event("call_complete", { ...named(position, name), status: outcome === "ok" ? "ok" : "error", durationMs: 12 }),
+];
+const named = (position: number, name: string) => ({ callKey: `r/1/${position}`, toolCallId: `c${position}`, name });
+const result = (changes: Partial<RunResult> = {}): RunResult =>
+  ({
+    sessionId: "session-1",
+    runId: "r",
+    status: "completed",
+    reason: "stop",
+    text: "",
+    usage: {},
+    steps: 1,
+    ...changes,
+  }) as RunResult;
+const final = (changes: Partial<RunResult> = {}, at = 0) => event("final", { result: result(changes), at });
+const input = [{ role: "user", parts: [{ type: "text", text: "do it\nnow" }] }] as const;
+
+/** What a person sees: what the model said as it is, the rest after a bar. */
+function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {}): string {
+  const renderer = createRenderer({ paint: noPaint, columns: 80, ...options });
+  return items
+    .flatMap((item) => renderer.show(item))
+    .map(({ to, text }) => (to === "out" ? text : `|${text}`))
+    .join("");
+}
+
+const end = "|done · 1 step · 0 ms · session session-\n";
+
+describe("a stream, as a person sees it", () => {
+  const cases: readonly (readonly [string, readonly StreamItem[], string, Partial<RenderOptions>?])[] = [
+    [
+      "text as it comes, not again at its end",
+      [...deltas(1, 1, start, ...text("Hel", "lo.")), final({ text: "Hello." })],
+      `Hello.\n${end}`,
+    ],
+    ["text that nobody streamed", [final({ text: "Hello." })], `Hello.\n${end}`],
+    [
+      "two parts of text are two lines",
+      [...deltas(1, 1, start, ...text("One."), ...text("Two.")), final({ text: "One.\nTwo." })],
+      `One.\nTwo.\n${end}`,
+    ],
+    [
+      "text before a call, once",
+      [
+        ...deltas(1, 1, start, ...text("Let me see.")),
+        event("text", { modelCallIndex: 1, text: "Let me see." }),
+        event("tool_call", call(1, { path: "a.ts" })),
+        ...ended(1, "1\ta\n2\tb"),
+        ...deltas(2, 1, start, ...text("It is a.")),
+        final({ text: "It is a.", steps: 2, usage: { inputTokens: 1204, outputTokens: 88 } }, 4_100),
+      ],
+      'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · 4.1 s · session session-\n',
+    ],
+    [
+      "text of another process comes by its events",
+      [event("text", { modelCallIndex: 1, text: "Let me see." }), event("tool_call", call(1, {}))],
+      "Let me see.\n|▸ read_file \n",
+    ],
+    [
+      "a new attempt takes the place of what the one before it said",
+      [
+        ...deltas(1, 1, start, { kind: "text-start", id: "t" }, { kind: "text-delta", id: "t", text: "It i" }),
+        event("attempt_failed", {
+          modelCallIndex: 1,
+          attempt: 1,
+          failure: { kind: "network", message: "reset\nby peer" },
+          retryInMs: 2_000,
+        }),
+        ...deltas(1, 2, start, ...text("Yes.")),
+        final({ text: "Yes." }),
+      ],
+      `It i\n|Model call failed (network, attempt 1): reset by peer Trying again in 2.0 s.\nYes.\n${end}`,
+    ],
+    [
+      "what the model thinks is said aside",
+      [
+        ...deltas(1, 1, start, { kind: "reasoning-delta", id: "r", text: "Hm." }, ...text("Yes.")),
+        event("reasoning", { modelCallIndex: 1, text: "Hm." }),
+        final({ text: "Yes." }),
+      ],
+      `|Hm.|\nYes.\n${end}`,
+    ],
+    [
+      "calls side by side say which result is whose",
+      [
+        event("tool_call", call(1, { path: "a" })),
+        event("tool_call", call(2, { path: "b" })),
+        ...ended(2, "b"),
+        ...ended(1, "Error: It does not exist.", "error"),
+        event("tool_call", call(3, { path: "c" })),
+        ...ended(3, "c"),
+      ],
+      '|▸ read_file path="a"\n|▸ read_file path="b"\n|  ✓ read_file path="b": b · 12 ms\n|  ✗ read_file path="a": It does not exist. · 12 ms\n|▸ read_file path="c"\n|  ✓ c · 12 ms\n',
+    ],
+    [
+      "a question, where nobody here will ask it",
+      [event("approval_requested", { ...call(1, {}, "shell"), why: "policy" })],
+      "|  shell waits for an answer\n",
+    ],
+    [
+      "a question that is put to the person",
+      [event("approval_requested", { ...call(1, {}), why: "policy" })],
+      "",
+      { canAsk: true },
+    ],
+    [
+      "an answer",
+      [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
+      "|  shell: approved with changes\n",
+    ],
+    ["escapes of a model", [...deltas(1, 1, start, ...text("\u001b]0;x\u0007"))], "\\x1b]0;x\\x07\n"],
+    [
+      "escapes of a tool, its name and its input",
+      [event("tool_call", call(1, { a: "\u009b2J" }, "x\u001b[1m")), ...ended(1, "\u001b[2J", "ok", "x\u001b[1m")],
+      '|▸ x\\x1b[1m a="\\x9b2J"\n|  ✓ \\x1b[2J · 12 ms\n',
+    ],
+    ["a character in two deltas", [...deltas(1, 1, start, ...text("\ud83d", "\ude00!"))], "😀!\n"],
+    [
+      "what was missed comes from the log, whole",
+      [
+        ...deltas(1, 1, start, { kind: "text-start", id: "t" }, { kind: "text-delta", id: "t", text: "One" }),
+        { type: "lagged", fromSeq: 3 },
+        event("text", { modelCallIndex: 1, text: "One two." }),
+      ],
+      "One\nOne two.\n",
+    ],
+    [
+      "coming in the middle",
+      [
+        {
+          type: "snapshot",
+          runId: "r",
+          modelCallIndex: 1,
+          attempt: 1,
+          deltaSeq: 3,
+          message: { role: "assistant", parts: [{ type: "text", text: "Hel" }] },
+        } as unknown as StreamItem,
+        ...deltas(1, 1, { kind: "text-delta", id: "t", text: "lo." }, { kind: "text-end", id: "t" }),
+        final({ text: "Hello." }),
+      ],
+      `Hello.\n${end}`,
+    ],
+    [
+      "what was asked for, where that is wanted",
+      [event("run_started", { input })],
+      "|> do it\n> now\n",
+      { showInput: true },
+    ],
+    ["what was asked for, where the person has just typed it", [event("run_started", { input })], ""],
+    ["a restart", [event("restarted", {})], "|Carrying on after an interruption.\n"],
+    [
+      "an abort",
+      [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
+      "|Aborting…\n|aborted · 1 step · 0 ms · session session-\n",
+    ],
+    [
+      "a failure",
+      [
+        final({
+          status: "failed",
+          reason: "model_error",
+          text: "The model could not be reached or failed.",
+          error: { code: "auth", message: "Invalid key", retryable: false },
+        } as Partial<RunResult>),
+      ],
+      "|failed (model_error): The model could not be reached or failed. Invalid key · 1 step · 0 ms · session session-\n",
+    ],
+    [
+      "a limit, with what the model summed up",
+      [final({ status: "failed", reason: "max_steps", text: "So far: a." } as Partial<RunResult>)],
+      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · 0 ms · session session-\n",
+    ],
+  ];
+  for (const [name, items, expected, options] of cases)
+    test(name, () => {
+      expect(shown(items, options)).toBe(expected);
+    });
+
+  test("the end of a run that stopped without an event", () => {
+    const renderer = createRenderer({ paint: noPaint, columns: 80 });
+    const interrupted = result({ status: "interrupted", reason: "shutdown", resumable: true } as Partial<RunResult>);
+    expect(renderer.end(interrupted, 0).map(({ text }) => text)).toEqual([
+      "interrupted (shutdown) · 1 step · session session-\n",
+    ]);
+  });
+});
+
+describe("colour", () => {
+  test.each([
+    ["a terminal", { isTTY: true }, {}, true],
+    ["a pipe", {}, {}, false],
+    ["NO_COLOR", { isTTY: true }, { NO_COLOR: "1" }, false],
+    ["an empty NO_COLOR", { isTTY: true }, { NO_COLOR: "" }, true],
+    ["a dumb terminal", { isTTY: true }, { TERM: "dumb" }, false],
+  ])("%s", (_, stream, environment, isPainted) => {
+    expect(createPaint(stream, environment)("red", "x") !== "x").toBe(isPainted);
+  });
+});
+
+describe("a reply", () => {
+  test.each([
+    ["y", { type: "yes" }],
+    [" YES ", { type: "yes" }],
+    ["n", { type: "no" }],
+    ["no, use tabs instead", { type: "no", note: "use tabs instead" }],
+    ["n because", { type: "no", note: "because" }],
+    ["e", { type: "edit" }],
+    ["always", { type: "always" }],
+    ["", null],
+    ["yes but only once", null],
+    ["yep", null],
+    ["always not", null],
+    ["nothing", null],
+  ])("%j", (line, reply) => {
+    expect(readReply(line)).toEqual(reply);
+  });
+});
+
+describe("progress", () => {
+  test("is told of what takes longer than a second, with its time", () => {
+    const progress = createProgress();
+    progress.see(event("run_started", { input }), 0);
+    expect(progress.line(900)).toBeNull();
+    expect(progress.line(1_500)).toBe("… the model, 1.5 s");
+    progress.see(event("step_finished", {} as never), 2_000);
+    expect(progress.line(9_000)).toBeNull();
+    progress.see(event("tool_call", call(1, {}, "shell")), 2_000);
+    progress.see(event("tool_call", call(2, {}, "search")), 2_500);
+    expect(progress.line(14_000)).toBe("… shell and 1 more, 12 s");
+    progress.see({ type: "progress", callKey: "r/1/1", note: "file 3\u001b[2J" }, 15_000);
+    expect(progress.line(14_000)).toBe("… file 3\\x1b[2J and 1 more, 12 s");
+    for (const item of [...ended(1, ""), ...ended(2, "")]) progress.see(item, 20_000);
+    expect(progress.line(23_000)).toBe("… the model, 3.0 s");
+    progress.see(
+      event("attempt_failed", {
+        modelCallIndex: 1,
+        attempt: 1,
+        failure: { kind: "network", message: "" },
+        retryInMs: 30_000,
+      }),
+      30_000,
+    );
+    expect(progress.line(32_000)).toBe("… the next attempt in 28 s");
+    progress.see(final(), 60_000);
+    expect(progress.line(99_000)).toBeNull();
+  });
+});

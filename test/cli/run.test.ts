@@ -1,0 +1,234 @@
+import { existsSync, readFileSync, realpathSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { createWorld, jsonLines } from "./pawl.js";
+
+const files = { "src/a.ts": "// TODO: one\nexport const a = 1;\n", "src/b.ts": "// TODO: two\n" };
+const report = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
+
+describe("pawl run", () => {
+  test("does a task on the folder where it is called, with real calls and a real file", verifies("CLI-1"), async () => {
+    const { root, pawl } = createWorld(files);
+    const { code, stdout, stderr } = await pawl(["run", report, "--yes"]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(readFileSync(join(root, "TODO-REPORT.md"), "utf8")).toMatch(/one[\s\S]*two/);
+    expect(stdout).toContain("TODO-REPORT.md");
+    expect(stderr).toMatch(/▸ search_files .*text="TODO"/);
+    expect(stderr).toMatch(/✓ Wrote TODO-REPORT.md/);
+    expect(stderr).toMatch(/done · \d+ steps · [\d,]+ tokens in, [\d,]+ out · .+ · session [0-9a-f]{8}\n$/);
+  });
+
+  test("uses the demo model where there is nothing else, and says so", verifies("CLI-5"), async () => {
+    const { pawl } = createWorld();
+    const { stderr } = await pawl(["run", "List the files"]);
+    expect(stderr).toContain("Using the demo model, not an LLM, because no model was named, no key is set");
+  });
+
+  test("a key that fails is an error, never a silent demo", verifies("CLI-5", "CLI-3"), async () => {
+    const server = await startProviderServer("openai-chat", () => ({ type: "failure", failure: "unauthorized" }));
+    const { pawl } = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL, OPENAI_API_KEY: "sk-wrong-key-0001" };
+    const { code, stdout, stderr } = await pawl(["run", "List the files", "--model", "openai-compatible/test"], {
+      env,
+    });
+    await server.close();
+    expect(code).toBe(5);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/Model call failed \(auth, attempt 1\).*No further attempt\./);
+    expect(stderr).toContain("failed (model_error)");
+    expect(stderr + stdout).not.toContain("sk-wrong-key-0001");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("a key whose package is missing is an error", verifies("CLI-5"), async () => {
+    const { pawl } = createWorld();
+    const { code, stderr } = await pawl(["run", "hi", "--model", "mistral/x"], { env: { MISTRAL_API_KEY: "k" } });
+    expect(code).toBe(5);
+    expect(stderr).toContain("npm install @ai-sdk/mistral");
+  });
+
+  test("streams a real provider's answer, retries said", async () => {
+    const server = await startProviderServer("openai-chat", [
+      { type: "failure", failure: "overloaded", headers: { "retry-after-ms": "1" } },
+      { type: "answer", text: "Let me look.", calls: [{ name: "list_files", input: {} }] },
+      { type: "answer", text: "There is a.ts.", usage: { input: 20, output: 4 } },
+    ]);
+    const { pawl } = createWorld(files);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const { code, stdout, stderr } = await pawl(["run", "What is here?", "--model", "openai-compatible/test"], { env });
+    await server.close();
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stdout).toBe("Let me look.\nThere is a.ts.\n");
+    expect(stderr).toMatch(/Model call failed \(overloaded, attempt 1\).*Trying again in /);
+    expect(stderr).toContain("▸ list_files");
+  });
+
+  test("takes the task from standard input", async () => {
+    const { pawl } = createWorld(files);
+    expect((await pawl(["run"], { input: "List the files under src\n" })).stdout).toContain("src/a.ts");
+    expect((await pawl(["run", "-"], { input: "List the files under src\n" })).stdout).toContain("src/a.ts");
+    const { code, stderr } = await pawl(["run"], { input: " \n" });
+    expect(code).toBe(2);
+    expect(stderr).toContain("Standard input was empty");
+  });
+
+  test("takes a task of several words", async () => {
+    const { pawl } = createWorld(files);
+    expect((await pawl(["run", "List", "the", "files", "under", "src"])).stdout).toContain("src/a.ts");
+  });
+
+  test("works on another folder by its real path", async () => {
+    const { base, root, pawl } = createWorld(files);
+    symlinkSync(root, join(base, "link"));
+    const { stdout, stderr } = await pawl(["run", "List the files", "--root", join(base, "link")], { cwd: base });
+    expect(stdout).toContain("src/a.ts");
+    expect(stderr).toContain(`in ${root}\n`);
+    const missing = await pawl(["run", "List the files", "--root", join(base, "nowhere")]);
+    expect(missing).toMatchObject({ code: 2, stdout: "" });
+    expect(missing.stderr).toContain("There is no folder");
+  });
+
+  test("goes on with a session, and with the latest one of the folder", async () => {
+    const { base, pawl } = createWorld(files);
+    await pawl(["run", "List the files under src", "--session", "mine"]);
+    const again = await pawl(["run", "Count the files under src", "--continue"]);
+    expect(again.stderr).toMatch(/Session mine in .*\n/);
+    expect(again.stderr).toContain("Using demo (demo model, not an LLM), as before.");
+    const elsewhere = await pawl(["run", "List the files", "--session", "mine"], { cwd: base });
+    expect(elsewhere.stdout).toContain("src/a.ts");
+    const shown = await pawl(["sessions", "show", "mine"]);
+    expect(shown.stdout.match(/^> /gm)).toHaveLength(3);
+    const none = await pawl(["run", "List the files", "--continue"], { cwd: realpathSync(base) });
+    expect(none).toMatchObject({ code: 2 });
+    expect(none.stderr).toContain("Leave out --continue");
+  });
+
+  test("a session is bound to its folder", async () => {
+    const { base, root, pawl } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "mine"]);
+    const { code, stderr } = await pawl(["run", "List the files", "--session", "mine", "--root", base]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`works in ${root}, not in ${base}`);
+  });
+});
+
+describe("permissions", () => {
+  test(
+    "where nobody can be asked, a tool that is not read-only is denied, and it is said how to allow it",
+    verifies("SEC-5"),
+    async () => {
+      const { root, pawl } = createWorld(files);
+      const { code, stderr } = await pawl(["run", report]);
+      expect(code).toBe(0);
+      expect(existsSync(join(root, "TODO-REPORT.md"))).toBe(false);
+      expect(stderr).toContain("✗ Denied: it needs an approval, and nobody can be asked.");
+      expect(stderr).toContain("Denied, since nobody could be asked: 1 call.");
+      expect(stderr).toContain("--yes");
+    },
+  );
+
+  test("there is no shell unless it is asked for, and --yes alone does not give one", verifies("SEC-7"), async () => {
+    const { root, pawl } = createWorld();
+    const without = await pawl(["run", "run: touch made", "--yes"]);
+    expect(existsSync(join(root, "made"))).toBe(false);
+    expect(without.stdout).toMatch(/shell/);
+    const with_ = await pawl(["run", "run: touch made", "--allow-shell"]);
+    expect(existsSync(join(root, "made"))).toBe(false);
+    expect(with_.stderr).toContain("✗ Denied");
+    await pawl(["run", "run: touch made", "--allow-shell", "--yes"]);
+    expect(existsSync(join(root, "made"))).toBe(true);
+  });
+
+  test("the tools never write the sessions, also where those are in the folder", verifies("SEC-8"), async () => {
+    const { root, pawl } = createWorld(files);
+    const env = { PAWL_HOME: join(root, "state") };
+    const { stderr } = await pawl(
+      ["run", "Find the TODO comments under src, then write a report to state/x.md", "--yes"],
+      { env },
+    );
+    expect(stderr).toContain("is protected");
+    expect(existsSync(join(root, "state/x.md"))).toBe(false);
+    expect(statSync(join(root, "state")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(root, "state/sessions.db")).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe("--json", () => {
+  test("prints one event a line, the last one with the result", verifies("CLI-1"), async () => {
+    const { pawl } = createWorld(files);
+    const { code, stdout } = await pawl(["run", report, "--yes", "--json"]);
+    const lines = jsonLines(stdout);
+    expect(code).toBe(0);
+    const types = new Set(lines.map(({ type }) => type));
+    expect([...types].sort()).toEqual(
+      [
+        "call_complete",
+        "call_start",
+        "delta",
+        "final",
+        "run_started",
+        "session_created",
+        "step_finished",
+        "text",
+        "tool_call",
+        "tool_result",
+      ].sort(),
+    );
+    expect(lines.filter(({ type }) => type === "final")).toHaveLength(1);
+    const last = lines.at(-1);
+    expect(last).toMatchObject({ type: "final", result: { status: "completed", reason: "stop" } });
+    const events = lines.filter(({ type }) => type !== "delta");
+    expect(events.map(({ seq }) => seq)).toEqual([...events.map(({ seq }) => seq)].sort((a, b) => a - b));
+    for (const one of events) expect(one).toMatchObject({ sessionId: last.result.sessionId, at: expect.any(Number) });
+    const answer = lines.filter(({ type, delta }) => type === "delta" && delta.modelCallIndex === last.result.steps);
+    expect(
+      answer
+        .map(({ delta }) => delta.text ?? "")
+        .join("")
+        .trim(),
+    ).toBe(last.result.text);
+    const calls = lines.filter(({ type }) => type === "tool_call").map(({ callKey }) => callKey);
+    expect(
+      lines
+        .filter(({ type }) => type === "tool_result")
+        .map(({ callKey }) => callKey)
+        .sort(),
+    ).toEqual(calls.sort());
+  });
+
+  test("says on standard error what is for people", async () => {
+    const { pawl } = createWorld(files);
+    const { stdout, stderr } = await pawl(["run", report, "--json"]);
+    expect(() => jsonLines(stdout)).not.toThrow();
+    expect(stderr).toContain("--yes");
+  });
+});
+
+describe("exit codes", () => {
+  test("4 at a limit, with how to go on", verifies("CLI-3"), async () => {
+    const { pawl } = createWorld(files);
+    const { code, stderr } = await pawl(["run", report, "--yes", "--max-steps", "1"]);
+    expect(code).toBe(4);
+    expect(stderr).toContain("failed (max_steps): The run reached its limit of steps.");
+    expect(stderr).toMatch(/To go on: pawl run --session [0-9a-f]{8} "go on"/);
+  });
+});
+
+describe("a pipe", () => {
+  test("gets no colours and no lines that are written over", async () => {
+    const { pawl } = createWorld(files);
+    const { stdout, stderr } = await pawl(["run", report, "--yes"]);
+    expect(stdout + stderr).not.toMatch(/\u001b|\r/);
+  });
+
+  test("whose reader leaves is no failure: the work is done, and said where somebody still listens", async () => {
+    const { root, start } = createWorld(files);
+    const running = start(["run", report, "--yes", "--json"], { input: "" });
+    running.child.stdout?.destroy();
+    const { code, stderr } = await running.ended;
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.not.stringContaining("EPIPE") });
+    expect(existsSync(join(root, "TODO-REPORT.md"))).toBe(true);
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { createGate, createWorld, jsonLines } from "./pawl.js";
+
+const files = { "src/a.ts": "// TODO: one\n" };
+
+describe("pawl sessions", () => {
+  test("lists them, newest first", verifies("CLI-4#part-1"), async () => {
+    const { pawl, root } = createWorld(files);
+    const none = await pawl(["sessions"]);
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("There are no sessions yet.") });
+    await pawl(["run", "List the files", "--session", "first"]);
+    await pawl(["run", "Count the files\nunder \u001b[31msrc", "--session", "second"]);
+    const { code, stdout } = await pawl(["sessions"]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      [
+        "ID      STATUS     AGE  TITLE",
+        "second  completed  now  Count the files under \\x1b[31msrc",
+        "first   completed  now  List the files",
+        "",
+      ].join("\n"),
+    );
+    expect(jsonLines((await pawl(["sessions", "--json"])).stdout)).toMatchObject([
+      { sessionId: "second", status: "completed", progress: "completed", info: { agent: "pawl", model: "demo", root } },
+      { sessionId: "first", info: { title: "List the files" } },
+    ]);
+    const limited = await pawl(["sessions", "--limit", "1"]);
+    expect(limited.stdout).not.toContain("first");
+    expect(limited.stderr).toBe("1 older: pawl sessions --limit 2\n");
+  });
+
+  test("the beginning of an id is enough, where only one begins so", async () => {
+    const { pawl } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "abcdefgh-1"]);
+    await pawl(["run", "List the files", "--session", "abcdefgh-2"]);
+    expect((await pawl(["sessions"])).stdout).toMatch(/^abcdefgh-2 .*\nabcdefgh-1 /m);
+    const both = await pawl(["sessions", "show", "abc"]);
+    expect(both.code).toBe(2);
+    expect(both.stderr).toContain('2 sessions begin with "abc"');
+    expect((await pawl(["sessions", "show", "abcdefgh-1"])).code).toBe(0);
+    expect((await pawl(["sessions", "delete", "abcdefgh-1"])).code).toBe(0);
+    expect((await pawl(["sessions", "show", "abc"])).code).toBe(0);
+    const none = await pawl(["sessions", "show", "x"]);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no session "x".') });
+  });
+});
+
+describe("pawl sessions show", () => {
+  test("is a transcript", verifies("CLI-4#part-1"), async () => {
+    const { pawl, root } = createWorld(files);
+    await pawl(["run", "Find the TODO comments under src", "--session", "s"]);
+    const { code, stdout } = await pawl(["sessions", "show", "s"]);
+    expect(code).toBe(0);
+    const lines = stdout.split("\n");
+    expect(lines[0]).toMatch(/^session s · completed · begun \d{4}-.*Z · model demo \(demo model, not an LLM\) · in /);
+    expect(lines[0]).toContain(root);
+    expect(lines[1]).toBe("> Find the TODO comments under src");
+    expect(stdout).toMatch(/▸ search_files .*\n/);
+    expect(stdout).toMatch(/\ndone · .*\n$/);
+  });
+
+  test("as JSON is what the run had printed, without deltas", async () => {
+    const { pawl } = createWorld(files);
+    const run = await pawl(["run", "Find the TODO comments under src", "--session", "s", "--json"]);
+    const { stdout } = await pawl(["sessions", "show", "s", "--json"]);
+    expect(jsonLines(stdout)).toEqual(jsonLines(run.stdout).filter(({ type }) => type !== "delta"));
+  });
+
+  test("of an interrupted run says how to carry on", async () => {
+    const { pawl, root, start } = createWorld(files);
+    const gate = createGate(root);
+    const running = start(["run", `run: ${gate.command}`, "--session", "s", "--yes", "--allow-shell"], { input: "" });
+    await gate.begun(running);
+    expect((await pawl(["sessions"])).stdout).toMatch(/^s +running /m);
+    running.kill("SIGKILL");
+    await running.ended;
+    expect((await pawl(["sessions"])).stdout).toMatch(/^s +interrupted /m);
+    const { stdout, stderr } = await pawl(["sessions", "show", "s"]);
+    expect(stdout).toContain("▸ shell command=");
+    expect(stderr).toContain("It is interrupted. To carry on: pawl resume s");
+  });
+});
+
+describe("pawl sessions export", () => {
+  test("is the log, without gaps", verifies("CLI-4#part-1"), async () => {
+    const { pawl } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "s"]);
+    const { code, stdout } = await pawl(["sessions", "export", "s"]);
+    expect(code).toBe(0);
+    const entries = jsonLines(stdout);
+    expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, at) => at + 1));
+    expect(entries[0]).toMatchObject({ event: { type: "session_created" } });
+    expect(entries.at(-1)).toMatchObject({ event: { type: "run_finished", reason: "stop" } });
+  });
+
+  test("a reader that leaves is no failure", async () => {
+    const { pawl, start } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "s"]);
+    const running = start(["sessions", "export", "s"]);
+    running.child.stdout?.destroy();
+    expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("pawl sessions delete", () => {
+  test("removes a session, and refuses one whose run is under way", verifies("CLI-4#part-1"), async () => {
+    const { pawl, root, start } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "old"]);
+    expect(await pawl(["sessions", "delete", "old"])).toMatchObject({ code: 0, stdout: "Deleted old.\n" });
+    expect((await pawl(["sessions", "show", "old"])).code).toBe(2);
+
+    const gate = createGate(root);
+    const running = start(["run", `run: ${gate.command}`, "--session", "s", "--yes", "--allow-shell"], { input: "" });
+    await gate.begun(running);
+    const refused = await pawl(["sessions", "delete", "s"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("was not deleted") });
+    gate.open();
+    expect((await running.ended).code).toBe(0);
+    const deleted = await pawl(["sessions", "delete", "s", "--json"]);
+    expect(jsonLines(deleted.stdout)).toEqual([{ deleted: "s" }]);
+  });
+});

@@ -1,0 +1,161 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { createWorld, type Ended, jsonLines } from "./pawl.js";
+
+/** What a person sees of a mistake: what happened, and not where in the code. */
+function isPlain({ stdout, stderr }: Ended): boolean {
+  return !/\n\s+at .*[:(]|node:internal|Error: /.test(stdout + stderr);
+}
+
+describe("help", () => {
+  test.each([
+    [["run"], "pawl run --yes --json"],
+    [["resume"], "pawl resume 3f8c"],
+    [["abort"], "pawl abort 3f8c"],
+    [["sessions"], "pawl sessions show 3f8c"],
+    [["sessions", "show"], "pawl sessions show 3f8c --json"],
+    [["sessions", "export"], "pawl sessions export 3f8c > log.jsonl"],
+    [["sessions", "delete"], "pawl sessions delete 3f8c"],
+    [["doctor"], "pawl doctor --json"],
+    [[], 'pawl run "Find the TODO comments under src'],
+  ])("of %j shows an example, and its options", verifies("CLI-4#part-1"), async (command, example) => {
+    const { code, stdout, stderr } = await createWorld().pawl([...command, "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("Examples:\n  $ pawl");
+    expect(stdout).toContain(example);
+    expect(stdout).toContain("--debug");
+  });
+
+  test("pawl alone shows it, as a mistake", async () => {
+    const { code, stderr } = await createWorld().pawl([]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("Usage: pawl");
+  });
+
+  test("--version is the package's", async () => {
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await createWorld().pawl(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+});
+
+describe("a mistake in the command line ends with 2 and says what would be right", () => {
+  test.each([
+    ["an unknown command", ["rnu"], "Did you mean run?"],
+    ["an unknown option", ["run", "--jsno", "x"], "Did you mean --json?"],
+    ["an unknown option of a command within one", ["sessions", "show", "x", "--jsno"], "--json"],
+    ["too many arguments", ["resume", "a", "b"], "too many arguments"],
+    ["a missing argument", ["resume"], "missing required argument 'id'"],
+    ["a missing value", ["run", "--model"], "argument missing"],
+    ["no number", ["run", "x", "--max-steps", "many"], "whole number of 1 or more"],
+    ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number of 1 or more"],
+    ["an unknown model", ["run", "x", "--model", "nothing"], 'There is no model "nothing"'],
+    ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
+    ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
+  ])("%s", verifies("CLI-3"), async (_, args, what) => {
+    const ended = await createWorld().pawl(args);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(what);
+    expect(isPlain(ended)).toBe(true);
+  });
+});
+
+describe("surroundings that fail end with 5 and say what to do", () => {
+  test.each([["run", "List the files"], ["sessions"], ["resume", "s"], ["abort", "s"]])(
+    "a home that cannot be made: pawl %s",
+    async (...args) => {
+      const world = createWorld({ file: "" });
+      const ended = await world.pawl(args, { env: { PAWL_HOME: join(world.root, "file", "home") } });
+      expect(ended.code).toBe(5);
+      expect(ended.stderr).toMatch(/^pawl: The store .*sessions\.db could not be opened: .*Check that its folder/);
+      expect(isPlain(ended)).toBe(true);
+    },
+  );
+
+  test.each([
+    [
+      "foreign",
+      "this is no database, but long enough to be taken for one by its size".repeat(20),
+      "no SQLite database",
+    ],
+    ["damaged", null, "damaged"],
+  ])("a %s file of sessions", verifies("STOR-4"), async (_, content, what) => {
+    const world = createWorld();
+    const file = join(world.home, "sessions.db");
+    if (content === null) {
+      await world.pawl(["run", "List the files", "--session", "s"]);
+      const bytes = readFileSync(file);
+      // The tables' own pages: everything after the header.
+      bytes.fill(0xa5, 100);
+      writeFileSync(file, bytes);
+    } else {
+      mkdirSync(world.home);
+      writeFileSync(file, content);
+    }
+    const before = readFileSync(file);
+    const ended = await world.pawl(["run", "List the files"]);
+    expect(ended.code).toBe(5);
+    expect(ended.stderr).toContain(what);
+    expect(isPlain(ended)).toBe(true);
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test("--debug shows where it comes from", async () => {
+    const world = createWorld({ file: "" });
+    const ended = await world.pawl(["sessions", "--debug"], { env: { PAWL_HOME: join(world.root, "file", "home") } });
+    expect(ended.code).toBe(5);
+    expect(ended.stderr).toMatch(/\n\s+at /);
+  });
+});
+
+describe("where sessions are kept", () => {
+  test("under XDG_DATA_HOME, or where that standard puts it", async () => {
+    const { base, pawl } = createWorld();
+    const named = await pawl(["doctor", "--json"], { env: { PAWL_HOME: "", XDG_DATA_HOME: join(base, "data") } });
+    expect(jsonLines(named.stdout)[0].home).toBe(join(base, "data", "pawl"));
+    const usual = await pawl(["doctor", "--json"], { env: { PAWL_HOME: "", XDG_DATA_HOME: "relative" } });
+    expect(jsonLines(usual.stdout)[0].home).toBe(join(base, ".local", "share", "pawl"));
+  });
+});
+
+describe("pawl doctor", () => {
+  test("says what is there", verifies("CLI-4#part-1"), async () => {
+    const { home, pawl } = createWorld();
+    await pawl(["run", "List the files"]);
+    const { code, stdout } = await pawl(["doctor"], { env: { OPENAI_API_KEY: "sk-secret-0001" } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/✓ node +Node v\d+/);
+    expect(stdout).toContain(`✓ sessions  1 session in ${join(home, "sessions.db")}`);
+    expect(stdout).toMatch(/✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal)/);
+    expect(stdout).toMatch(/✓ files .* is 0700, .* is 0600/);
+    expect(stdout).toMatch(/✓ writing +a synced write took [\d.]+ ms/);
+    expect(stdout).toContain("set: OPENAI_API_KEY");
+    expect(stdout).toContain("no model server answers");
+    expect(stdout).toMatch(/(✓|•) sandbox/);
+    expect(stdout).toContain("All is well.");
+    expect(stdout).not.toContain("sk-secret-0001");
+  });
+
+  test("as JSON; names what others can read, and fails on what cannot work", async () => {
+    const { root, home, pawl } = createWorld({ file: "" });
+    await pawl(["sessions"]);
+    chmodSync(home, 0o755);
+    const open = jsonLines((await pawl(["doctor", "--json"])).stdout)[0];
+    expect(open).toMatchObject({ ok: true, home });
+    expect(open.checks).toContainEqual({ name: "files", status: "note", what: expect.stringContaining("chmod 700") });
+    expect(open.checks).toContainEqual({
+      name: "model",
+      status: "note",
+      what: expect.stringMatching(/^demo \(demo model, not an LLM\)/),
+    });
+    const broken = await pawl(["doctor"], { env: { PAWL_HOME: join(root, "file", "home") } });
+    expect(broken.code).toBe(5);
+    expect(broken.stdout).toMatch(/✗ sessions .*could not be opened/);
+    expect(broken.stdout).toContain("Not all is well");
+    expect(isPlain(broken)).toBe(true);
+    const named = await pawl(["doctor"], { env: { PAWL_MODEL: "mistral/x", MISTRAL_API_KEY: "k" } });
+    expect(named.code).toBe(5);
+    expect(named.stdout).toMatch(/✗ model .*npm install @ai-sdk\/mistral/);
+  });
+});
