@@ -3,6 +3,7 @@
  *
  * The first of two answers counts, whichever process they come from: the store takes a message's id once.
  */
+import { capOutput } from "../context/tool-output.js";
 import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import { approvalsOf, type PendingApproval } from "../core/outcome.js";
@@ -42,7 +43,8 @@ export function createAnswers(
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const body: InboxBody = { type: "answer", callKey, answer: answerOf(decision), ...who, ...hash };
+    const given = await capResult(answerOf(decision));
+    const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body);
     return said === "said" ? "first" : "second";
   }
@@ -59,8 +61,15 @@ export function createAnswers(
       if (child !== undefined) return child.provideResult(callKey, output, { isError });
     }
     if (call?.at !== "waiting") return answeredBefore(id, callKey, state, call !== undefined);
-    const body: InboxBody = { type: "result", callKey, output: toToolOutput(output), ...(isError ? { isError } : {}) };
+    const shown = await capOutput(toToolOutput(output), { sessionId: id, store });
+    const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
+  }
+
+  async function capResult(given: Answer): Promise<Answer> {
+    return given.type === "result"
+      ? { ...given, output: await capOutput(given.output, { sessionId: id, store }) }
+      : given;
   }
 
   function children(state: State): readonly Answers[] {
@@ -127,8 +136,7 @@ function answerOf(decision: Exclude<Decision, { type: "abort" }>): Answer {
 
 /** A second answer is told that it came second; a call that never was is misuse. */
 function answeredBefore(id: string, callKey: string, state: State, known: boolean): "second" {
-  const [runId] = callKey.split("/");
-  if (known || (state.status !== "idle" && runId === state.runId && isTerminal(state))) return "second";
+  if (known || (isTerminal(state) && callKey.startsWith(`${state.runId}/`))) return "second";
   throw new PawlError(
     "no_such_call",
     `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
