@@ -81,10 +81,12 @@ export function createAudience(options: AudienceOptions): Audience {
   function tell(steps: readonly Step[], transcript: Transcript): void {
     for (const step of steps) {
       if (step.entry.event.type === "run_finished") cutShort();
-      toldUpTo = step.entry.seq;
+      // A driver that was closed during a commit may come after the follower in telling of it.
+      const isNew = step.entry.seq > toldUpTo;
+      toldUpTo = Math.max(toldUpTo, step.entry.seq);
       for (const event of step.events) {
         for (const listener of listeners) listener.event(event);
-        broadcast(event);
+        if (isNew) broadcast(event);
       }
       for (const listener of stepListeners) listener(step, transcript);
       settleEnded(step.events);
@@ -118,7 +120,7 @@ export function createAudience(options: AudienceOptions): Audience {
       const told = toldUpTo;
       for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(event);
     }
-    toldUpTo = seq;
+    toldUpTo = Math.max(toldUpTo, seq);
   }
 
   function subscribe({ runId, stayAfter }: SubscribeOptions = {}): Subscription {

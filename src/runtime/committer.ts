@@ -82,7 +82,8 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
       const result = await write(release ? { ...row, release } : row);
       if (result.type === "ok") {
         present = result.seq;
-        if (!release && !kept.isSure()) await kept.makeSure();
+        if (!release && !kept.isSure() && !(await kept.makeSure()))
+          return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
         return { type: release ? "released" : "committed" };
       }
       if (result.type === "inbox_not_empty") {

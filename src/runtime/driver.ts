@@ -20,6 +20,7 @@ import { publicEvents } from "../core/view.js";
 import type { Lease } from "../ports/store.js";
 import { createCancellation } from "./cancellation.js";
 import { type Closing, type CommitterOptions, createCommitter, type Step } from "./committer.js";
+import { lateResult } from "./own-messages.js";
 import type { AgentParts } from "./parts.js";
 import { isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
@@ -52,7 +53,8 @@ export type Driver = {
   readonly wake: () => Promise<void>;
   /** Starts nothing more; ends when what runs has settled or the grace is over. */
   readonly drain: (graceMs: number) => Promise<void>;
-  readonly close: (closing: Closing) => void;
+  /** The lease is gone. A commit under way tells better: it may have given the lease back. */
+  readonly lose: () => void;
 };
 
 type Ids = { readonly consume?: string; readonly record?: string };
@@ -284,12 +286,9 @@ export function createDriver(options: DriverOptions): Driver {
     options.onClosed(closing);
   }
 
-  return { state: () => committed, dispatch, take, wake, drain, close };
-}
+  function lose(): void {
+    if (!flushing) close({ type: "interrupted", reason: "lease_lost" });
+  }
 
-function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
-  const { callKey, outcome, output, at } = event;
-  return output === undefined
-    ? { type: "late_result", callKey, outcome, at }
-    : { type: "late_result", callKey, outcome, output, at };
+  return { state: () => committed, dispatch, take, wake, drain, lose };
 }

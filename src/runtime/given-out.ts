@@ -1,5 +1,5 @@
 /**
- * What is said where a store or a driver gave out.
+ * What is said where a store or a driver gave out, and where there is nothing to wait for.
  */
 import { PawlError } from "../errors.js";
 import type { Lease, Store } from "../ports/store.js";
@@ -18,6 +18,13 @@ export function lossOf(sessionId: string, closing: Closing | null): PawlError | 
 export function brokenError(sessionId: string, cause: unknown): PawlError {
   const what = `The driver of session ${sessionId} is broken (${messageOf(cause)}).`;
   return new PawlError("internal", `${what} What was committed is safe; please report it.`, { cause });
+}
+
+export function noSession(sessionId: string): never {
+  throw new PawlError(
+    "no_session",
+    `There is no session ${sessionId} in this store. List what there is, or check the store's path.`,
+  );
 }
 
 /** Whether an error is a store's: it ends no run, and is told as `interrupted`. */

@@ -7,7 +7,6 @@ import { initialState, type State } from "../core/state.js";
 import { appendEntry, createTranscript, type Transcript } from "../core/transcript.js";
 import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
-import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
 
 const pageSize = 1_000;
@@ -80,17 +79,3 @@ export async function findEnd(store: Store, sessionId: string, runId: string): P
 }
 
 type EndOfRun = Extract<PublicEvent, { readonly type: "final" }>;
-
-/** An id that was taken, and stands for no run: it went to a message that joined another. @throws PawlError `bad_input` */
-export async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
-  const posted = await store.inbox(sessionId);
-  const state = (await store.load(sessionId))?.state ?? initialState;
-  const isPresent = state.status !== "idle" && state.runId === runId;
-  const isQueued = state.queue.some((one) => one.kind === "run" && one.runId === runId);
-  if (isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`)) return;
-  if ((await findEnd(store, sessionId, runId)) === null)
-    throw new PawlError(
-      "bad_input",
-      `The id ${runId} was used in session ${sessionId} for a message that joined another run. Give this run another one.`,
-    );
-}

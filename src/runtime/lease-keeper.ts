@@ -17,8 +17,8 @@ export type LeaseKeeper = {
 export type Kept = {
   /** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
   readonly isSure: () => boolean;
-  /** Renews it now. @throws what the store throws */
-  readonly makeSure: () => Promise<void>;
+  /** Renews it now; false where it is gone. @throws what the store throws */
+  readonly makeSure: () => Promise<boolean>;
   readonly drop: () => void;
 };
 
@@ -61,8 +61,9 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
     const leases = all.map((one) => one.lease);
     const gone = await store.renew(leases, now, leaseMs);
     for (const one of all) {
-      if (!gone.includes(one.lease.sessionId)) one.renewedAt = now;
-      else if (held.get(one.lease.sessionId) === one) one.lost();
+      const isGone = gone.includes(one.lease.sessionId);
+      one.renewedAt = isGone ? Number.NEGATIVE_INFINITY : now;
+      if (isGone && held.get(one.lease.sessionId) === one) one.lost();
     }
   }
 
@@ -75,7 +76,10 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
         const age = clock.now() - one.renewedAt;
         return age >= 0 && age < leaseMs;
       },
-      makeSure: renew,
+      makeSure: async () => {
+        await renew();
+        return one.renewedAt !== Number.NEGATIVE_INFINITY;
+      },
       drop() {
         if (held.get(lease.sessionId) === one) held.delete(lease.sessionId);
         if (held.size > 0 || cancel === null) return;

@@ -17,14 +17,15 @@ import type { Closing } from "./committer.js";
 import { createDriver, type Driver } from "./driver.js";
 import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
-import { giveBack, isOfStore, lossOf } from "./given-out.js";
-import { findEnd, loadTranscript, refuseUnasked } from "./history.js";
+import { giveBack, isOfStore, lossOf, noSession } from "./given-out.js";
+import { loadTranscript } from "./history.js";
+import { resultOfKnown } from "./known-run.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import type { Subscription } from "./subscription.js";
 import { createTurns } from "./turns.js";
-import { type Awaited, storeFailed } from "./waiters.js";
+import { type Act, type Awaited, storeFailed } from "./waiters.js";
 import { watchInbox } from "./watch-inbox.js";
 import type { WorkMemory } from "./work.js";
 
@@ -116,7 +117,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       await drive(claimed.lease, claimed.seq, state);
     } catch (error) {
       await giveBack(store, claimed.lease);
-      if (audience.stays()) follow();
+      if (isFollowed()) follow();
       throw error;
     }
     return "driving";
@@ -127,7 +128,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const messages = await store.inbox(sessionId);
     await audience.beginAt(seq);
     const memory: WorkMemory = { validated: new Map(), modelCall: null, partial: null };
-    const kept = keeper.keep(lease, () => driver.close({ type: "interrupted", reason: "lease_lost" }));
+    const kept = keeper.keep(lease, () => driver.lose());
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
     const driver = createDriver({
       sessionId,
@@ -219,22 +220,20 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   const run: Live["run"] = (runId, message, options) =>
     waitFor({ runId }, async (result) => {
       const said = await ask(runId, message, options);
-      return said === "duplicate" ? known(runId, result, options.subscription) : result;
+      const told = said === "said" ? await result : undefined;
+      return told ?? known(runId, options.subscription);
     }).finally(() => {
       signals.forget(runId);
       leaveIfIdle();
     });
 
-  /** The result of a run that was asked for before: nothing is started for it. */
-  async function known(runId: string, result: Promise<RunResult>, subscription?: Subscription): Promise<RunResult> {
-    const ended = await findEnd(store, sessionId, runId);
-    if (ended === null) {
-      await settleHere();
-      await refuseUnasked(store, sessionId, runId);
-      return result;
-    }
-    subscription?.push(ended);
-    return ended.result;
+  function known(runId: string, subscription: Subscription | undefined): Promise<RunResult> {
+    const wait = () =>
+      waiters.during({ runId }, async (result) => {
+        await settleHere();
+        return await result;
+      });
+    return resultOfKnown({ store, sessionId, runId, subscription, wait });
   }
 
   /** Takes what is in the inbox, gives those who wait what there is, and an idle session back. */
@@ -245,16 +244,18 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   const resume: Live["resume"] = (after) =>
     waitFor({ after }, async (result) => {
       if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
-      return result;
+      return (await result) ?? noSession(sessionId);
     });
 
   /** A store that gives out is no exception: the run is interrupted. */
-  function waitFor(awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>): Promise<RunResult> {
+  function waitFor(awaited: Awaited, act: Act<RunResult>): Promise<RunResult> {
     return using(() => waiters.during(awaited, act)).catch((error) => {
       if (!isOfStore(error)) throw error;
       return storeFailed(sessionId, awaited, error);
     });
   }
+
+  const isFollowed = () => waiters.count() > 0 || audience.stays();
 
   function follow(): void {
     following ??= followLog({
@@ -264,7 +265,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       after: audience.toldUpTo(),
       onEvents: audience.tellFollowed,
       onWaiting: waiters.settle,
-      isWanted: () => waiters.count() > 0 || audience.stays(),
+      isWanted: isFollowed,
       async takeOver() {
         if (waiters.count() > 0) await settleHere();
         return driven !== null;

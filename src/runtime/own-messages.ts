@@ -1,7 +1,7 @@
 /**
  * What a process says to its sessions by itself.
  */
-import type { EventBody } from "../core/event.js";
+import type { Event, EventBody } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { isResting, type State } from "../core/state.js";
 import type { AgentParts } from "./parts.js";
@@ -26,6 +26,14 @@ export function lateMessage(event: EventBody, { clock }: Means): InboxMessage | 
     at: clock.now(),
     body: { type: "result", callKey, output, isError: outcome !== "ok" },
   };
+}
+
+/** The same, where the session is driven still: the call was given up. */
+export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
+  const { callKey, outcome, output, at } = event;
+  return output === undefined
+    ? { type: "late_result", callKey, outcome, at }
+    : { type: "late_result", callKey, outcome, output, at };
 }
 
 /** Starts the next run of the queue, where none is under way (after an abort). */

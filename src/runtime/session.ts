@@ -11,6 +11,7 @@ import type { Transcript } from "../core/transcript.js";
 import { PawlError } from "../errors.js";
 import type { Answers } from "./answer.js";
 import { createAnswers } from "./answers.js";
+import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
 import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
@@ -110,7 +111,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork }: Ses
   async function resume(): Promise<RunResult> {
     const state = await load();
     const isPosted = (await store.inbox(id)).length > 0;
-    if (state.session === null && !isPosted) throw noSession(id);
+    if (state.session === null && !isPosted) noSession(id);
     checkAgent(id, state, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
@@ -211,11 +212,4 @@ export function inputBody(
     session: sessionInfo(parts, titleOf(messages)),
     ...(kept === undefined ? {} : { options: kept }),
   };
-}
-
-function noSession(id: string): PawlError {
-  return new PawlError(
-    "no_session",
-    `There is no session ${id} in this store. List what there is, or check the store's path.`,
-  );
 }

@@ -2,7 +2,7 @@
  * Those who wait for a run's result in this process. Each gets one.
  */
 import { type RunResult, resultOf } from "../core/outcome.js";
-import { initialState, type State } from "../core/state.js";
+import { initialState, isResting, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { Closing } from "./committer.js";
 import { brokenError } from "./given-out.js";
@@ -12,14 +12,16 @@ export type Awaited = { readonly runId: string } | { readonly after: number };
 
 type Waiter = {
   readonly awaited: Awaited;
-  readonly resolve: (result: RunResult) => void;
+  readonly resolve: (result: RunResult | undefined) => void;
   readonly reject: (error: unknown) => void;
 };
 
+export type Act<Result> = (result: Promise<RunResult | undefined>) => Promise<Result>;
+
 export type Waiters = {
   readonly count: () => number;
-  /** Waits for a run while something is done about it. */
-  readonly during: (awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>) => Promise<RunResult>;
+  /** Waits for a run while something is done about it. It gets undefined where the session has nothing left to do and says nothing of the run. */
+  readonly during: <Result>(awaited: Awaited, act: Act<Result>) => Promise<Result>;
   /** What became of a run, and the entry that says so. */
   readonly settle: (result: RunResult, seq: number) => void;
   /** The driver is gone: who waits learns why. */
@@ -37,9 +39,9 @@ export function createWaiters(sessionId: string): Waiters {
       }
   }
 
-  async function during(awaited: Awaited, act: (result: Promise<RunResult>) => Promise<RunResult>): Promise<RunResult> {
+  async function during<Result>(awaited: Awaited, act: Act<Result>): Promise<Result> {
     let waiter: Waiter | undefined;
-    const result = new Promise<RunResult>((resolve, reject) => {
+    const result = new Promise<RunResult | undefined>((resolve, reject) => {
       waiter = { awaited, resolve, reject };
       waiters.add(waiter);
     });
@@ -84,6 +86,10 @@ export function createWaiters(sessionId: string): Waiters {
             "runId" in awaited && state.queue.some((one) => one.kind === "run" && one.runId === awaited.runId),
           (waiter) =>
             waiter.resolve(interrupted(sessionId, state, transcript, waiter.awaited, { reason: "held_back" })),
+        );
+        take(
+          ({ awaited }) => isResting(state) || ("runId" in awaited && awaited.runId !== state.runId),
+          (waiter) => waiter.resolve(undefined),
         );
         break;
       }

@@ -99,6 +99,88 @@ describe("a holder that slept past its lease", () => {
   });
 });
 
+describe("a lease that is renewed while it is given back", () => {
+  test("is not lost: the run's result is told", verifies("REC-2"), async () => {
+    const clock = createTestClock();
+    const inner = createMemoryStore();
+    const released = deferred();
+    const renewed = deferred();
+    const store: Store = {
+      ...inner,
+      async renew(...which) {
+        await released.promise;
+        const gone = await inner.renew(...which);
+        renewed.resolve();
+        return gone;
+      },
+      async commit(lease, commit) {
+        const result = await inner.commit(lease, commit);
+        if (commit.release !== true) return result;
+        released.resolve();
+        await renewed.promise;
+        return result;
+      },
+    };
+    const gate = createGate();
+    const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
+    const result = createAgent({ model, tools: [gate.tool], store, clock }).run("Go");
+    await gate.started;
+    await clock.advance(5_000);
+    gate.open("opened");
+    expect(await result).toMatchObject({ status: "completed", text: "Done." });
+  });
+});
+
+describe("one that waits for a session whose holder died", () => {
+  test("tries again where the store fails as it takes over", verifies("REC-3"), async () => {
+    const clock = createTestClock();
+    const inner = createMemoryStore();
+    const gate = createGate();
+    const holder = createAgent({
+      model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
+      tools: [gate.tool],
+      store: { ...inner, renew: async () => [], commit: stopping(inner) },
+      clock,
+    });
+    void holder.run("One", { sessionId: "s" });
+    await gate.started;
+    let failures = 0;
+    const store: Store = {
+      ...inner,
+      async read(...which) {
+        const held = (await inner.list())[0]?.holder;
+        if (held?.id === taker && failures < 1) {
+          failures += 1;
+          throw new PawlError("store_failed", "Once.");
+        }
+        return inner.read(...which);
+      },
+      async claim(sessionId, options) {
+        taker = options.owner.id;
+        return inner.claim(sessionId, options);
+      },
+    };
+    let taker = "";
+    const script = [{ text: "One is done." }, { text: "Two is done." }];
+    const second = createAgent({ model: createScriptedModel(script), tools: [gate.tool], store, clock }).run("Two", {
+      sessionId: "s",
+    });
+    await clock.advance(60_000);
+    expect(failures).toBe(1);
+    expect(await second).toMatchObject({ status: "completed", text: "Two is done." });
+  });
+});
+
+/** Commits up to the first tool call, and never answers again. */
+function stopping(store: Store): Store["commit"] {
+  let stopped = false;
+  return async (lease, commit) => {
+    if (stopped) return new Promise(() => {});
+    stopped = commit.state.status === "tool_running";
+    return store.commit(lease, commit);
+  };
+}
+
 describe("one that reads along in another process", () => {
   test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
     const gate = createGate();
