@@ -82,8 +82,9 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
       const result = await write(release ? { ...row, release } : row);
       if (result.type === "ok") {
         present = result.seq;
-        if (!release && !kept.isSure() && !(await kept.makeSure()))
-          return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
+        while (!release && !kept.isSure())
+          if (!(await kept.makeSure()))
+            return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
         return { type: release ? "released" : "committed" };
       }
       if (result.type === "inbox_not_empty") {
