@@ -45,4 +45,5 @@ export type { StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";
 export { isOwnerDead } from "./stores/owner.js";
+export { type Pruned, pruneSessions } from "./stores/prune.js";
 export { defineTool } from "./tools/define.js";

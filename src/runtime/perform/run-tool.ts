@@ -149,6 +149,8 @@ async function withTimeout(
       reject(new Error(`Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`));
     });
   });
+  // What is cancelled has its grace instead, and a timer would keep the process.
+  cancellation.onCancel(() => cancel());
   try {
     return await Promise.race([value, expired]);
   } finally {
