@@ -46,7 +46,7 @@ export async function converse(
 ): Promise<number> {
   const { agent, sessionId, view, terminal, canAsk } = conversation;
   const session = agent.session(sessionId);
-  const seen = { seq: after, denied: 0 };
+  const seen: Seen = { seq: after, denied: 0, hasEnd: false };
   let result = await leg(conversation, session, seen, () => start(session));
   while (!("left" in result) && result.status === "awaiting_human") {
     const answers = await answersTo(result.approvals, conversation);
@@ -83,7 +83,8 @@ function nobodyAsked(denied: number): string {
   return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, or allow every tool with --yes.`;
 }
 
-type Seen = { seq: number; denied: number };
+/** What was shown: up to which entry, how many denials, and whether the end was the last of it. */
+type Seen = { seq: number; denied: number; hasEnd: boolean };
 
 async function leg(
   conversation: Conversation,
@@ -93,28 +94,39 @@ async function leg(
 ): Promise<RunResult | Left> {
   const { view, interruptions } = conversation;
   const over = new AbortController();
-  const shown = (async () => {
-    for await (const item of session.events({ after: seen.seq, signal: over.signal })) {
+  const show = async (items: AsyncIterable<StreamItem>) => {
+    for await (const item of items) {
       view.see(item);
       note(seen, item);
       // Ctrl-C before there was a run to end.
       if (item.type === "run_started" && interruptions.stop.aborted) void stop(conversation, session);
     }
-  })();
+  };
+  const shown = show(session.events({ after: seen.seq, signal: over.signal }));
+  shown.catch(() => {});
   const departure = watchDeparture(conversation, session);
   try {
-    const failure = shown.then(() => new Promise<never>(() => {}));
-    return await Promise.race([act(), departure.left, failure]);
+    const result = await Promise.race([act(), departure.left]);
+    over.abort();
+    const [watched] = await Promise.allSettled([shown]);
+    // A store that gave out can show no more; the result says so.
+    if ("left" in result || result.status === "interrupted") return result;
+    if (watched.status === "rejected") throw watched.reason;
+    // A run that another process ended may have ended before it was followed.
+    if (!seen.hasEnd) await show(session.events({ after: seen.seq, follow: false }));
+    return result;
   } finally {
     departure.forget();
     over.abort();
-    await shown;
     view.pause();
   }
 }
 
 function note(seen: Seen, item: StreamItem): void {
-  if ("seq" in item) seen.seq = item.seq;
+  if ("seq" in item) {
+    seen.seq = item.seq;
+    seen.hasEnd = item.type === "final" || item.type === "suspended";
+  }
   if (item.type === "tool_result" && item.outcome === "denied") seen.denied += 1;
 }
 

@@ -5,7 +5,7 @@
  * 2. Text that came as deltas is not shown again when its event comes; text that did not, is.
  * 3. Nothing reaches a terminal but what `visible` lets through.
  */
-import { type CallOutcome, type Json, textOfOutput } from "../core/index.js";
+import { type Json, textOfOutput } from "../core/index.js";
 import {
   type MessageDelta,
   type PublicEvent,
@@ -54,7 +54,8 @@ type Page = {
   thought: string;
   /** Calls run side by side: a result has to say which it belongs to. */
   isSideBySide: boolean;
-  readonly calls: Map<string, { readonly input: Json; outcome?: CallOutcome; result?: string }>;
+  /** Calls that are open. One that began before this page did has no input here. */
+  readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
   startedAt: number | null;
 };
 
@@ -202,10 +203,7 @@ function showEvent(page: Page, event: PublicEvent, options: RenderOptions): void
       note(page, paint("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
       break;
     case "tool_result":
-      Object.assign(page.calls.get(event.callKey) ?? {}, {
-        outcome: event.outcome,
-        result: textOfOutput(event.output),
-      });
+      page.calls.set(event.callKey, { ...page.calls.get(event.callKey), result: textOfOutput(event.output) });
       break;
     case "call_complete":
       showResult(page, event, options);
@@ -274,7 +272,8 @@ function showResult(page: Page, event: EventNamed<"call_complete">, { paint, col
   const call = page.calls.get(event.callKey);
   const isOk = event.status === "ok";
   const mark = paint(isOk ? "green" : "red", isOk ? "✓" : "✗");
-  const title = page.isSideBySide ? `${visible(event.name)} ${shortInput(call?.input ?? null, 30)}: ` : "";
+  const isNamed = page.isSideBySide || call?.input === undefined;
+  const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
   const took = ` · ${duration(event.durationMs)}`;
   const said = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
   note(page, `  ${mark} ${said}${paint("dim", took)}`);

@@ -137,6 +137,11 @@ describe("a stream, as a person sees it", () => {
       '|▸ read_file path="a"\n|▸ read_file path="b"\n|  ✓ read_file path="b": b · 12 ms\n|  ✗ read_file path="a": It does not exist. · 12 ms\n|▸ read_file path="c"\n|  ✓ c · 12 ms\n',
     ],
     [
+      "the result of a call that began before somebody watched",
+      ended(1, "Error: Interrupted.", "error"),
+      "|  ✗ read_file: Interrupted. · 12 ms\n",
+    ],
+    [
       "a question, where nobody here will ask it",
       [event("approval_requested", { ...call(1, {}, "shell"), why: "policy" })],
       "|  shell waits for an answer\n",

@@ -1,0 +1,271 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Entry, Event } from "../../src/core/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { type ProviderServer, type ScriptedAnswer, startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { createGate, createWorld, type Ended, type World } from "./pawl.js";
+
+const preload = fileURLToPath(new URL("../fixtures/kill-at-commit.mjs", import.meta.url));
+const shell = (command: string) => ({ name: "shell", input: { command } });
+
+/** A model whose answer follows from the conversation alone, as a real one's might: asked again, it says the same. */
+async function startModel(steps: readonly ScriptedAnswer[]): Promise<ProviderServer> {
+  const server = await startProviderServer("openai-chat", ({ body }) => {
+    const messages = body.messages as readonly { readonly role: string }[];
+    return steps[messages.filter(({ role }) => role === "assistant").length] ?? { type: "answer", text: "Too far." };
+  });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const args = (model: string) => [model, "--model", "openai-compatible/test", "--yes", "--allow-shell"];
+const run = ["run", ...args("work"), "--session", "s"];
+const resume = ["resume", ...args("s")];
+
+async function logOf({ home }: World): Promise<readonly Entry[]> {
+  if (!existsSync(join(home, "sessions.db"))) return [];
+  const store = await openSqliteStore({ path: join(home, "sessions.db") });
+  try {
+    expect(await store.verify()).toEqual([]);
+    return await store.read("s");
+  } finally {
+    await store.close();
+  }
+}
+
+function linesOf({ root }: World, file: string): readonly string[] {
+  const path = join(root, file);
+  return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+}
+
+function eventsOf<Type extends Event["type"]>(
+  log: readonly Entry[],
+  type: Type,
+): readonly Extract<Event, { type: Type }>[] {
+  return log.flatMap(({ event }) => (event.type === type ? [event as Extract<Event, { type: Type }>] : []));
+}
+
+/** What must hold of a log, wherever its process was killed. */
+function checkLog(log: readonly Entry[]): void {
+  expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
+  const steps = eventsOf(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
+  expect(steps).toEqual(steps.map((_, at) => at + 1));
+  const results = eventsOf(log, "tool_finished").map(({ callKey }) => callKey);
+  expect(new Set(results).size).toBe(results.length);
+  const calls = eventsOf(log, "model_finished").flatMap(({ runId, modelCallIndex, message }) =>
+    message.parts.filter(({ type }) => type === "tool_call").map((_, at) => `${runId}/${modelCallIndex}/${at + 1}`),
+  );
+  expect([...results].sort()).toEqual(calls.sort());
+  expect(eventsOf(log, "run_finished")).toHaveLength(1);
+}
+
+describe("kill -9 of pawl run", () => {
+  const steps: readonly ScriptedAnswer[] = [
+    {
+      type: "answer",
+      text: "First.",
+      calls: [shell("echo a >> effects"), { name: "read_file", input: { path: "notes.txt" } }],
+    },
+    {
+      type: "answer",
+      text: "Second.",
+      calls: [shell("echo b >> effects"), { name: "write_file", input: { path: "out.txt", content: "written\n" } }],
+    },
+    { type: "answer", text: "All done." },
+  ];
+  const files = { "notes.txt": "a note\n" };
+
+  /** Kills a run at one point, resumes it at once, and checks what came of it. */
+  async function killAndResume(point: string, server: ProviderServer): Promise<string> {
+    const world = createWorld(files);
+    const env = { OPENAI_BASE_URL: server.baseURL, PAWL_TEST_COMMIT: point };
+    const killed = await world.pawl(run, { env, node: ["--import", preload] });
+    expect(killed.signal, `${point}: ${killed.stderr}`).toBe("SIGKILL");
+    const before = await logOf(world);
+    const wasDone = eventsOf(before, "tool_finished").filter(({ outcome }) => outcome === "ok");
+    const ended = eventsOf(before, "run_finished").length > 0;
+    if (eventsOf(before, "run_started").length === 0) {
+      expect(linesOf(world, "effects"), point).toEqual([]);
+      return "nothing had begun";
+    }
+    const resumed = await world.pawl(resume, { env: { OPENAI_BASE_URL: server.baseURL } });
+    if (ended) expect(resumed, point).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to resume") });
+    else expect(resumed, point).toMatchObject({ code: 0, stdout: expect.stringMatching(/All done\.\n$/) });
+    const log = await logOf(world);
+    checkLog(log);
+    expect(log.slice(0, before.length), point).toEqual(before);
+    checkEffects(world, log, point);
+    for (const { callKey } of wasDone)
+      expect(eventsOf(log.slice(before.length), "tool_finished").map((event) => event.callKey)).not.toContain(callKey);
+    return ended ? "had ended" : `resumed in ${before.at(-1)?.event.type}`;
+  }
+
+  /** A result without an effect, or two effects of one call, would show here. */
+  function checkEffects(world: World, log: readonly Entry[], point: string): void {
+    const effects = linesOf(world, "effects");
+    for (const [letter, step] of [
+      ["a", 1],
+      ["b", 2],
+    ] as const) {
+      const count = effects.filter((line) => line === letter).length;
+      const result = eventsOf(log, "tool_finished").find(({ callKey }) => callKey.endsWith(`/${step}/1`));
+      expect(count, `${point}: ${letter}`).toBeLessThanOrEqual(1);
+      expect(["ok", "interrupted"], `${point}: ${letter}`).toContain(result?.outcome);
+      if (result?.outcome === "ok") expect(count, `${point}: ${letter}`).toBe(1);
+    }
+    // Writing the same again is safe, so this call was run again where it had to be.
+    expect(linesOf(world, "out.txt"), point).toEqual(["written"]);
+  }
+
+  test("before and after every commit: resumed at once, it finishes, and no completed call runs twice", {
+    ...verifies("REC-1", "REC-3", "TOOL-6"),
+    timeout: 300_000,
+  }, async () => {
+    const server = await startModel(steps);
+    const counted = await createWorld(files).pawl(run, {
+      env: { OPENAI_BASE_URL: server.baseURL },
+      node: ["--import", preload],
+    });
+    expect(counted).toMatchObject({ code: 0, stdout: "First.\nSecond.\nAll done.\n" });
+    const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
+    expect(commits).toBeGreaterThanOrEqual(8);
+    const points = Array.from({ length: commits }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
+    const outcomes = await sideBySide(points, 3, (point) => killAndResume(point, server));
+    // The kills hit every stage of a run.
+    expect(new Set(outcomes)).toEqual(
+      new Set([
+        "nothing had begun",
+        "resumed in prepared",
+        "resumed in tool_decided",
+        "resumed in tool_finished",
+        "had ended",
+      ]),
+    );
+  });
+
+  test("in the middle of a model call: the same step is asked again", verifies("REC-3", "CLI-1"), async () => {
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", text: "One two three four five six.", ending: "hang" },
+      { type: "answer", text: "One two three." },
+    ]);
+    onTestFinished(() => server.close());
+    const world = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const running = world.start(run, { env, input: "" });
+    await running.said("One");
+    running.kill("SIGKILL");
+    expect((await running.ended).signal).toBe("SIGKILL");
+    const resumed = await world.pawl(resume, { env });
+    expectAtOnce(resumed);
+    expect(resumed).toMatchObject({ code: 0, stdout: "One two three.\n" });
+    const log = await logOf(world);
+    checkLog(log);
+    expect(eventsOf(log, "model_finished")).toMatchObject([{ modelCallIndex: 1, attempt: 2 }]);
+    expect(server.requests[1]?.body).toEqual(server.requests[0]?.body);
+  });
+
+  test(
+    "in the middle of a tool: what was done stays done, what was interrupted is not run again",
+    verifies("REC-3", "TOOL-6"),
+    async () => {
+      const world = createWorld();
+      const gate = createGate(world.root);
+      const server = await startModel([
+        { type: "answer", calls: [shell("echo done >> effects"), shell(`echo started >> effects; ${gate.command}`)] },
+        { type: "answer", text: "I do not know whether the second one did anything." },
+      ]);
+      const env = { OPENAI_BASE_URL: server.baseURL };
+      const running = world.start(run, { env, input: "" });
+      await gate.begun(running);
+      // Results are shown when they are committed.
+      await running.said(/✓ shell command="echo done/);
+      running.kill("SIGKILL");
+      await running.ended;
+      const resumed = await world.pawl(resume, { env });
+      expectAtOnce(resumed);
+      expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("I do not know whether") });
+      expect(resumed.stderr).toContain("✗ shell: Interrupted. It had started and its outcome is unknown.");
+      expect([...linesOf(world, "effects")].sort()).toEqual(["done", "started"]);
+      const log = await logOf(world);
+      checkLog(log);
+      expect(eventsOf(log, "tool_finished").map(({ outcome }) => outcome)).toEqual(["ok", "interrupted"]);
+    },
+  );
+
+  test("again and again: each resume goes on from where the last one was killed", verifies("REC-3"), async () => {
+    const world = createWorld(files);
+    const server = await startModel(steps);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const node = ["--import", preload];
+    let ended = await world.pawl(run, { env: { ...env, PAWL_TEST_COMMIT: "after 4" }, node });
+    let kills = 0;
+    for (; ended.signal === "SIGKILL"; kills++)
+      ended = await world.pawl(resume, { env: { ...env, PAWL_TEST_COMMIT: "after 4" }, node });
+    expect(kills).toBeGreaterThanOrEqual(2);
+    expect(ended.code === 0 || ended.stderr.includes("nothing to resume")).toBe(true);
+    const log = await logOf(world);
+    checkLog(log);
+    checkEffects(world, log, `${kills} kills`);
+  });
+
+  test(
+    "a store that gives out interrupts the run, and it is resumed when there is room again",
+    verifies("REC-2", "CLI-3"),
+    async () => {
+      const server = await startModel(steps);
+      for (const number of [4, 5, 7]) {
+        const world = createWorld(files);
+        const env = { OPENAI_BASE_URL: server.baseURL };
+        const node = ["--import", preload];
+        const failed = await world.pawl(run, { env: { ...env, PAWL_TEST_COMMIT: `full ${number}` }, node });
+        expect(failed.code, failed.stderr).toBe(75);
+        expect(failed.stderr).toMatch(/interrupted \(store_failed\): .*The disk of the store .* is full\./);
+        expect(failed.stderr).toContain("To carry on: pawl resume s");
+        const resumed = await world.pawl(resume, { env });
+        expect(resumed).toMatchObject({ code: 0, stdout: expect.stringMatching(/All done\.\n$/) });
+        const log = await logOf(world);
+        checkLog(log);
+        checkEffects(world, log, `full at ${number}`);
+      }
+    },
+  );
+
+  test("with the demo model in its shell command", verifies("REC-3", "SEC-7"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const running = world.start(
+      ["run", `run: echo ran >> effects; ${gate.command}`, "--session", "s", "--yes", "--allow-shell"],
+      { input: "" },
+    );
+    await gate.begun(running);
+    running.kill("SIGKILL");
+    await running.ended;
+    const resumed = await world.pawl(["resume", "s", "--yes", "--allow-shell"]);
+    expectAtOnce(resumed);
+    expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("Interrupted") });
+    expect(linesOf(world, "effects")).toEqual(["ran"]);
+  });
+});
+
+/** It took the session over, and neither followed a dead process nor waited for its lease to run out. */
+function expectAtOnce({ stderr }: Ended): void {
+  expect(stderr).toContain("Carrying on after an interruption.");
+  expect(stderr).not.toContain("following");
+}
+
+async function sideBySide<In, Out>(
+  all: readonly In[],
+  count: number,
+  work: (one: In) => Promise<Out>,
+): Promise<readonly Out[]> {
+  const outcomes: Out[] = [];
+  const waiting = [...all];
+  const next = async () => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) outcomes.push(await work(one));
+  };
+  await Promise.all(Array.from({ length: count }, next));
+  return outcomes;
+}
