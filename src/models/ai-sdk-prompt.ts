@@ -9,7 +9,6 @@ import type { ToolChoice } from "../core/event.js";
 import type {
   AssistantPart,
   FilePart,
-  Json,
   Message,
   ProviderMetadata,
   ToolCallPart,
@@ -17,93 +16,20 @@ import type {
   ToolResultPart,
   UserPart,
 } from "../core/message.js";
-import type { JsonSchema, ModelRequest, ToolSpecification } from "../ports/model.js";
-
-export type SpecificationVersion = "v3" | "v4";
-
-type WithOptions = { readonly providerOptions?: ProviderMetadata };
-
-type FileData =
-  | string
-  | URL
-  | { readonly type: "data"; readonly data: string }
-  | { readonly type: "url"; readonly url: URL };
-
-type PromptFile = WithOptions & {
-  readonly type: "file";
-  readonly mediaType: string;
-  readonly data: FileData;
-  readonly filename?: string;
-};
-
-type PromptContent = WithOptions &
-  (
-    | { readonly type: "text"; readonly text: string }
-    | { readonly type: "file"; readonly mediaType: string; readonly data: FileData; readonly filename?: string }
-    | { readonly type: "file-data" | "image-data"; readonly mediaType: string; readonly data: string }
-    | { readonly type: "file-url" | "image-url"; readonly url: string }
-  );
-
-type PromptOutput =
-  | { readonly type: "text" | "error-text"; readonly value: string }
-  | { readonly type: "json" | "error-json"; readonly value: Json }
-  | { readonly type: "content"; readonly value: readonly PromptContent[] };
-
-export type PromptPart = WithOptions &
-  (
-    | { readonly type: "text" | "reasoning"; readonly text: string }
-    | PromptFile
-    | { readonly type: "reasoning-file"; readonly mediaType: string; readonly data: FileData }
-    | { readonly type: "custom"; readonly kind: string }
-    | {
-        readonly type: "tool-call";
-        readonly toolCallId: string;
-        readonly toolName: string;
-        readonly input: Json;
-        readonly providerExecuted?: true;
-      }
-    | {
-        readonly type: "tool-result";
-        readonly toolCallId: string;
-        readonly toolName: string;
-        readonly output: PromptOutput;
-      }
-  );
-
-export type PromptMessage =
-  | { readonly role: "system"; readonly content: string }
-  | { readonly role: "user" | "assistant" | "tool"; readonly content: readonly PromptPart[] };
-
-export type PromptTool = {
-  readonly type: "function";
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-};
-
-/** A tool that the provider runs itself, as provider packages make them (`anthropic.tools.webSearch_…()`). */
-export type ProviderTool = {
-  readonly type: "provider";
-  readonly id: `${string}.${string}`;
-  readonly name: string;
-  readonly args: { readonly [key: string]: unknown };
-};
-
-type PromptToolChoice =
-  | { readonly type: "auto" | "none" | "required" }
-  | { readonly type: "tool"; readonly toolName: string };
-
-/** The options of `doStream`, as far as they are used. */
-export type CallOptions = {
-  readonly prompt: readonly PromptMessage[];
-  readonly tools?: readonly (PromptTool | ProviderTool)[];
-  readonly toolChoice?: PromptToolChoice;
-  readonly maxOutputTokens?: number;
-  readonly temperature?: number;
-  readonly responseFormat?: NonNullable<ModelRequest["responseFormat"]>;
-  readonly providerOptions?: ProviderMetadata;
-  readonly abortSignal: AbortSignal;
-};
+import type { ModelRequest, ToolSpecification } from "../ports/model.js";
+import type {
+  CallOptions,
+  FileData,
+  PromptContent,
+  PromptMessage,
+  PromptOutput,
+  PromptPart,
+  PromptTool,
+  PromptToolChoice,
+  ProviderTool,
+  SpecificationVersion,
+  WithOptions,
+} from "./ai-sdk-call-options.js";
 
 /**
  * Marks, in a part's metadata, what specification v4 has and a message does not: the part comes back as what it was.

@@ -3,9 +3,11 @@
  * known are left out, known ones that are malformed fail the attempt.
  */
 import { checkJson } from "../core/json.js";
-import type { FinishReason, Json, ModelFailure, ProviderMetadata, ToolOutput, Usage } from "../core/message.js";
+import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../core/message.js";
 import type { DeltaBody } from "../ports/model.js";
+import { endingOf, hasCounts, usageOf } from "./ai-sdk-ending.js";
 import { toModelFailure } from "./ai-sdk-failure.js";
+import { cutShort, isObject, MalformedPart } from "./ai-sdk-part.js";
 import { ownMetadata } from "./ai-sdk-prompt.js";
 
 /** Turns the parts of one attempt into deltas. */
@@ -22,11 +24,6 @@ export type StreamReader = {
 type Part = { readonly type: string; readonly [field: string]: unknown };
 
 const none: readonly DeltaBody[] = [];
-
-const cutShort: ModelFailure = {
-  kind: "network",
-  message: "The provider's answer was cut short: it ended without a finish.",
-};
 
 export function createStreamReader(): StreamReader {
   let started = false;
@@ -95,12 +92,6 @@ export function createStreamReader(): StreamReader {
       return ended;
     },
   };
-}
-
-class MalformedPart extends Error {
-  constructor(type: string, field: string) {
-    super(`The provider sent a malformed stream part: "${type.slice(0, 40)}" has no usable "${field}".`);
-  }
 }
 
 function isPart(value: unknown): value is Part {
@@ -232,10 +223,6 @@ function isMetadata(value: Json | undefined): value is ProviderMetadata {
   return isObject(value) && Object.values(value).every(isObject);
 }
 
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** A copy as plain JSON, without members that are undefined; undefined where it cannot be had. */
 function plainJson(value: unknown): Json | undefined {
   try {
@@ -246,56 +233,6 @@ function plainJson(value: unknown): Json | undefined {
     // Cycles, BigInts, accessors that throw: not JSON, which the caller reports.
     return undefined;
   }
-}
-
-type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
-
-const finishReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "error",
-  "other",
-]);
-
-/** How a stream ended. v4 calls one that gave no reason `interrupted`; v3 says `other`, with no word of the provider's. */
-function endingOf(value: unknown): Ending {
-  if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
-  const raw = typeof value.raw === "string" ? value.raw : undefined;
-  const unified = finishReasons.has(value.unified) ? (value.unified as FinishReason["unified"]) : "other";
-  const finishReason: FinishReason = { unified, ...(raw !== undefined && { raw }) };
-  if (value.unified === "interrupted" || (unified === "other" && raw === undefined)) {
-    return { finishReason, failure: cutShort };
-  }
-  if (unified !== "error") return { finishReason };
-  const message = "The provider ended its answer with an error.";
-  return { finishReason, failure: { kind: "provider", message, ...(raw !== undefined && { code: raw }) } };
-}
-
-function usageOf(value: unknown): Usage {
-  if (!isObject(value)) return {};
-  const input = isObject(value.inputTokens) ? value.inputTokens : {};
-  const output = isObject(value.outputTokens) ? value.outputTokens : {};
-  return {
-    ...count("inputTokens", input.total),
-    ...count("outputTokens", output.total),
-    ...count("reasoningTokens", output.reasoning),
-    ...count("cacheReadTokens", input.cacheRead),
-    ...count("cacheWriteTokens", input.cacheWrite),
-  };
-}
-
-function count<Key extends Exclude<keyof Usage, "partial">>(
-  key: Key,
-  value: unknown,
-): { readonly [K in Key]?: number } {
-  const known = typeof value === "number" && Number.isFinite(value) && value >= 0;
-  return known ? ({ [key]: value } as { readonly [K in Key]: number }) : {};
-}
-
-function hasCounts(usage: Usage): boolean {
-  return Object.keys(usage).length > 0;
 }
 
 function warningsOf(value: unknown): readonly string[] {

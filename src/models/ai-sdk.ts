@@ -6,7 +6,8 @@
 import type { ProviderMetadata } from "../core/message.js";
 import { PawlError } from "../errors.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
-import { type CallOptions, createPromptConverter, type ProviderTool } from "./ai-sdk-prompt.js";
+import type { CallOptions, ProviderTool } from "./ai-sdk-call-options.js";
+import { createPromptConverter } from "./ai-sdk-prompt.js";
 import { createStreamReader, type StreamReader } from "./ai-sdk-stream.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 

@@ -2,8 +2,8 @@
  * Models: those of AI SDK provider packages, by object or by name, and the choice when none is named.
  */
 export { type AiSdkOptions, asModel, fromAiSdk } from "./ai-sdk.js";
+export type { ProviderTool } from "./ai-sdk-call-options.js";
 export { toModelFailure } from "./ai-sdk-failure.js";
-export type { ProviderTool } from "./ai-sdk-prompt.js";
 export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./choose.js";
 export { createDemoModel } from "./demo.js";
 export type { ImportedModule, ImportPackage } from "./import-package.js";

@@ -161,12 +161,8 @@ function provider(message: string): ModelFailure {
 
 /** Adds a delta to the parts; a failure where it cannot be taken. */
 function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
-  if ("providerMetadata" in delta && delta.providerMetadata !== undefined) {
-    const checked = checkJson(delta.providerMetadata);
-    if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
-    const fault = grown(assembly, JSON.stringify(checked.value).length);
-    if (fault !== undefined) return fault;
-  }
+  const fault = checkMetadata(assembly, delta);
+  if (fault !== undefined) return fault;
   switch (delta.kind) {
     case "text-start":
     case "reasoning-start":
@@ -206,17 +202,8 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
         whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
       );
     }
-    case "source": {
-      const { id, url, title, providerMetadata } = delta;
-      const named = {
-        ...(typeof url === "string" ? { url } : {}),
-        ...(typeof title === "string" ? { title } : {}),
-      };
-      return (
-        grown(assembly, id.length + JSON.stringify(named).length) ??
-        whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) })
-      );
-    }
+    case "source":
+      return addSource(assembly, delta);
     case "start":
     case "tool-input-start":
     case "tool-input-delta":
@@ -225,6 +212,25 @@ function take(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
     case "error":
       return undefined;
   }
+}
+
+function addSource(assembly: Assembly, delta: Extract<ModelDelta, { kind: "source" }>): ModelFailure | undefined {
+  const { id, url, title, providerMetadata } = delta;
+  const named = {
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof title === "string" ? { title } : {}),
+  };
+  return (
+    grown(assembly, id.length + JSON.stringify(named).length) ??
+    whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) })
+  );
+}
+
+function checkMetadata(assembly: Assembly, delta: ModelDelta): ModelFailure | undefined {
+  if (!("providerMetadata" in delta) || delta.providerMetadata === undefined) return undefined;
+  const checked = checkJson(delta.providerMetadata);
+  if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
+  return grown(assembly, JSON.stringify(checked.value).length);
 }
 
 function metadata(providerMetadata: ProviderMetadata | undefined): { readonly providerMetadata?: ProviderMetadata } {

@@ -74,21 +74,20 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   let opening: Promise<"driving" | "held"> | null = null;
   let following: (() => void) | null = null;
   let lastClosing: Closing | null = null;
-  /** Operations under way: a session that is in use is not forgotten. */
-  let uses = 0;
+  let operationsUnderWay = 0;
 
   async function using<T>(act: () => Promise<T>): Promise<T> {
-    uses += 1;
+    operationsUnderWay += 1;
     try {
       return await act();
     } finally {
-      uses -= 1;
+      operationsUnderWay -= 1;
       leaveIfIdle();
     }
   }
 
   function leaveIfIdle(): void {
-    const idle = driven === null && opening === null && following === null && uses === 0;
+    const idle = driven === null && opening === null && following === null && operationsUnderWay === 0;
     if (idle && audience.isEmpty()) onIdle();
   }
 

@@ -1,0 +1,55 @@
+/**
+ * How a stream of the AI SDK ends: its finish reason and its usage, any of which may be absent.
+ */
+import type { FinishReason, ModelFailure, Usage } from "../core/message.js";
+import { cutShort, isObject, MalformedPart } from "./ai-sdk-part.js";
+
+export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
+
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
+  "stop",
+  "length",
+  "content-filter",
+  "tool-calls",
+  "error",
+  "other",
+]);
+
+/** How a stream ended. v4 calls one that gave no reason `interrupted`; v3 says `other`, with no word of the provider's. */
+export function endingOf(value: unknown): Ending {
+  if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
+  const raw = typeof value.raw === "string" ? value.raw : undefined;
+  const unified = finishReasons.has(value.unified) ? (value.unified as FinishReason["unified"]) : "other";
+  const finishReason: FinishReason = { unified, ...(raw !== undefined && { raw }) };
+  if (value.unified === "interrupted" || (unified === "other" && raw === undefined)) {
+    return { finishReason, failure: cutShort };
+  }
+  if (unified !== "error") return { finishReason };
+  const message = "The provider ended its answer with an error.";
+  return { finishReason, failure: { kind: "provider", message, ...(raw !== undefined && { code: raw }) } };
+}
+
+export function usageOf(value: unknown): Usage {
+  if (!isObject(value)) return {};
+  const input = isObject(value.inputTokens) ? value.inputTokens : {};
+  const output = isObject(value.outputTokens) ? value.outputTokens : {};
+  return {
+    ...count("inputTokens", input.total),
+    ...count("outputTokens", output.total),
+    ...count("reasoningTokens", output.reasoning),
+    ...count("cacheReadTokens", input.cacheRead),
+    ...count("cacheWriteTokens", input.cacheWrite),
+  };
+}
+
+function count<Key extends Exclude<keyof Usage, "partial">>(
+  key: Key,
+  value: unknown,
+): { readonly [K in Key]?: number } {
+  const known = typeof value === "number" && Number.isFinite(value) && value >= 0;
+  return known ? ({ [key]: value } as { readonly [K in Key]: number }) : {};
+}
+
+export function hasCounts(usage: Usage): boolean {
+  return Object.keys(usage).length > 0;
+}
