@@ -9,6 +9,7 @@ import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
+import { checkedStore } from "./checked-store.js";
 import type { ChildAgent, Family, ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
@@ -241,7 +242,7 @@ function compileParts<ModelLike>(
 ): AgentParts {
   const { name = "agent", tools = [], limits = {}, observers = [], leaseMs = 15_000 } = options;
   const shared = {
-    store: options.store ?? surroundings.createStore(),
+    store: checkedStore(options.store ?? surroundings.createStore()),
     clock: options.clock ?? systemClock,
     makeId: options.makeId ?? makeRandomId,
     leaseMs: checkLease(leaseMs),

@@ -81,7 +81,8 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
     try {
       const result = await write(release ? { ...row, release } : row);
       if (result.type === "ok") {
-        present = result.seq;
+        present += steps.length;
+        if (result.seq !== present) throw new Error(`The store says that it wrote entry ${result.seq} for ${present}.`);
         while (!release && !kept.isSure())
           if (!(await kept.makeSure()))
             return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
@@ -118,6 +119,12 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
         return { type: "interrupted", reason: "lease_lost" };
       case "duplicate":
         return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
+      default:
+        return {
+          type: "interrupted",
+          reason: "store_failed",
+          error: new Error("The store gave no answer that is known."),
+        };
     }
   }
 

@@ -7,11 +7,12 @@ import { initialState, type State } from "../core/state.js";
 import { appendEntry, createTranscript, type Transcript } from "../core/transcript.js";
 import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
+import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
 
 const pageSize = 1_000;
 
-/** All entries after `after`, a page at a time. */
+/** All entries after `after`, a page at a time. @throws PawlError `store_corrupt` where one is missing */
 export async function* readEntries(
   store: Store,
   sessionId: string,
@@ -19,11 +20,20 @@ export async function* readEntries(
 ): AsyncGenerator<Entry, void, undefined> {
   for (let from = after; ; ) {
     const page = await store.read(sessionId, from, pageSize);
-    for (const entry of page) yield entry;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    from = last.seq;
+    if (page.length === 0) return;
+    for (const entry of page) {
+      from += 1;
+      if (entry.seq !== from) throw gapError(sessionId, from);
+      yield entry;
+    }
   }
+}
+
+function gapError(sessionId: string, seq: number): PawlError {
+  return new PawlError(
+    "store_corrupt",
+    `Entry ${seq} of session ${sessionId} is missing in the store. Look at what store.verify() finds; restore it from a copy.`,
+  );
 }
 
 /** The transcript as it stands at a state: from the last compaction on, with what is queued from before it. */
