@@ -5,6 +5,7 @@ import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Agent, type Model, PawlError, type RunResult, type Session, type Store } from "../index.js";
 import { chooseModel } from "../models/index.js";
+import { detectSandbox } from "../tools/index.js";
 import { converse } from "./conversation.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent } from "./folder-agent.js";
@@ -59,6 +60,7 @@ export async function withWork(
         const canAsk = terminal.isInteractive && options.json !== true;
         const view = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
         terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
+        if (allowShell) terminal.err(`${terminal.paint("yellow", sandboxNote())}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.leave.aborted) return exitCodes.interrupted;
         return converse(
@@ -79,6 +81,12 @@ async function chooseAndTell(named: string | undefined, last: string | undefined
   const said = named === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
   terminal.err(`${terminal.paint("dim", visible(said))}\n`);
   return model;
+}
+
+function sandboxNote(): string {
+  return detectSandbox() === "bubblewrap"
+    ? "Commands are sandboxed: they can write this folder only, and have no network."
+    : "Commands are not sandboxed: bubblewrap does not work here.";
 }
 
 /** @throws PawlError `bad_configuration` where there is no such folder */

@@ -203,6 +203,22 @@ describe("pawl resume", () => {
   });
 });
 
+describe("pawl run", () => {
+  test("starts nothing new in a session whose run is not over", verifies("LOOP-8"), async () => {
+    const world = createWorld();
+    const { running } = await startInShell(world);
+    running.kill("SIGKILL");
+    await running.ended;
+    for (const args of [["--continue"], ["--session", "s"]]) {
+      const refused = await world.pawl(["run", "List the files", ...args]);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain("First carry it on (pawl resume s) or end it (pawl abort s).");
+    }
+    expect(await world.pawl(["abort", "s"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(["run", "List the files", "--continue"])).toMatchObject({ code: 0 });
+  });
+});
+
 describe("pawl abort", () => {
   test("ends the run of another process, and waits until it has ended", verifies("CLI-4#part-1"), async () => {
     const world = createWorld();

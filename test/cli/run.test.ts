@@ -137,6 +137,7 @@ describe("permissions", () => {
     const with_ = await pawl(["run", "run: touch made", "--allow-shell"]);
     expect(existsSync(join(root, "made"))).toBe(false);
     expect(with_.stderr).toContain("✗ Denied");
+    expect(with_.stderr).toMatch(/Commands are (not )?sandboxed/);
     await pawl(["run", "run: touch made", "--allow-shell", "--yes"]);
     expect(existsSync(join(root, "made"))).toBe(true);
   });
