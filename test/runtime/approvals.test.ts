@@ -1,0 +1,227 @@
+/**
+ * Calls that wait for a person.
+ */
+import { describe, expect, test } from "vitest";
+import { type AgentOptions, createAgent, defineTool, type Permission, type RunResult } from "../../src/index.js";
+import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { collect, createEcho, createGate, ofType } from "../support/agents.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+
+const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
+
+/** A run that has asked for these calls, and waits. */
+async function waiting(calls: readonly ScriptedCall[], options: Partial<AgentOptions> = {}) {
+  const echo = createEcho();
+  const model = createScriptedModel([{ calls }, { text: "Done." }]);
+  const agent = createAgent({ model, tools: [echo.tool], canExecuteTool: () => "ask", ...options });
+  const result = await agent.run("Go", { sessionId: "s", runId: "r" });
+  const again = () => agent.run("Go", { sessionId: "s", runId: "r" });
+  return { agent, session: agent.session("s"), echo, model, result, again };
+}
+
+const call = (n: number): ScriptedCall => ({ name: "echo", input: { n } });
+const asked = (result: RunResult) => (result.status === "awaiting_human" ? result.approvals : []);
+
+describe.each(bothStores)("on $name", ({ open }) => {
+  test("are asked for side by side, answered in any order, by any process", async () => {
+    await withStore(open, async (store) => {
+      const { result, echo, agent } = await waiting([call(1), call(2), call(3)], { store });
+      expect(asked(result).map((approval) => approval.callKey)).toEqual(["r/1/1", "r/1/2", "r/1/3"]);
+      expect(echo.inputs).toEqual([]);
+
+      const elsewhere = createEcho();
+      const model = createScriptedModel([{ text: "Done elsewhere." }]);
+      const other = createAgent({ model, tools: [elsewhere.tool], canExecuteTool: () => "deny", store });
+      const session = other.session("s");
+      expect(await session.pendingApprovals()).toEqual(asked(result));
+      expect(await session.answer("r/1/3", { type: "approve" }, { by: "Ada" })).toBe("first");
+      expect(await session.answer("r/1/3", { type: "deny" })).toBe("second");
+      expect(await session.answer("r/1/1", { type: "deny", note: "too dear" })).toBe("first");
+      const before = await session.resume();
+      expect(asked(before).map((approval) => approval.callKey)).toEqual(["r/1/2"]);
+      // What was approved has run while the other waits; the policy was not asked again.
+      expect(elsewhere.inputs).toEqual([{ n: 3 }]);
+      await session.answer("r/1/2", { type: "modify", input: { n: 20 } }, { by: "Ada" });
+      const ended = await other.run("Go", { sessionId: "s", runId: "r" });
+      expect(ended.status).toBe("completed");
+      // An edit is approved as it is, and seen again by what denies.
+      expect(elsewhere.inputs).toEqual([{ n: 3 }]);
+      const events = await collect(agent.session("s").events({ follow: false }));
+      expect(ofType(events, "approval_answered").map(({ callKey, answer, by }) => [callKey, answer, by])).toEqual([
+        ["r/1/3", "approve", "Ada"],
+        ["r/1/1", "deny", undefined],
+        ["r/1/2", "modify", "Ada"],
+      ]);
+      const shown = model.requests[0]?.messages.at(-1);
+      expect(shown?.role === "tool" && shown.parts.map((part) => part.output)).toMatchObject([
+        { text: "Error: Denied: too dear. The call was not run." },
+        { text: expect.stringContaining("Denied") },
+        { text: 'echo {"n":3}' },
+      ]);
+    });
+  });
+
+  test("that are edited run the edit, and the model is shown both", async () => {
+    await withStore(open, async (store) => {
+      const { session, echo, model, again } = await waiting([call(1)], { store });
+      await session.answer("r/1/1", { type: "modify", input: { n: 2 } });
+      expect(await again()).toMatchObject({ status: "completed", text: "Done." });
+      expect(echo.inputs).toEqual([{ n: 2 }]);
+      const messages = JSON.stringify(model.requests[1]?.messages);
+      expect(messages).toContain('"input":{"n":1}');
+      expect(messages).toContain("A person changed the input");
+    });
+  });
+
+  test("expire, where the policy says so", async () => {
+    await withStore(open, async (store) => {
+      const clock = createTestClock();
+      const policy = (): Permission => ({ verdict: "ask", expiresInMs: 60_000 });
+      const { session, echo, model, result } = await waiting([call(1)], { store, clock, canExecuteTool: policy });
+      expect(asked(result)[0]?.expiresAt).toBe(clock.now() + 60_000);
+      await clock.advance(59_999);
+      expect((await session.state()).status).toBe("awaiting_human");
+      await clock.advance(1);
+      const resumed = session.resume();
+      let isOver = false;
+      void resumed.finally(() => {
+        isOver = true;
+      });
+      while (!isOver) await clock.advance(1);
+      expect(await resumed).toMatchObject({ status: "completed", text: "Done." });
+      expect(echo.inputs).toEqual([]);
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain("nobody answered");
+    });
+  });
+
+  test("end with the run that is aborted", verifies("REC-8"), async () => {
+    await withStore(open, async (store) => {
+      const { session, echo, agent } = await waiting([call(1), call(2)], { store });
+      expect(await session.answer("r/1/2", { type: "abort", note: "enough" }, { by: "Ada" })).toBe("first");
+      expect(await session.result()).toMatchObject({ status: "aborted", text: "Request aborted." });
+      expect(await session.answer("r/1/1", { type: "approve" })).toBe("second");
+      expect(echo.inputs).toEqual([]);
+      expect(await agent.run("On", { sessionId: "s" })).toMatchObject({ text: "Done." });
+    });
+  });
+});
+
+test("an edit that does not fit goes back to the person", async () => {
+  const strict = defineTool({
+    name: "strict",
+    description: "Counts.",
+    input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+    execute: (input) => `counted ${String(input.n)}`,
+  });
+  const { session, result, again } = await waiting([{ name: "strict", input: { n: 1 } }], { tools: [strict] });
+  expect(asked(result)).toHaveLength(1);
+  await session.answer("r/1/1", { type: "modify", input: { n: "one" } });
+  expect(asked(await again())).toMatchObject([
+    { callKey: "r/1/1", question: expect.stringContaining("cannot be used") },
+  ]);
+  await session.answer("r/1/1", { type: "modify", input: { n: 7 } });
+  expect(await again()).toMatchObject({ status: "completed" });
+  expect(JSON.stringify(await session.messages())).toContain("counted 7");
+});
+
+test("an answer to another input does not count", async () => {
+  const { session, result, echo } = await waiting([call(1)]);
+  const [approval] = asked(result);
+  await expect(session.answer("r/1/1", { type: "approve" }, { inputHash: "0".repeat(64) })).rejects.toThrow(
+    code("bad_input"),
+  );
+  await expect(session.answer("r/9/9", { type: "approve" })).rejects.toThrow(code("no_such_call"));
+  expect(echo.inputs).toEqual([]);
+  const inputHash = approval?.inputHash ?? "";
+  expect(await session.answer("r/1/1", { type: "approve" }, { inputHash })).toBe("first");
+});
+
+test("where nobody can be asked, ask means deny", async () => {
+  const { tool, inputs } = createEcho();
+  const model = createScriptedModel([{ calls: [call(1)] }, { text: "Then not." }]);
+  const agent = createAgent({ model, tools: [tool], canExecuteTool: () => "ask" });
+  expect(await agent.run("Go", { interactive: false })).toMatchObject({ status: "completed", text: "Then not." });
+  expect(inputs).toEqual([]);
+  expect(JSON.stringify(model.requests[1]?.messages)).toContain("nobody can be asked");
+});
+
+test("an asked call waits while its siblings run", async () => {
+  const gate = createGate();
+  const { tool, inputs } = createEcho();
+  const model = createScriptedModel([{ calls: [{ name: "echo" }, { name: "gate" }] }, { text: "Done." }]);
+  const agent = createAgent({
+    model,
+    tools: [tool, gate.tool],
+    canExecuteTool: ({ tool: { name } }) => (name === "echo" ? "ask" : "allow"),
+  });
+  const result = agent.run("Go", { sessionId: "s", runId: "r" });
+  await gate.started;
+  const session = agent.session("s");
+  expect((await session.state()).status).toBe("tool_running");
+  // It may be answered before the run has come to wait.
+  expect(await session.answer("r/1/1", { type: "approve" })).toBe("first");
+  gate.open("ok");
+  expect(await result).toMatchObject({ status: "completed", text: "Done." });
+  expect(inputs).toHaveLength(1);
+});
+
+test("the strictest of policy and tool wins; what throws denies, or asks", async () => {
+  const boom = () => {
+    throw new Error("boom");
+  };
+  const cases: readonly (readonly [AgentOptions["canExecuteTool"], boolean | (() => boolean), string])[] = [
+    [() => "allow", false, "ok"],
+    [() => "allow", true, "asked"],
+    [() => "allow", boom, "asked"],
+    [() => "ask", false, "asked"],
+    [() => "deny", true, "denied"],
+    [() => ({ verdict: "deny", reason: "no" }), false, "denied"],
+    [boom, false, "denied"],
+    [async () => boom(), true, "denied"],
+    [() => undefined as never, false, "denied"],
+    [() => "yes" as never, false, "denied"],
+    [() => ({ verdict: "maybe" }) as never, false, "denied"],
+    [undefined, false, "ok"],
+    [undefined, true, "asked"],
+  ];
+  for (const [canExecuteTool, needsApproval, outcome] of cases) {
+    const tool = { ...createEcho().tool, needsApproval };
+    const model = createScriptedModel([{ calls: [call(1)] }, { text: "Done." }]);
+    const agent = createAgent({ model, tools: [tool], ...(canExecuteTool === undefined ? {} : { canExecuteTool }) });
+    const result = await agent.run("Go", { sessionId: "s" });
+    const results = ofType(await collect(agent.session("s").events({ follow: false })), "tool_result");
+    expect(result.status === "awaiting_human" ? "asked" : results[0]?.outcome).toBe(outcome);
+  }
+});
+
+test("a policy sees the call as it would run, and cannot change it", async () => {
+  const seen: unknown[] = [];
+  const { tool, inputs } = createEcho();
+  const model = createScriptedModel([{ calls: [{ ...call(1), id: "given" }] }, { text: "Done." }]);
+  const agent = createAgent({
+    model,
+    tools: [tool],
+    deps: { who: "me" },
+    canExecuteTool(request) {
+      seen.push(structuredClone(request));
+      Object.assign(request.input as object, { n: 2 });
+      return "allow";
+    },
+  });
+  await agent.run("Go", { sessionId: "s", runId: "r" });
+  expect(seen).toMatchObject([
+    {
+      callKey: "r/1/1",
+      toolCall: { toolCallId: "given", name: "echo", input: { n: 1 } },
+      tool: { name: "echo", readOnly: true },
+      input: { n: 1 },
+      sessionId: "s",
+      runId: "r",
+      deps: { who: "me" },
+    },
+  ]);
+  // Trying to throws, and what throws denies.
+  expect(inputs).toEqual([]);
+});
