@@ -34,10 +34,10 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   });
 }
 
-/** An agent that looks at sessions and ends them, and runs nothing. */
-export function createKeeperAgent(store: Store): Agent {
+/** An agent that looks at sessions and ends them, and runs nothing. It takes the name of the agent that they belong to. */
+export function createKeeperAgent(store: Store, name = agentName): Agent {
   return createAgent({
-    name: agentName,
+    name,
     store,
     model: {
       id: "none",

@@ -1,6 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createAgent, defineTool } from "../../src/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
@@ -200,6 +203,30 @@ describe("pawl resume", () => {
     expect(stderr).toContain("Using openai-compatible/test, as before.");
     expect(stderr).toContain("✗ Denied");
     expect(effectsIn(world)).toBe(0);
+  });
+});
+
+describe("a session of another program in the same file", () => {
+  test("is not resumed with the tools of pawl run, but can be ended", verifies("REC-5"), async () => {
+    const world = createWorld();
+    const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
+    const model = createScriptedModel([{ calls: [{ name: "shell", input: { command: "echo ran >> effects" } }] }]);
+    const shell = defineTool({ name: "shell", description: "", input: { type: "object" }, execute: () => "" });
+    const agent = createAgent({
+      name: "other",
+      model,
+      tools: [shell],
+      store,
+      root: world.root,
+      canExecuteTool: () => "ask",
+    });
+    expect(await agent.run("work", { sessionId: "s" })).toMatchObject({ status: "awaiting_human" });
+    await store.close();
+    const { code, stderr } = await world.pawl(["resume", "s", "--yes", "--allow-shell"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('was not begun by pawl run but by the agent "other"');
+    expect(effectsIn(world)).toBe(0);
+    expect(await world.pawl(["abort", "s"])).toMatchObject({ code: 0, stdout: "Aborted s.\n" });
   });
 });
 

@@ -14,8 +14,8 @@ export type AbortOptions = { readonly json?: true };
 export async function abort(id: string, options: AbortOptions, terminal: Terminal): Promise<number> {
   const store = await openStore(homeOf(process.env));
   try {
-    const { sessionId, activity, inbox } = await getSession(store, id);
-    const session = createKeeperAgent(store).session(sessionId);
+    const { sessionId, info, activity, inbox } = await getSession(store, id);
+    const session = createKeeperAgent(store, info?.agent).session(sessionId);
     const wasUnderWay = activity !== "resting" || inbox > 0;
     if (wasUnderWay) await session.abort({ by: "pawl abort" });
     const result = wasUnderWay ? await outcomeOf(session) : await session.result();

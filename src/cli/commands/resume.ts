@@ -3,6 +3,7 @@
  */
 import { isOwnerDead, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { outcomeOf } from "../conversation.js";
+import { agentName } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -12,22 +13,27 @@ import { type WorkOptions, withWork } from "../work.js";
 export async function resume(id: string, options: WorkOptions, terminal: Terminal): Promise<number> {
   return withWork(options, terminal, async ({ store, begin }) => {
     const summary = await getSession(store, id);
-    const { sessionId, info, holder } = summary;
+    const { sessionId, info, seq, holder } = summary;
     await checkUnfinished(store, summary);
-    if (info?.root === undefined)
-      throw new PawlError(
-        "bad_input",
-        `Session ${shortId(sessionId)} belongs to no folder: it was not begun by pawl run.`,
-      );
+    if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
+    const short = visible(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${visible(info.title)}`;
-    terminal.err(`${terminal.paint("dim", `Resuming ${visible(shortId(sessionId))}${title}`)}\n`);
-    if (holder !== null && !isOwnerDead(holder))
-      terminal.err(
-        `Process ${holder.pid} is at work on it: following. Ctrl-C leaves it alone, pawl abort ${visible(shortId(sessionId))} ends it.\n`,
-      );
-    const target = { sessionId, root: info.root, after: summary.seq, lastModel: info.model };
-    return begin(target, (_agent, _canAsk, session) => outcomeOf(session));
+    terminal.err(`${terminal.paint("dim", `Resuming ${short}${title}`)}\n`);
+    return begin({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
+      if (holder !== null && !isOwnerDead(holder))
+        terminal.err(
+          `Process ${holder.pid} is at work on it: following. Ctrl-C leaves it alone, pawl abort ${short} ends it.\n`,
+        );
+      return outcomeOf(session);
+    });
   });
+}
+
+function notOurs({ sessionId, info }: SessionSummary): PawlError {
+  return new PawlError(
+    "agent_mismatch",
+    `Session ${shortId(sessionId)} was not begun by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Carry it on with the program that it belongs to.`,
+  );
 }
 
 async function checkUnfinished(store: Store, { sessionId, activity, inbox, status }: SessionSummary): Promise<void> {
