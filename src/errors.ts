@@ -11,6 +11,7 @@ export const errorCodes = [
   "missing_package",
   "no_session",
   "run_finished",
+  "shut_down",
   "session_busy",
   "session_active",
   "agent_mismatch",

@@ -12,6 +12,7 @@ import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.
 import { checkedStore } from "./checked-store.js";
 import type { ChildAgent, Family, ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
+import { shutDownError } from "./given-out.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, type Observer, observe } from "./listeners.js";
@@ -148,22 +149,26 @@ function assemble<ModelLike>(
   surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
 ): Assembled {
   const link: ParentLink = {
-    takeUp: (sessionId) => live(sessionId).takeUp(),
+    async takeUp(sessionId) {
+      if (!isShutDown) await live(sessionId).takeUp();
+    },
     async tellWaiting(sessionId) {
       const { seq } = await session(sessionId).state();
       const result = await session(sessionId).result();
-      if (result !== null) live(sessionId).settle(result, seq);
+      if (result !== null && !isShutDown) live(sessionId).settle(result, seq);
     },
   };
   const parts = compileParts(options, surroundings, link);
   const { store, clock, leaseMs } = parts;
   const lives = new Map<string, Live>();
+  let isShutDown = false;
   const owner = surroundings.createOwner();
   const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
 
   function live(sessionId: string): Live {
     let found = lives.get(sessionId);
     if (found === undefined) {
+      if (isShutDown) throw shutDownError(parts.name, sessionId);
       found = createLive(sessionId, parts, keeper, () => lives.delete(sessionId));
       lives.set(sessionId, found);
     }
@@ -181,6 +186,7 @@ function assemble<ModelLike>(
   }
 
   async function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+    isShutDown = true;
     const children = [...parts.family.children.values()];
     await Promise.all([
       ...[...lives.values()].map((one) => one.drain(graceMs)),

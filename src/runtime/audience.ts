@@ -43,6 +43,8 @@ export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
   readonly stays: () => boolean;
   /** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
   readonly giveUp: (error: unknown) => void;
+  /** The process shuts down: those who wait learn it, and those who stayed get no more. */
+  readonly dismiss: () => void;
   readonly isEmpty: () => boolean;
 };
 
@@ -154,6 +156,10 @@ export function createAudience(options: AudienceOptions): Audience {
       return () => stepListeners.delete(listener);
     },
     stays,
+    dismiss() {
+      waiters.close({ type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
+      for (const [subscription, { stays: stayed }] of subscriptions) if (stayed) subscription.end();
+    },
     giveUp(cause) {
       waiters.close({ type: "interrupted", reason: "store_failed", error: cause }, initialState, createTranscript());
       for (const [subscription, { stays: stayed }] of subscriptions) if (stayed) subscription.end({ cause });

@@ -27,6 +27,14 @@ export function noSession(sessionId: string): never {
   );
 }
 
+/** Nothing was sent: a process that shuts down takes nothing up. */
+export function shutDownError(name: string, sessionId: string): PawlError {
+  return new PawlError(
+    "shut_down",
+    `The agent "${name}" was shut down. Make another one to carry on with session ${sessionId}.`,
+  );
+}
+
 /** Whether an error is a store's: it ends no run, and is told as `interrupted`. */
 export function isOfStore(error: unknown): boolean {
   return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";

@@ -17,7 +17,7 @@ export type LeaseKeeper = {
 export type Kept = {
   /** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
   readonly isSure: () => boolean;
-  /** Renews it now; false where it is gone. @throws what the store throws */
+  /** Renews it now; false where it is gone, or was dropped. @throws what the store throws */
   readonly makeSure: () => Promise<boolean>;
   readonly drop: () => void;
 };
@@ -33,6 +33,8 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
   const held = new Map<string, Held>();
   let cancel: (() => void) | null = null;
   let renewing: Promise<void> | null = null;
+
+  const isHeld = (one: Held) => held.get(one.lease.sessionId) === one;
 
   function schedule(): void {
     cancel = clock.after(leaseMs / 3, () => void renewInTime());
@@ -63,7 +65,7 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
     for (const one of all) {
       const isGone = gone.includes(one.lease.sessionId);
       one.renewedAt = isGone ? Number.NEGATIVE_INFINITY : now;
-      if (isGone && held.get(one.lease.sessionId) === one) one.lost();
+      if (isGone && isHeld(one)) one.lost();
     }
   }
 
@@ -78,10 +80,10 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
       },
       makeSure: async () => {
         await renew();
-        return one.renewedAt !== Number.NEGATIVE_INFINITY;
+        return isHeld(one) && one.renewedAt !== Number.NEGATIVE_INFINITY;
       },
       drop() {
-        if (held.get(lease.sessionId) === one) held.delete(lease.sessionId);
+        if (isHeld(one)) held.delete(lease.sessionId);
         if (held.size > 0 || cancel === null) return;
         cancel();
         cancel = null;

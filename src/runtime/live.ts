@@ -17,15 +17,14 @@ import type { Closing } from "./committer.js";
 import { createDriver, type Driver } from "./driver.js";
 import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
-import { giveBack, isOfStore, lossOf, noSession } from "./given-out.js";
+import { giveBack, lossOf, noSession, shutDownError } from "./given-out.js";
 import { loadTranscript } from "./history.js";
-import { resultOfKnown } from "./known-run.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
+import { createResults } from "./results.js";
 import type { Subscription } from "./subscription.js";
 import { createTurns } from "./turns.js";
-import { type Act, type Awaited, storeFailed } from "./waiters.js";
 import { watchInbox } from "./watch-inbox.js";
 import type { WorkMemory } from "./work.js";
 
@@ -50,6 +49,7 @@ export type Live = Pick<Audience, "subscribe" | "onStep"> & {
   readonly takeUp: () => Promise<void>;
   /** Gives those who wait a result that is no end, as of an entry. */
   readonly settle: (result: RunResult, seq: number) => void;
+  /** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
   readonly drain: (graceMs: number) => Promise<void>;
 };
 
@@ -69,12 +69,14 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     onLeave: leaveIfIdle,
   });
   const { waiters, signals } = audience;
+  const results = createResults({ sessionId, store, waiters, settleHere });
   const inTurn = createTurns();
   let driven: Driven | null = null;
   let opening: Promise<"driving" | "held"> | null = null;
   let following: (() => void) | null = null;
   let lastClosing: Closing | null = null;
   let operationsUnderWay = 0;
+  let drained = false;
 
   async function using<T>(act: () => Promise<T>): Promise<T> {
     operationsUnderWay += 1;
@@ -93,6 +95,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
 
   function open(): Promise<"driving" | "held"> {
     if (driven !== null) return Promise.resolve("driving");
+    if (drained) return Promise.resolve("held");
     opening ??= claim().finally(() => {
       opening = null;
       leaveIfIdle();
@@ -105,10 +108,9 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     // A lease of our own that nobody drives was left behind by a driver that the store failed.
     const isDead = (other: Owner) => other.id === owner.id || keeper.isDead?.(other) === true;
     const claimed = await store.claim(sessionId, { owner, now: clock.now(), leaseMs, isDead });
-    if (claimed.type === "held") {
-      follow();
-      return "held";
-    }
+    if (claimed.type === "held") follow();
+    else if (drained) await giveBack(store, claimed.lease);
+    if (claimed.type === "held" || drained) return "held";
     following?.();
     try {
       const state = claimed.state ?? initialState;
@@ -199,6 +201,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       if (loss !== undefined) throw loss;
       break;
     }
+    if (drained) throw shutDownError(parts.name, sessionId);
     checkAgent(sessionId, (await store.load(sessionId))?.state ?? initialState, parts);
     const posted: PostResult[] = [];
     for (const message of messages) posted.push(await store.post(sessionId, message));
@@ -217,23 +220,16 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   const ask: Live["ask"] = (runId, message, options) => using(() => inTurn(() => askNow(runId, message, options)));
 
   const run: Live["run"] = (runId, message, options) =>
-    waitFor({ runId }, async (result) => {
-      const said = await ask(runId, message, options);
-      const told = said === "said" ? await result : undefined;
-      return told ?? known(runId, options.subscription);
-    }).finally(() => {
+    using(() =>
+      results.waitFor({ runId }, async (result) => {
+        const said = await ask(runId, message, options);
+        const told = said === "said" ? await result : undefined;
+        return told ?? results.known(runId, options.subscription);
+      }),
+    ).finally(() => {
       signals.forget(runId);
       leaveIfIdle();
     });
-
-  function known(runId: string, subscription: Subscription | undefined): Promise<RunResult> {
-    const wait = () =>
-      waiters.during({ runId }, async (result) => {
-        await settleHere();
-        return await result;
-      });
-    return resultOfKnown({ store, sessionId, runId, subscription, wait });
-  }
 
   /** Takes what is in the inbox, gives those who wait what there is, and an idle session back. */
   async function settleHere(): Promise<void> {
@@ -241,22 +237,17 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   }
 
   const resume: Live["resume"] = (after) =>
-    waitFor({ after }, async (result) => {
-      if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
-      return (await result) ?? noSession(sessionId);
-    });
-
-  /** A store that gives out is no exception: the run is interrupted. */
-  function waitFor(awaited: Awaited, act: Act<RunResult>): Promise<RunResult> {
-    return using(() => waiters.during(awaited, act)).catch((error) => {
-      if (!isOfStore(error)) throw error;
-      return storeFailed(sessionId, awaited, error);
-    });
-  }
+    using(() =>
+      results.waitFor({ after }, async (result) => {
+        if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
+        return (await result) ?? noSession(sessionId);
+      }),
+    );
 
   const isFollowed = () => waiters.count() > 0 || audience.stays();
 
   function follow(): void {
+    if (drained) return;
     following ??= followLog({
       sessionId,
       store,
@@ -291,7 +282,13 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       return subscription;
     },
     onStep: audience.onStep,
-    drain: async (graceMs) => driven?.driver.drain(graceMs),
+    async drain(graceMs) {
+      drained = true;
+      await opening?.catch(() => {});
+      await driven?.driver.drain(graceMs);
+      following?.();
+      audience.dismiss();
+    },
   };
 }
 

@@ -181,6 +181,34 @@ function stopping(store: Store): Store["commit"] {
   };
 }
 
+describe("a process that shuts down", () => {
+  test("takes up nothing that it had not begun, and says so", verifies("LOOP-7"), async () => {
+    const inner = createMemoryStore();
+    const claiming = deferred();
+    const claim = deferred();
+    const store: Store = {
+      ...inner,
+      async claim(...which) {
+        claiming.resolve();
+        await claim.promise;
+        return inner.claim(...which);
+      },
+    };
+    const model = createScriptedModel([{ text: "Never." }]);
+    const agent = createAgent({ model, store });
+    const result = agent.run("Go", { sessionId: "s", runId: "r" });
+    await claiming.promise;
+    const down = agent.shutdown();
+    claim.resolve();
+    await down;
+    expect(await result).toMatchObject({ status: "interrupted", reason: "shutdown" });
+    expect(model.requests).toHaveLength(0);
+    await expect(agent.run("More", { sessionId: "s" })).rejects.toMatchObject({ code: "shut_down" });
+    const other = createAgent({ model: createScriptedModel([{ text: "Done." }]), store: inner });
+    expect(await other.run("Go", { sessionId: "s", runId: "r" })).toMatchObject({ status: "completed", text: "Done." });
+  });
+});
+
 describe("one that reads along in another process", () => {
   test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
     const gate = createGate();
