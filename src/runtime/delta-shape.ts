@@ -82,7 +82,7 @@ function finishReasonOf(given: unknown): FinishReason {
   const { unified, raw } = fieldsIn(given);
   return {
     unified: unifiedReasons.has(unified) ? (unified as FinishReason["unified"]) : "other",
-    ...(typeof raw === "string" ? { raw } : {}),
+    ...(typeof raw === "string" ? { raw: raw.slice(0, longestWord) } : {}),
   };
 }
 
@@ -119,14 +119,15 @@ function failureOf(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
     kind: failureKinds.has(kind) ? (kind as ModelFailureKind) : "provider",
     message: typeof message === "string" ? message.slice(0, longestMessage) : "The provider did not say what failed.",
     ...(isCount(statusCode) ? { statusCode } : {}),
-    ...(typeof code === "string" ? { code } : {}),
+    ...(typeof code === "string" ? { code: code.slice(0, longestWord) } : {}),
     ...(isCount(retryAfterMs) ? { retryAfterMs } : {}),
   };
   return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: usageOf(delta.usage) }) };
 }
 
-/** Characters of a failure's message. */
+/** Characters of a failure's message, and of a reason or a code. */
 const longestMessage = 10_000;
+const longestWord = 200;
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;

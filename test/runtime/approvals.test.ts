@@ -225,3 +225,42 @@ test("a policy sees the call as it would run, and cannot change it", async () =>
   // Trying to throws, and what throws denies.
   expect(inputs).toEqual([]);
 });
+
+test("what a policy says at length is cut, and what it says of time must be one", async () => {
+  const long = "why? ".repeat(500_000);
+  for (const { open } of bothStores)
+    await withStore(open, async (store) => {
+      const { result } = await waiting([call(1)], {
+        store,
+        canExecuteTool: () => ({ verdict: "ask", question: long, expiresInMs: Number.NaN }),
+      });
+      const [approval] = asked(result);
+      expect(approval?.question?.length).toBeLessThan(11_000);
+      expect(approval?.expiresAt).toBeUndefined();
+      const { result: denied } = await waiting([call(1)], {
+        canExecuteTool: () => ({ verdict: "deny", reason: long }),
+      });
+      expect(denied).toMatchObject({ status: "completed" });
+    });
+});
+
+test(
+  "what is said meanwhile waits too: a steer for the next step, a request for its turn",
+  verifies("LOOP-8#one-process", "LOOP-7"),
+  async () => {
+    const { agent, session, model, again } = await waiting([call(1)]);
+    await session.steer("And be quick.");
+    expect(await agent.run("Next", { sessionId: "s", runId: "next" })).toMatchObject({
+      status: "interrupted",
+      reason: "held_back",
+      runId: "next",
+    });
+    await session.answer("r/1/1", { type: "approve" });
+    expect(await again()).toMatchObject({ status: "completed", text: "Done." });
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "user", parts: [{ text: "And be quick." }] });
+    expect(await agent.run("Next", { sessionId: "s", runId: "next" })).toMatchObject({
+      status: "failed",
+      runId: "next",
+    });
+  },
+);

@@ -6,6 +6,8 @@ import { createTestClock, type TestClock } from "../../src/testing/test-clock.js
 export type WatchedClock = TestClock & {
   /** The lengths of the waits that were asked for, in order, without those of the runtime's own upkeep. */
   readonly waits: readonly number[];
+  /** How many waits are under way, upkeep included. */
+  readonly pending: () => number;
   /** Resolves when a wait of this length is under way. */
   readonly waitFor: (ms: number) => Promise<void>;
 };
@@ -23,6 +25,7 @@ export function createWatchedClock(startAt?: number): WatchedClock {
   return {
     ...clock,
     waits,
+    pending: () => [...present.values()].reduce((sum, many) => sum + many, 0),
     after(ms, callback) {
       let isOver = false;
       const over = () => {

@@ -3,7 +3,13 @@
  */
 import type { AfterFailure, EventBody, Timing } from "../../core/event.js";
 import type { Message } from "../../core/message.js";
-import { type AssistantMessage, type ModelFailure, toolCallsOf, type Usage } from "../../core/message.js";
+import {
+  type AssistantMessage,
+  type ModelFailure,
+  type ProviderMetadata,
+  toolCallsOf,
+  type Usage,
+} from "../../core/message.js";
 import type { Reason } from "../../core/reasons.js";
 import { summaryText } from "../../core/transcript.js";
 import type { MessageDelta, ModelDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
@@ -124,10 +130,9 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
     };
   }
   const message = messageOf(assembly);
-  const refused = refuse(message, end.finishReason.unified, effect, work);
-  if (refused !== undefined)
-    return { type: "model_failed", ...step, ...refused, usage: { ...end.usage, partial: true } };
   const { finishReason, usage, providerMetadata } = end;
+  const refused = isTooLong(message, providerMetadata) ? tooLong : refuse(message, finishReason.unified, effect, work);
+  if (refused !== undefined) return { type: "model_failed", ...step, ...refused, usage: { ...usage, partial: true } };
   return {
     type: "model_finished",
     ...step,
@@ -140,6 +145,15 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
 
 type Refused = { readonly failure: ModelFailure; readonly next: AfterFailure };
 
+const tooLong: Refused = {
+  failure: { kind: "invalid_request", message: "The model's message is too long to be kept." },
+  next: { type: "give_up", reason: "model_error" },
+};
+
+function isTooLong(message: AssistantMessage, metadata: ProviderMetadata | undefined): boolean {
+  return Buffer.byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
+}
+
 /** An answer that cannot be kept: the provider says that it failed, or there is nothing in it (FIN-5). */
 function refuse(
   message: AssistantMessage,
@@ -148,10 +162,6 @@ function refuse(
   work: Work,
 ): Refused | undefined {
   const calls = toolCallsOf(message).length;
-  if (Buffer.byteLength(JSON.stringify(message)) > mostMessageBytes) {
-    const failure: ModelFailure = { kind: "invalid_request", message: "The model's message is too long to be kept." };
-    return { failure, next: { type: "give_up", reason: "model_error" } };
-  }
   if (unified === "error" && calls === 0) {
     const failure: ModelFailure = { kind: "provider", message: "The provider ended the answer with an error." };
     return { failure, next: afterFailure(failure, effect, work) };

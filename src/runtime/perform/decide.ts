@@ -52,12 +52,12 @@ function isActive(name: string, { transcript }: Work): boolean {
 
 /** A person's edit that does not fit goes back to the person; the model's goes back to the model. */
 function invalid(call: Deciding, record: CallRecord, tool: AnyTool, message: string): Decision {
-  if (call.edited === undefined) return { verdict: "reject", message };
+  if (call.edited === undefined) return { verdict: "reject", message: inShort(message) };
   return {
     verdict: "ask",
     policy: policyOf(tool),
     inputHash: hashInput(record.input),
-    question: `The edited input cannot be used: ${message}`,
+    question: `The edited input cannot be used: ${inShort(message)}`,
   };
 }
 
@@ -133,7 +133,7 @@ function strictest(
 ): Decision {
   const given = typeof permission === "string" ? { verdict: permission } : permission;
   if (given.verdict === "deny") {
-    const reason = "reason" in given ? String(given.reason) : "this tool may not be used";
+    const reason = "reason" in given ? inShort(given.reason) : "this tool may not be used";
     return "stopRun" in given && given.stopRun === true
       ? { verdict: "deny", reason, stopRun: true }
       : { verdict: "deny", reason };
@@ -148,10 +148,22 @@ function strictest(
     verdict: "ask",
     policy,
     inputHash,
-    ...("question" in given && given.question !== undefined ? { question: given.question } : {}),
-    ...("expiresInMs" in given && given.expiresInMs !== undefined ? { expiresAt: work.now() + given.expiresInMs } : {}),
+    ...("question" in given && given.question !== undefined ? { question: inShort(given.question) } : {}),
+    ...("expiresInMs" in given && isTime(given.expiresInMs) ? { expiresAt: work.now() + given.expiresInMs } : {}),
   };
 }
+
+function isTime(ms: number | undefined): ms is number {
+  return ms !== undefined && Number.isFinite(ms) && ms >= 0;
+}
+
+/** What a policy or a schema says is kept in the log, which has bounds. */
+function inShort(text: unknown): string {
+  const said = textOfError(text);
+  return said.length > longestReason ? `${said.slice(0, longestReason)}…` : said;
+}
+
+const longestReason = 10_000;
 
 /** How the call is run and recovers, written on the event that decides to run it. */
 function policyOf(tool: AnyTool): CallPolicy {
