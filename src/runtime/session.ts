@@ -158,6 +158,8 @@ export function createSession(id: string, parts: AgentParts, { live, fork }: Ses
       for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
       signal?.removeEventListener("abort", leave);
+      // An iterator that was never asked does not clean up.
+      subscription.end();
       await items.return();
     }
   }
