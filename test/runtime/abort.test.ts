@@ -9,7 +9,7 @@ import { verifies } from "../verifies.js";
 const aborted = { status: "aborted", reason: "aborted", text: "Request aborted." } as const;
 
 describe("an abort", () => {
-  test("before the run: nothing is asked for, and the end is told", verifies("LOOP-10"), async () => {
+  test("before the run: nothing is asked for, and the end is told", verifies("LOOP-10#signal"), async () => {
     const model = createScriptedModel([{ text: "Never." }]);
     const agent = createAgent({ model });
     const stream = agent.runStream("Go", { signal: AbortSignal.abort(), sessionId: "s" });
@@ -21,29 +21,33 @@ describe("an abort", () => {
     await expect(agent.session("s").send("Go", { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
   });
 
-  test("during a model call: its signal, the usage that was told, and the end", verifies("LOOP-10"), async () => {
-    const started = deferred();
-    const controller = new AbortController();
-    const agent = createAgent({
-      model: {
-        id: "m",
-        async *stream(_request, signal) {
-          yield { kind: "text-delta", id: "1", text: "Half a" };
-          started.resolve();
-          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  test(
+    "during a model call: its signal, the usage that was told, and the end",
+    verifies("LOOP-10#signal"),
+    async () => {
+      const started = deferred();
+      const controller = new AbortController();
+      const agent = createAgent({
+        model: {
+          id: "m",
+          async *stream(_request, signal) {
+            yield { kind: "text-delta", id: "1", text: "Half a" };
+            started.resolve();
+            await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+          },
         },
-      },
-    });
-    const stream = agent.runStream("Go", { signal: controller.signal });
-    const items = collect(stream);
-    await started.promise;
-    controller.abort();
-    expect(await stream.result).toMatchObject(aborted);
-    expect(typesOf(await items).slice(-2)).toEqual(["attempt_failed", "final"]);
-    expect(ofType(await items, "attempt_failed")[0]?.failure.kind).toBe("cancelled");
-  });
+      });
+      const stream = agent.runStream("Go", { signal: controller.signal });
+      const items = collect(stream);
+      await started.promise;
+      controller.abort();
+      expect(await stream.result).toMatchObject(aborted);
+      expect(typesOf(await items).slice(-2)).toEqual(["attempt_failed", "final"]);
+      expect(ofType(await items, "attempt_failed")[0]?.failure.kind).toBe("cancelled");
+    },
+  );
 
-  test("while the request is being committed", verifies("LOOP-10"), async () => {
+  test("while the request is being committed", verifies("LOOP-10#signal"), async () => {
     const inner = createMemoryStore();
     const held = deferred();
     const committing = deferred();
@@ -64,7 +68,7 @@ describe("an abort", () => {
     expect(await result).toMatchObject(aborted);
   });
 
-  test("in a backoff ends the wait at once", verifies("LOOP-10"), async () => {
+  test("in a backoff ends the wait at once", verifies("LOOP-10#signal"), async () => {
     const clock = createWatchedClock();
     const controller = new AbortController();
     const agent = createAgent({
@@ -143,7 +147,7 @@ describe("an abort", () => {
     },
   );
 
-  test("twice is once", verifies("LOOP-10"), async () => {
+  test("twice is once", verifies("LOOP-10#signal"), async () => {
     const gate = createGate();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const result = agent.run("Go", { sessionId: "s" });
@@ -157,7 +161,7 @@ describe("an abort", () => {
     expect(ofType(events, "final")).toHaveLength(1);
   });
 
-  test("of a queued run takes it out, and leaves the one under way alone", verifies("LOOP-10"), async () => {
+  test("of a queued run takes it out, and leaves the one under way alone", verifies("LOOP-10#signal"), async () => {
     const gate = createGate();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "First." }]);
     const agent = createAgent({ model, tools: [gate.tool] });
@@ -176,7 +180,7 @@ describe("an abort", () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test("by the signal of `send` reaches its run", verifies("LOOP-10"), async () => {
+  test("by the signal of `send` reaches its run", verifies("LOOP-10#signal"), async () => {
     const gate = createGate();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const controller = new AbortController();
@@ -188,7 +192,7 @@ describe("an abort", () => {
     expect(result).toMatchObject(aborted);
   });
 
-  test("in `iterate` ends with a last view", verifies("LOOP-10"), async () => {
+  test("in `iterate` ends with a last view", verifies("LOOP-10#signal"), async () => {
     const gate = createGate();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const controller = new AbortController();

@@ -188,7 +188,7 @@ describe("only misuse throws", () => {
   const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
   const model = createScriptedModel([]);
 
-  test("a bad configuration, when the agent is made", verifies("LOOP-7", "LOOP-4"), () => {
+  test("a bad configuration, when the agent is made", verifies("LOOP-7", "LOOP-4#zero"), () => {
     const limits = ["maxSteps", "maxErrors", "maxTokens", "maxWallClockMs", "toolConcurrency"] as const;
     for (const limit of limits)
       for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])

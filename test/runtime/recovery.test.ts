@@ -408,7 +408,7 @@ describe("an abort leaves a session that can be used, in every state", () => {
     },
   ];
 
-  test.each(stages)("$state", verifies("REC-8", "LOOP-10"), async ({ state, options: make, ends }) => {
+  test.each(stages)("$state", verifies("REC-8", "LOOP-10#intent"), async ({ state, options: make, ends }) => {
     const { options, reached } = make();
     const agent = createAgent(options);
     const result = agent.run("Go", { sessionId: "s", runId: "r" });

@@ -122,7 +122,7 @@ test("what is refused runs nothing further on its way", verifies("LOOP-13", "TOO
 
 test(
   "limits are looked at before steered input, and both before the model",
-  verifies("LOOP-13", "LOOP-4"),
+  verifies("LOOP-13", "LOOP-4#counters"),
   async () => {
     const gate = createGate();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Summary." }, { text: "Next." }]);
@@ -139,7 +139,7 @@ test(
 );
 
 describe("limits", () => {
-  test("are reached with >=, and the first step always runs", verifies("LOOP-4"), async () => {
+  test("are reached with >=, and the first step always runs", verifies("LOOP-4#counters"), async () => {
     const call = { calls: [{ name: "echo" }], usage: { inputTokens: 10, outputTokens: 5 } };
     const { tool } = createEcho();
     for (const [maxTokens, steps] of [
@@ -159,7 +159,7 @@ describe("limits", () => {
     }
   });
 
-  test("of failures count over the whole run", verifies("LOOP-4"), async () => {
+  test("of failures count over the whole run", verifies("LOOP-4#counters"), async () => {
     const reset = { error: { kind: "network", message: "reset" } } as const;
     const call = { calls: [{ name: "echo" }] };
     const { tool } = createEcho();
