@@ -1,0 +1,71 @@
+/**
+ * Simulations of the built package, one a seed: `npm run simulate`.
+ *
+ *     npm run simulate -- --seeds 20000       seeds 1 to 20,000, on all processors
+ *     npm run simulate -- --from 5 --seeds 1  seed 5 alone; its failure prints what happened
+ *
+ * Prints the first failures, with the command that repeats each, and what was covered.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { simulate } from "../dist/testing/index.js";
+
+const mostFailures = 3;
+
+if (isMainThread) await main();
+else parentPort.postMessage(await simulateAll(workerData));
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string", default: "1000" },
+      from: { type: "string", default: "1" },
+      seed: { type: "string" },
+    },
+  });
+  const from = Number(values.seed ?? values.from);
+  const seeds = values.seed === undefined ? Number(values.seeds) : 1;
+  if (!Number.isSafeInteger(from) || !Number.isSafeInteger(seeds) || seeds < 1) {
+    console.error("Usage: npm run simulate -- [--seeds N] [--from N] [--seed N]");
+    process.exit(2);
+  }
+  const threads = Math.min(availableParallelism(), seeds);
+  const startedAt = Date.now();
+  const parts = await Promise.all(
+    Array.from({ length: threads }, (_, thread) =>
+      inThread({ from: from + thread, until: from + seeds, every: threads }),
+    ),
+  );
+  const failures = parts.flatMap((part) => part.failures);
+  const sum = (key) => parts.reduce((total, part) => total + part.covered[key], 0).toLocaleString("en");
+  for (const failure of failures.slice(0, mostFailures)) console.error(`${failure}\n`);
+  const seconds = (Date.now() - startedAt) / 1000;
+  console.log(
+    `${seeds.toLocaleString("en")} seeds from ${from}: ${sum("commits")} commits, ${sum("modelCalls")} model calls, ${sum("toolCalls")} tool calls, ` +
+      `${sum("kills")} kills, ${sum("stops")} stopped processes; ${failures.length} failed; ${Math.round(seeds / seconds)} seeds a second`,
+  );
+  process.exitCode = failures.length > 0 ? 1 : 0;
+}
+
+function inThread(data) {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: data });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+}
+
+async function simulateAll({ from, until, every }) {
+  const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
+  const failures = [];
+  for (let seed = from; seed < until; seed += every) {
+    try {
+      const report = await simulate({ seed });
+      for (const key of Object.keys(covered)) covered[key] += report[key];
+    } catch (error) {
+      failures.push(error.message);
+    }
+  }
+  return { covered, failures };
+}

@@ -1,0 +1,177 @@
+/**
+ * Invariants of what was started, and of what took effect in the world.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { effects } from "../../core/effects.js";
+import type { Event } from "../../core/event.js";
+import { initialState, type State } from "../../core/state.js";
+import type { Fact, FactOf } from "./facts.js";
+import type { History, Invariant } from "./history.js";
+import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
+
+export const effectInvariants: readonly Invariant[] = [
+  { number: 2, name: "a holder whose lease is gone starts nothing", check: onlyHoldersStart },
+  { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
+  { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
+  { number: 7, name: "a failed write is followed by no model call and no tool call", check: nothingAfterFailedWrite },
+  { number: 8, name: "no effect starts after an abort is committed", check: nothingAfterAbort },
+  { number: 8, name: "what is started is wanted by the committed state", check: onlyWantedStarts },
+  { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
+  {
+    number: 12,
+    name: "no attempt of a model call and no attempt of a tool call begins twice",
+    check: attemptsAreUnique,
+  },
+];
+
+type Start = FactOf<"model_called" | "tool_started">;
+
+function isStart(fact: Fact): fact is Start {
+  return fact.type === "model_called" || fact.type === "tool_started";
+}
+
+function nameOf(start: Start): string {
+  if (start.type === "tool_started") return `${start.process} runs ${start.tool} ${start.callKey}`;
+  return `${start.process} calls the model for ${start.request.runId}/${start.request.modelCallIndex}`;
+}
+
+function runOf(start: Start): string {
+  return start.type === "model_called" ? start.request.runId : (start.callKey.split("/")[0] ?? "");
+}
+
+function onlyHoldersStart({ facts }: History): string | undefined {
+  const held = new Map<string, number>();
+  let epoch = 0;
+  // Who claims with a time that has passed takes a living holder's lease for one from before a jump of the clock: only the
+  // fence stands between the two then.
+  let unaware = 0;
+  for (const fact of facts) {
+    if (fact.type === "claimed") {
+      if (fact.late) unaware = epoch;
+      epoch = fact.epoch;
+    }
+    if (fact.type === "holding") held.set(fact.process, fact.epoch);
+    const own = isStart(fact) ? held.get(fact.process) : undefined;
+    if (isStart(fact) && own !== epoch && own !== unaware)
+      return `${nameOf(fact)} with epoch ${own}, while ${epoch} is the present one`;
+  }
+  return undefined;
+}
+
+function nothingAfterFailedWrite({ facts }: History): string | undefined {
+  const held = new Map<string, number>();
+  const lost = new Set<number>();
+  for (const fact of facts) {
+    if (fact.type === "holding") held.set(fact.process, fact.epoch);
+    if (fact.type === "refused" || (fact.type === "confirmed" && fact.released)) lost.add(fact.epoch);
+    if (fact.type === "process" && fact.what === "gone") lost.add(held.get(fact.process) ?? 0);
+    if (isStart(fact) && lost.has(held.get(fact.process) ?? 0)) return `${nameOf(fact)} after it lost its right to`;
+  }
+  return undefined;
+}
+
+function atMostOnce({ facts, log }: History): string | undefined {
+  const inputs = new Map<string, string>();
+  const starts = new Map<string, number>();
+  for (const fact of facts) {
+    if (fact.type === "tool_acted" && (fact.tool === "keyed" || onceOnly.has(fact.tool))) {
+      const name = `${fact.tool} ${fact.input}`;
+      if (inputs.has(name)) return `${name} took effect for ${inputs.get(name)} and again for ${fact.callKey}`;
+      inputs.set(name, fact.callKey);
+    }
+    if (fact.type !== "tool_started") continue;
+    const count = (starts.get(fact.callKey) ?? 0) + 1;
+    starts.set(fact.callKey, count);
+    if (count > 1 && onceOnly.has(fact.tool)) return `${fact.callKey} (${fact.tool}) was started ${count} times`;
+    const agreed = log.filter(({ event }) => answers(event, fact.callKey, ["rerun", "approve"])).length;
+    if (fact.tool === "unsure" && count > 1 + agreed) return `${fact.callKey} ran again and nobody agreed`;
+  }
+  return undefined;
+}
+
+function answers(event: Event, callKey: string, types: readonly string[]): boolean {
+  return event.type === "answered" && event.callKey === callKey && types.includes(event.answer.type);
+}
+
+function noInventedResults({ facts, log }: History): string | undefined {
+  const settled = new Map<string, unknown[]>();
+  for (const fact of facts) {
+    if (fact.type === "tool_settled") settled.set(fact.callKey, [...(settled.get(fact.callKey) ?? []), fact.output]);
+    if (fact.type !== "written") continue;
+    for (const event of fact.commit.events) {
+      if (event.type !== "tool_finished" || event.outcome !== "ok" || event.done !== undefined) continue;
+      const { callKey, output } = event;
+      if (settled.get(callKey)?.some((one) => isDeepStrictEqual(one, output)) === true) continue;
+      if (log.some((entry) => entry.seq === event.because && answers(entry.event, callKey, ["result"]))) continue;
+      if (output?.type === "text" && output.text.startsWith("given ")) continue;
+      return `${callKey} is said to have given ${JSON.stringify(output)}`;
+    }
+  }
+  return undefined;
+}
+
+function nothingAfterAbort({ facts }: History): string | undefined {
+  const aborted = new Set<string>();
+  for (const fact of facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
+    if (isStart(fact) && aborted.has(runOf(fact))) return nameOf(fact);
+  }
+  return undefined;
+}
+
+function onlyWantedStarts({ facts }: History): string | undefined {
+  let state: State = initialState;
+  for (const fact of facts) {
+    if (fact.type === "written") state = fact.commit.state;
+    if (!isStart(fact)) continue;
+    const isWanted = effects(state).some((effect) =>
+      fact.type === "model_called"
+        ? effect.type === "call_model" &&
+          effect.runId === fact.request.runId &&
+          effect.modelCallIndex === fact.request.modelCallIndex &&
+          effect.attempt === fact.request.attempt
+        : effect.type === "run_tool" && effect.callKey === fact.callKey && effect.attempt === fact.attempt,
+    );
+    if (!isWanted) return `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`;
+  }
+  return undefined;
+}
+
+function nothingUnapproved({ facts }: History): string | undefined {
+  const approved = new Map<string, number | null>();
+  for (const fact of facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events) {
+        if (answers(event, event.type === "answered" ? event.callKey : "", ["approve", "modify"]))
+          if (event.type === "answered") approved.set(event.callKey, editedInput(event.answer));
+      }
+    if (fact.type !== "tool_started") continue;
+    if (forbidden.has(fact.tool)) return `${nameOf(fact)}, which is forbidden`;
+    if (!approvalNeeded.has(fact.tool)) continue;
+    const input = approved.get(fact.callKey);
+    if (input === undefined) return `${nameOf(fact)}, which nobody approved`;
+    if (input !== null && input !== fact.input) return `${nameOf(fact)} with ${fact.input}; approved was ${input}`;
+  }
+  return undefined;
+}
+
+function editedInput(answer: Extract<Event, { type: "answered" }>["answer"]): number | null {
+  if (answer.type !== "modify") return null;
+  const { input } = answer;
+  return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : null;
+}
+
+function attemptsAreUnique({ facts }: History): string | undefined {
+  const seen = new Set<string>();
+  for (const fact of facts) {
+    if (!isStart(fact)) continue;
+    const { runId, modelCallIndex, attempt } = fact.type === "model_called" ? fact.request : { ...none, ...fact };
+    const key = fact.type === "model_called" ? `${runId}/${modelCallIndex} ${attempt}` : `${fact.callKey} ${attempt}`;
+    if (seen.has(`${fact.type} ${key}`)) return `${nameOf(fact)}, attempt ${attempt}, for the second time`;
+    seen.add(`${fact.type} ${key}`);
+  }
+  return undefined;
+}
+
+const none = { runId: "", modelCallIndex: 0 };

@@ -1,0 +1,136 @@
+/**
+ * A model that answers by chance: with text and calls, and with everything that providers do wrong.
+ */
+import type { FinishReason, ModelFailure } from "../../core/message.js";
+import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
+import type { Chance } from "./chance.js";
+import type { Process, World } from "./world.js";
+
+export type ModelHabits = {
+  /** The names it calls. */
+  readonly tools: readonly string[];
+  /** The probability that an attempt fails, in one of many ways. */
+  readonly fails: number;
+  /** The probability that a stream repeats and numbers its deltas. */
+  readonly stutters: number;
+};
+
+export function createModel(world: World, process: () => Process, habits: ModelHabits): Model {
+  return {
+    id: "simulated",
+    async *stream(request, signal) {
+      world.note({
+        type: "model_called",
+        process: process().name,
+        request: { ...request, messages: [...request.messages] },
+      });
+      const { chance } = world;
+      const obeys = chance.happens(0.8);
+      for (const piece of piecesOf(answer(world, habits, request), chance)) {
+        await world.turn(process(), "model", obeys ? signal : undefined);
+        if (obeys && signal.aborted) return;
+        for (const delta of piece) {
+          if (delta === broken) throw new Error("socket hang up");
+          yield delta;
+        }
+      }
+    },
+  };
+}
+
+/** In the place of a delta: the stream throws. */
+const broken: ModelDelta = { kind: "start", model: "broken" };
+
+function answer(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+  const { chance } = world;
+  const whole = content(world, habits, request);
+  if (chance.happens(habits.fails)) return spoilt(whole, request, chance);
+  if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
+  return whole;
+}
+
+function content(world: World, { tools }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+  const { chance } = world;
+  const deltas: ModelDelta[] = [{ kind: "start" }];
+  if (chance.happens(0.2)) deltas.push(...textOf("reasoning", `think ${world.number()}`));
+  const mayCall = request.tools.length > 0 && request.toolChoice !== "none";
+  const calls = mayCall && chance.happens(request.modelCallIndex < 4 ? 0.7 : 0.2) ? 1 + chance.below(4) : 0;
+  if (calls === 0 || chance.happens(0.3)) deltas.push(...textOf("text", `say ${world.number()}`));
+  for (let position = 1; position <= calls; position += 1) deltas.push(callOf(world, tools, position));
+  const unified: FinishReason["unified"] = chance.happens(0.04)
+    ? chance.pick(["length", "content-filter", "other"] as const)
+    : calls > 0
+      ? "tool-calls"
+      : "stop";
+  deltas.push({ kind: "done", finishReason: { unified }, usage: { inputTokens: 10, outputTokens: 5 } });
+  return deltas;
+}
+
+function textOf(kind: "text" | "reasoning", text: string): readonly ModelDelta[] {
+  const id = kind;
+  const [first = "", second = ""] = text.split(/(?<= )/);
+  return [
+    { kind: `${kind}-start`, id },
+    { kind: `${kind}-delta`, id, text: first },
+    { kind: `${kind}-delta`, id, text: second },
+    { kind: `${kind}-end`, id },
+  ];
+}
+
+/** Ids that repeat, unknown tools and arguments that are no JSON come up too. */
+function callOf({ chance, number }: World, tools: readonly string[], position: number): ModelDelta {
+  const id = chance.happens(0.1) ? chance.pick(["", "same"]) : `call_${position}`;
+  const name = chance.happens(0.03) ? "unknown" : chance.pick(tools);
+  const n = number();
+  return { kind: "tool-call", id, name, input: chance.happens(0.03) ? `{"n": ${n}` : JSON.stringify({ n }) };
+}
+
+/** A stream that ends as streams should not. */
+function spoilt(whole: readonly ModelDelta[], request: ModelRequest, chance: Chance): readonly ModelDelta[] {
+  const begun = whole.slice(0, chance.below(whole.length));
+  switch (chance.below(9)) {
+    case 0:
+      return [...begun, failing({ kind: "rate_limit", message: "429", statusCode: 429, retryAfterMs: 700 })];
+    case 1:
+      return [...begun, failing({ kind: "network", message: "connection reset" })];
+    case 2:
+      return [failing({ kind: "overloaded", message: "529", statusCode: 529 })];
+    case 3:
+      return begun;
+    case 4:
+      return [...begun, broken];
+    case 5:
+      return [{ kind: "start" }, { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10 } }];
+    case 6:
+      return numbered(whole, request).filter((_, index) => index !== 1);
+    case 7:
+      return whole.map((delta) => ({ ...delta, attempt: request.attempt + 1 }));
+    default:
+      return [...whole.slice(0, -1), failing({ kind: "auth", message: "401", statusCode: 401 })];
+  }
+}
+
+function failing(failure: ModelFailure): ModelDelta {
+  return { kind: "error", failure, usage: { inputTokens: 10 } };
+}
+
+function numbered(deltas: readonly ModelDelta[], request: ModelRequest): readonly ModelDelta[] {
+  const { sessionId, runId, modelCallIndex, attempt } = request;
+  return deltas.map((delta, index) => ({ ...delta, sessionId, runId, modelCallIndex, attempt, seq: index + 1 }));
+}
+
+/** Each delta may come again, at once and later, after the end too. */
+function stuttered(deltas: readonly ModelDelta[], chance: Chance): readonly ModelDelta[] {
+  const said: ModelDelta[] = [];
+  for (const delta of deltas) {
+    said.push(delta);
+    while (chance.happens(0.3)) said.push(chance.pick(said));
+  }
+  return said;
+}
+
+function piecesOf(deltas: readonly ModelDelta[], chance: Chance): readonly (readonly ModelDelta[])[] {
+  if (deltas.length < 2 || chance.happens(0.6)) return [deltas];
+  const cut = chance.below(deltas.length);
+  return [deltas.slice(0, cut), deltas.slice(cut)];
+}

@@ -1,0 +1,149 @@
+/**
+ * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
+ */
+import type { Json } from "../../core/message.js";
+import type { CanExecuteTool, Reconciled, Tool, ToolContext } from "../../ports/tool.js";
+import { done } from "../../runtime/done.js";
+import type { Process, World } from "./world.js";
+
+/** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
+export type Ledger = Map<string, string>;
+
+export type Bench = {
+  readonly world: World;
+  readonly ledger: Ledger;
+  readonly process: () => Process;
+};
+
+type Input = { readonly n: number };
+
+const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+const timeoutMs = 4_000;
+
+/** Those that may take effect only once, whatever crashes. */
+export const onceOnly: ReadonlySet<string> = new Set(["once", "guarded", "questioned", "deaf", "broken"]);
+/** Those that somebody has to approve. */
+export const approvalNeeded: ReadonlySet<string> = new Set(["guarded", "questioned"]);
+/** Those that may not be used. */
+export const forbidden: ReadonlySet<string> = new Set(["forbidden"]);
+
+/** The tools of a process, by name. */
+export function createTools(bench: Bench): readonly Tool<Input>[] {
+  const { world } = bench;
+  const tool = (name: string, more: Partial<Tool<Input>> = {}): Tool<Input> => ({
+    name,
+    description: name,
+    input: schema,
+    execute: (input, context) => work(bench, name, input, context, context.signal),
+    ...more,
+  });
+  return [
+    tool("look", { readOnly: true }),
+    tool("keyed", { recover: "rerun" }),
+    tool("once"),
+    tool("unsure", { recover: "ask" }),
+    tool("traceable", { recover: { reconcile: (call) => reconcile(bench, call) } }),
+    tool("guarded", { needsApproval: true }),
+    tool("questioned"),
+    tool("forbidden"),
+    tool("alone", { sequential: true, recover: "rerun" }),
+    tool("broken", {
+      execute: async (input, context) => {
+        await work(bench, "broken", input, context, context.signal);
+        throw new Error("it broke");
+      },
+    }),
+    tool("slow", {
+      recover: "rerun",
+      timeoutMs,
+      execute: async (input, context) => {
+        start(bench, "slow", input, context);
+        await world.turn(bench.process(), "slow tool", context.signal);
+        return context.signal.aborted ? failed(bench, context) : finish(bench, "slow", input, context);
+      },
+    }),
+    tool("deaf", {
+      timeoutMs,
+      graceMs: 300,
+      execute: (input, context) => work(bench, "deaf", input, context),
+    }),
+    tool("sudden", {
+      recover: "rerun",
+      execute: (input, context) => {
+        start(bench, "sudden", input, context);
+        return finish(bench, "sudden", input, context);
+      },
+    }),
+    tool("finish", { recover: "rerun", execute: () => done("all done") }),
+    { name: "outside", description: "outside", input: schema },
+  ];
+}
+
+/** The rules for `questioned` and `forbidden`; all else is allowed. Some answers take their time. */
+export function createPermissions({ world, process }: Bench): CanExecuteTool {
+  const { chance } = world;
+  return ({ tool }) => {
+    const permission =
+      tool.name === "forbidden"
+        ? ({ verdict: "deny", reason: "nobody may" } as const)
+        : tool.name !== "questioned"
+          ? "allow"
+          : ({ verdict: "ask", question: "May it?", ...(chance.happens(0.3) ? { expiresInMs: 2_000 } : {}) } as const);
+    return chance.happens(0.8) ? permission : world.turn(process(), "policy").then(() => permission);
+  };
+}
+
+function start({ world, process }: Bench, tool: string, input: Input, context: ToolContext): void {
+  const { idempotencyKey: callKey, attempt } = context;
+  world.note({ type: "tool_started", process: process().name, callKey, tool, attempt, input: input.n });
+}
+
+/** A turn until it takes effect, and one until it says so. */
+async function work(
+  bench: Bench,
+  tool: string,
+  input: Input,
+  context: ToolContext,
+  signal?: AbortSignal,
+): Promise<Json> {
+  const { world, process } = bench;
+  start(bench, tool, input, context);
+  await world.turn(process(), `${tool} works`, signal);
+  if (signal?.aborted === true) return failed(bench, context);
+  const output = finish(bench, tool, input, context, false);
+  await world.turn(process(), `${tool} answers`, signal);
+  world.note({ type: "tool_settled", callKey: context.idempotencyKey, output: { type: "text", text: output } });
+  return output;
+}
+
+function finish(
+  { world, ledger }: Bench,
+  tool: string,
+  input: Input,
+  { idempotencyKey: callKey }: ToolContext,
+  settles = true,
+): string {
+  const known = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
+  if (known === undefined) world.note({ type: "tool_acted", callKey, tool, input: input.n });
+  const output = known ?? `${tool} did ${input.n}`;
+  ledger.set(callKey, output);
+  if (settles) world.note({ type: "tool_settled", callKey, output: { type: "text", text: output } });
+  return output;
+}
+
+function failed({ world }: Bench, { idempotencyKey: callKey }: ToolContext): never {
+  world.note({ type: "tool_settled", callKey, output: null });
+  throw new Error("stopped by its signal");
+}
+
+async function reconcile(bench: Bench, call: { readonly idempotencyKey: string }): Promise<Reconciled> {
+  const { world, ledger, process } = bench;
+  const { idempotencyKey: callKey } = call;
+  await world.turn(process(), "reconcile");
+  const output = ledger.get(callKey);
+  if (output !== undefined) {
+    world.note({ type: "tool_settled", callKey, output: { type: "text", text: output } });
+    return { status: "finished", output };
+  }
+  return { status: world.chance.pick(["not_started", "unknown"] as const) };
+}

@@ -1,0 +1,184 @@
+/**
+ * The world of a simulation: time, turns, and processes that can be stopped and killed.
+ *
+ * 1. Nothing goes on by itself: whatever waits for the world (an answer of the store, a piece of an answer, a tool's work)
+ *    waits for its turn, and a director gives the turns out. Between two turns everything that can settle does.
+ * 2. A killed process gets no turn ever again: it ends where it waits. A stopped one gets its turns once it is continued.
+ */
+import type { Clock } from "../../ports/clock.js";
+import type { Owner, Store } from "../../ports/store.js";
+import type { Agent } from "../../runtime/agent.js";
+import { createTestClock, settled, type TestClock } from "../test-clock.js";
+import type { Chance } from "./chance.js";
+import type { Fact } from "./facts.js";
+
+/** What goes wrong with requests to the store: the probability of each. */
+export type StoreFaults = {
+  /** Nothing is done, and the caller gets an error. */
+  readonly fails: number;
+  /** It is done, and the caller gets an error. */
+  readonly lost: number;
+  /** A commit or release is put off. */
+  readonly busy: number;
+  /** A commit arrives twice. */
+  readonly twice: number;
+};
+
+export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0 };
+
+export type Process = {
+  readonly name: string;
+  readonly owner: Owner;
+  readonly agent: Agent;
+  status: "running" | "stopped" | "killed" | "gone";
+};
+
+export type Turn = {
+  readonly process: Process;
+  readonly what: string;
+  readonly take: () => void;
+};
+
+export type World = {
+  readonly chance: Chance;
+  readonly clock: TestClock;
+  /** The one session that all is about. */
+  readonly sessionId: string;
+  /** What the processes' stores stand on. */
+  readonly store: Store;
+  readonly facts: Fact[];
+  readonly processes: Process[];
+  /** What waits for its turn, in the order in which it began to. */
+  readonly turns: Turn[];
+  faults: StoreFaults;
+  /** Another number each time. */
+  readonly number: () => number;
+  readonly note: (fact: Fact) => void;
+  /** Waits for a turn; an abort of the signal ends the wait. */
+  readonly turn: (process: Process, what: string, signal?: AbortSignal) => Promise<void>;
+  /** Does something outside the turns, which the present turn includes. */
+  readonly include: <Result>(work: Promise<Result>) => Promise<Result>;
+  /** Lets everything settle that can without another turn. */
+  readonly settle: () => Promise<void>;
+};
+
+export function createWorld(store: Store, chance: Chance, sessionId: string): World {
+  const facts: Fact[] = [];
+  const turns: Turn[] = [];
+  let count = 0;
+  let included = 0;
+
+  function turn(process: Process, what: string, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiting: Turn = {
+        process,
+        what,
+        take() {
+          signal?.removeEventListener("abort", end);
+          resolve();
+        },
+      };
+      const end = () => {
+        const place = turns.indexOf(waiting);
+        if (place !== -1) turns.splice(place, 1);
+        resolve();
+      };
+      signal?.addEventListener("abort", end, { once: true });
+      turns.push(waiting);
+    });
+  }
+
+  async function include<Result>(work: Promise<Result>): Promise<Result> {
+    included += 1;
+    try {
+      return await work;
+    } finally {
+      included -= 1;
+    }
+  }
+
+  async function settle(): Promise<void> {
+    do await settled();
+    while (included > 0);
+  }
+
+  return {
+    chance,
+    clock: createTestClock(1_790_000_000_000),
+    sessionId,
+    store,
+    facts,
+    processes: [],
+    turns,
+    faults: noFaults,
+    number: () => {
+      count += 1;
+      return count;
+    },
+    note: (fact) => void facts.push(fact),
+    turn,
+    include,
+    settle,
+  };
+}
+
+/** Gives a turn to what waits for it. */
+export function take({ turns }: World, turn: Turn): void {
+  turns.splice(turns.indexOf(turn), 1);
+  turn.take();
+}
+
+/** What may have its turn now. */
+export function ready({ turns }: World): readonly Turn[] {
+  return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
+}
+
+/** The clock, as a process sees it: its timers wait while it is stopped, and die with it. */
+export function clockOf(world: World, process: () => Process): Clock {
+  return {
+    now: world.clock.now,
+    after(ms, callback) {
+      let cancelled = false;
+      const cancel = world.clock.after(ms, () => {
+        const { status } = process();
+        if (status === "stopped")
+          world.turns.push({
+            process: process(),
+            what: "timer",
+            take: () => {
+              if (!cancelled) callback();
+            },
+          });
+        else if (status !== "killed") callback();
+      });
+      return () => {
+        cancelled = true;
+        cancel();
+      };
+    },
+  };
+}
+
+export function kill(world: World, process: Process): void {
+  process.status = "killed";
+  const others = world.turns.filter((turn) => turn.process !== process);
+  world.turns.splice(0, world.turns.length, ...others);
+  world.note({ type: "process", process: process.name, what: "killed" });
+}
+
+export function stop(world: World, process: Process): void {
+  process.status = "stopped";
+  world.note({ type: "process", process: process.name, what: "stopped" });
+}
+
+/** It was shut down: what it has begun ends, and nothing more is asked of it. */
+export function retire(world: World, process: Process): void {
+  process.status = "gone";
+  world.note({ type: "process", process: process.name, what: "gone" });
+}
+
+export function carryOn(world: World, process: Process): void {
+  process.status = "running";
+  world.note({ type: "process", process: process.name, what: "continued" });
+}

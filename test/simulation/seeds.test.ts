@@ -1,0 +1,61 @@
+/**
+ * The real driver in simulated worlds, one a seed. The seeds are the same each time, unless PAWL_SEED says where to begin and
+ * PAWL_SEEDS how many; `node scripts/simulate.mjs --seeds 20000` runs more of them, on all processors.
+ */
+import { expect, test } from "vitest";
+import { type SimulationReport, simulate } from "../../src/testing/index.js";
+import { verifies } from "../verifies.js";
+
+const first = Number(process.env.PAWL_SEED ?? 1);
+const seeds = Number(process.env.PAWL_SEEDS ?? 2_000);
+const inOneTest = 250;
+
+const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({
+  from: first + part * inOneTest,
+  until: Math.min(first + (part + 1) * inOneTest, first + seeds),
+}));
+
+const proven = verifies(
+  "REC-1",
+  "REC-2",
+  "REC-3",
+  "REC-5",
+  "REC-8",
+  "LOOP-8#one-process",
+  "LOOP-10",
+  "RTRY-3",
+  "RTRY-6",
+  "STRM-1",
+  "STRM-2",
+  "TOOL-5",
+  "TOOL-6",
+);
+
+test.each(parts)(
+  "no invariant is broken by seeds from $from",
+  {
+    ...proven,
+    timeout: 600_000,
+  },
+  async ({ from, until }) => {
+    const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
+    for (let seed = from; seed < until; seed += 1) add(covered, await simulate({ seed }));
+    console.log(`seeds ${from} to ${until - 1}: ${JSON.stringify(covered)}`);
+    if (until - from === inOneTest) for (const count of Object.values(covered)) expect(count).toBeGreaterThan(100);
+  },
+);
+
+test("a seed gives the same simulation each time", async () => {
+  for (let seed = first; seed < first + 20; seed += 1)
+    expect(await simulate({ seed })).toEqual(await simulate({ seed }));
+});
+
+type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;
+
+function add(covered: { -readonly [Key in keyof Covered]: number }, report: SimulationReport): void {
+  covered.commits += report.commits;
+  covered.modelCalls += report.modelCalls;
+  covered.toolCalls += report.toolCalls;
+  covered.kills += report.kills;
+  covered.stops += report.stops;
+}
