@@ -160,14 +160,18 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   }
 
   /**
-   * What waits in the inbox goes first: an abort there keeps things from being started again only to be stopped. A driver
-   * with nothing to do gives the session back, so the first word is left to whoever opened it, who dispatches something.
+   * What was in flight is in doubt; what waits in the inbox may start more, and comes after that. But an abort goes first:
+   * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
+   * first word is left to whoever opened it, who dispatches something.
    */
   function begin(driver: Driver, state: State, messages: readonly InboxMessage[]): void {
-    void driver.take(messages);
     takeUpChildren(state, parts.family);
-    const inDoubt = !isResting(state) && effects(state).some((effect) => effect.type !== "sleep");
-    if (inDoubt) void driver.dispatch(() => [{ type: "restarted", runId: state.runId, owner: keeper.owner.id }]);
+    if (!isResting(state) && effects(state).some((effect) => effect.type !== "sleep")) {
+      const { runId } = state;
+      void driver.take(messages.filter(({ body }) => body.type === "abort" && body.runId === runId));
+      void driver.dispatch(() => [{ type: "restarted", runId, owner: keeper.owner.id }]);
+    }
+    void driver.take(messages);
   }
 
   function onClosed(closing: Closing, state: State, transcript: Transcript): void {

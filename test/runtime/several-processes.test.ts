@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createGate, deferred, typesOf } from "../support/agents.js";
+import { collect, createGate, deferred, typesOf } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const asked = { name: "risky", description: "Asks first.", input: { type: "object" }, needsApproval: true } as const;
@@ -180,6 +180,36 @@ function stopping(store: Store): Store["commit"] {
     return store.commit(lease, commit);
   };
 }
+
+describe("an approval that was given while nobody drove the session", () => {
+  test("starts its call, though others of the step are in doubt", verifies("REC-3"), async () => {
+    const clock = createTestClock();
+    const store = createMemoryStore();
+    const gate = createGate();
+    const approved: number[] = [];
+    const risky = { ...asked, execute: () => approved.push(1) };
+    const calls = [{ name: "gate" }, { name: "risky" }];
+    const dead = createAgent({ model: createScriptedModel([{ calls }]), tools: [gate.tool, risky], store, clock });
+    void dead.run("Go", { sessionId: "s" });
+    await gate.started;
+    clock.jump(60_000);
+    const heir = createAgent({
+      model: createScriptedModel([{ text: "Done." }]),
+      tools: [gate.tool, risky],
+      store,
+      clock,
+    });
+    const session = heir.session("s");
+    const [waiting] = await session.pendingApprovals();
+    await session.answer(waiting?.callKey ?? "", { type: "approve" });
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    expect(approved).toEqual([1]);
+    const outcomes = (await collect(session.events({ follow: false }))).flatMap((event) =>
+      event.type === "tool_result" ? [`${event.name} ${event.outcome}`] : [],
+    );
+    expect(outcomes).toEqual(["gate interrupted", "risky ok"]);
+  });
+});
 
 describe("a process that shuts down", () => {
   test("takes up nothing that it had not begun, and says so", verifies("LOOP-7"), async () => {
