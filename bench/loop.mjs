@@ -78,7 +78,10 @@ async function* bareLoop(model, tools) {
     messages.push({ role: "assistant", parts });
     if (calls.length === 0) return;
     const results = await Promise.all(calls.map(async (call) => tools[call.name].execute(JSON.parse(call.input))));
-    messages.push({ role: "tool", parts: results.map((value, index) => ({ toolCallId: calls[index].id, output: value })) });
+    messages.push({
+      role: "tool",
+      parts: results.map((value, index) => ({ toolCallId: calls[index].id, output: value })),
+    });
   }
 }
 
