@@ -36,7 +36,7 @@ export function advance(state: State, event: Event): Advance {
   const events: Event[] = [event];
   for (let follow = consequences(next); follow.length > 0; follow = consequences(next)) {
     for (const body of follow) {
-      const following: Event = { ...body, at: event.at };
+      const following: Event = { at: event.at, ...body };
       next = transition(next, following);
       events.push(following);
     }

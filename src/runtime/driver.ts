@@ -146,7 +146,7 @@ export function createDriver(options: DriverOptions): Driver {
   function compose(batch: readonly Pending[]): Draft {
     const draft: Draft = { state: committed, steps: [] };
     const at = clock.now();
-    for (const { events } of batch) for (const body of events(draft.state)) apply(draft, { ...body, at });
+    for (const { events } of batch) for (const body of events(draft.state)) apply(draft, { at, ...body });
     let applied = draining === null;
     while (applied) applied = performImmediate(draft, at);
     return draft;
@@ -156,7 +156,7 @@ export function createDriver(options: DriverOptions): Driver {
     const late = event.type === "tool_finished" && draft.state.interrupted.includes(event.callKey);
     append(draft, late ? lateResult(event) : event);
     for (let follow = consequences(draft.state); follow.length > 0; follow = consequences(draft.state))
-      for (const body of follow) append(draft, { ...body, at: event.at });
+      for (const body of follow) append(draft, { at: event.at, ...body });
   }
 
   function append(draft: Draft, event: Event): void {
@@ -185,7 +185,7 @@ export function createDriver(options: DriverOptions): Driver {
         settled.catch(() => {});
         early.set(effect.key, { settled, job: cancellation });
       } else if (settled !== undefined) {
-        apply(draft, { ...settled, at });
+        apply(draft, { at, ...settled });
         applied = true;
       }
     }
