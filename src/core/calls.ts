@@ -30,9 +30,9 @@ export function enterCalls(run: Run, names: readonly string[], cut: Cut | null):
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
   const calls = names.map((name, index): Call => {
     const call = { callKey: callKeyOf(run.runId, run.modelCallIndex, index + 1), name, inputSeq: seq };
-    return ending === null ? { ...call, at: "deciding" } : { ...call, at: "settling", outcome: ending, because: seq };
+    return ending === null ? { at: "deciding", ...call } : { at: "settling", outcome: ending, because: seq, ...call };
   });
-  return { ...run, status: "tool_running", calls, cut, doneSeq: null };
+  return { status: "tool_running", calls, cut, doneSeq: null, ...run };
 }
 
 /**
@@ -79,13 +79,13 @@ export function recover(call: Call, because: number): Call {
   const { policy, attempt } = call;
   switch (policy.recover) {
     case "rerun":
-      return { ...identity(call), at: "running", policy, attempt: attempt + 1 };
+      return { at: "running", policy, attempt: attempt + 1, ...identity(call) };
     case "fail":
       return settling(call, "interrupted", because);
     case "ask":
-      return { ...identity(call), at: "asking", why: "recovery", policy, attempt };
+      return { at: "asking", why: "recovery", policy, attempt, ...identity(call) };
     case "reconcile":
-      return { ...identity(call), at: "reconciling", policy, attempt };
+      return { at: "reconciling", policy, attempt, ...identity(call) };
   }
 }
 
@@ -156,7 +156,7 @@ function decided(call: Call, { decision }: EventOf<"tool_decided">, seq: number)
   const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
   switch (decision.verdict) {
     case "allow":
-      return { ...decidedIdentity(call, decision, seq), at: "ready", policy: decision.policy, attempt };
+      return { at: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
     case "ask":
       return {
         ...decidedIdentity(call, decision, seq),
@@ -210,7 +210,7 @@ function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answere
   if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
   const { answer } = event;
   const { policy, attempt } = call;
-  if (answer.type === "approve") return { ...identity(call), at: "ready", policy, attempt };
+  if (answer.type === "approve") return { at: "ready", policy, attempt, ...identity(call) };
   if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
   if (call.why === "policy")
     return answer.type === "modify"
@@ -218,7 +218,7 @@ function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answere
       : call;
   switch (answer.type) {
     case "rerun":
-      return { ...identity(call), at: "ready", policy, attempt };
+      return { at: "ready", policy, attempt, ...identity(call) };
     case "result":
       return settling(call, answer.isError === true ? "error" : "ok", seq);
     case "fail":
@@ -261,14 +261,14 @@ function schedule(calls: readonly Call[], concurrency: number): readonly Call[] 
   return calls.map((call) => {
     if (concurrency === 1 && (call.at === "deciding" || call.at === "reconciling")) held = true;
     if (call.at !== "ready") return call;
-    if (call.policy.external === true) return { ...identity(call), at: "waiting", on: "external", policy: call.policy };
+    if (call.policy.external === true) return { at: "waiting", on: "external", policy: call.policy, ...identity(call) };
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
       held = held || call.policy.sequential === true || concurrency === 1;
       return call;
     }
     running += 1;
     alone = call.policy.sequential === true;
-    return { ...identity(call), at: "running", policy: call.policy, attempt: call.attempt + 1 };
+    return { at: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
   });
 }
 
@@ -282,9 +282,9 @@ function identity({
 }
 
 function settling(call: Call, outcome: CallOutcome, because: number): Call {
-  return { ...identity(call), at: "settling", outcome, because };
+  return { at: "settling", outcome, because, ...identity(call) };
 }
 
 function done(call: Call, outcome: CallOutcome): Call {
-  return { ...identity(call), at: "done", outcome };
+  return { at: "done", outcome, ...identity(call) };
 }

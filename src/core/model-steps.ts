@@ -16,12 +16,12 @@ export function prepared(state: Preparing, event: EventOf<"prepared">): State {
   if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
   if (event.purpose !== state.purpose || event.upTo < state.startSeq || event.upTo > state.seq) return state;
   const running: ModelRunning = {
-    ...runOf(state),
     status: "model_running",
     purpose: state.purpose,
     upTo: event.upTo,
-    attempt: state.attempt + 1,
     backoff: null,
+    ...runOf(state),
+    attempt: state.attempt + 1,
   };
   return state.queue.length === 0
     ? running

@@ -34,10 +34,10 @@ export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: num
   if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
     return finishRun(run, limit);
   return {
-    ...run,
     status: "preparing",
     for: "step",
     purpose: limit === undefined ? purpose : "summary",
+    ...runOf(run),
     modelCallIndex: run.modelCallIndex + 1,
     attempt: 0,
     fallback: 0,
@@ -46,7 +46,7 @@ export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: num
 
 /** The run is about to end for this reason. */
 export function finishRun(run: Run, reason: Reason): Preparing {
-  return { ...runOf(run), status: "preparing", for: "finish", reason };
+  return { status: "preparing", for: "finish", reason, ...runOf(run) };
 }
 
 /** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */
