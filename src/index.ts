@@ -35,13 +35,14 @@ export type {
 export type { RunStream } from "./runtime/agent.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
 export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
+export type { OpenTextPart } from "./runtime/assembly.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, Observer } from "./runtime/listeners.js";
 export type { Limits } from "./runtime/parts.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { SendOptions, Session } from "./runtime/session.js";
-export type { StreamItem } from "./runtime/subscription.js";
+export type { Snapshot, StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";
 export { isOwnerDead } from "./stores/owner.js";
