@@ -126,7 +126,8 @@ export function createAudience(options: AudienceOptions): Audience {
   }
 
   function subscribe({ runId, stayAfter }: SubscribeOptions = {}): Subscription {
-    if (options.isSilent()) toldUpTo = Math.max(toldUpTo, stayAfter ?? 0);
+    // Nobody else is owed what came before.
+    if (options.isSilent() && !stays() && waiters.count() === 0) toldUpTo = Math.max(toldUpTo, stayAfter ?? 0);
     const subscription = createSubscription({
       after: toldUpTo,
       readLog: (after) => readEvents(store, sessionId, after),

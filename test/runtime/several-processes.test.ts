@@ -240,6 +240,54 @@ describe("a process that shuts down", () => {
 });
 
 describe("one that reads along in another process", () => {
+  test(
+    "misses nothing where another one comes while its process takes over, too late",
+    verifies("STRM-6"),
+    async () => {
+      const clock = createTestClock();
+      const inner = createMemoryStore();
+      await createAgent({ model: createScriptedModel([{ text: "Hello." }]), store: inner, clock }).run("Hi", {
+        sessionId: "s",
+      });
+      const looking = deferred();
+      const looked = deferred();
+      let isSlow = false;
+      const store: Store = {
+        ...inner,
+        async inbox(sessionId) {
+          looking.resolve();
+          if (isSlow) await looked.promise;
+          return inner.inbox(sessionId);
+        },
+      };
+      const slow = createAgent({ model: createScriptedModel([{ text: "Never." }]), store, clock });
+      const controller = new AbortController();
+      const read = () => collect(slow.session("s").events({ signal: controller.signal }));
+      const first = read();
+      await clock.advance(0);
+      isSlow = true;
+      const sent = slow
+        .session("s")
+        .send("More")
+        .catch(() => {});
+      await looking.promise;
+      clock.jump(60_000);
+      await createAgent({ model: createScriptedModel([{ text: "Done." }]), store: inner, clock }).run("Go", {
+        sessionId: "s",
+      });
+      const second = read();
+      await clock.advance(0);
+      isSlow = false;
+      looked.resolve();
+      await clock.advance(1_000);
+      await sent;
+      controller.abort();
+      const seen = typesOf(await first);
+      expect(seen.filter((type) => type === "final").length).toBeGreaterThan(1);
+      expect(seen).toEqual(typesOf(await second));
+    },
+  );
+
   test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
     const gate = createGate();
     const inner = createMemoryStore();
