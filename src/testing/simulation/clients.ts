@@ -83,7 +83,8 @@ export function createClients(world: World): Clients {
       ask(
         process,
         `run '${input}'`,
-        () => (streamed ? streamThrough(process.agent.runStream(input, options)) : process.agent.run(input, options)),
+        async () =>
+          streamed ? streamThrough(process.agent.runStream(input, options)) : process.agent.run(input, options),
         more,
       );
     },

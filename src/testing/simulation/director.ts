@@ -32,12 +32,23 @@ export function temperOf({ chance }: World): Temper {
   const isCalm = chance.happens(0.1);
   const some = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
   const often = (probability: number) => (chance.happens(0.4) ? probability : 0);
-  const all = ["look", "keyed", "once", "unsure", "traceable", "guarded", "questioned", "forbidden", "alone"];
+  const all = [
+    "look",
+    "keyed",
+    "once",
+    "unsure",
+    "traceable",
+    "guarded",
+    "questioned",
+    "forbidden",
+    "alone",
+    "checked",
+  ];
   const tools = [...all, "broken", "slow", "deaf", "sudden", "outside", "finish"].filter(() => chance.happens(0.5));
   return {
     isCalm,
     faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1) },
-    kill: some(0.03),
+    kill: some(chance.pick([0.03, 0.03, 0.03, 0.2])),
     stop: some(0.03),
     jump: some(0.01),
     say: 0.05,

@@ -30,6 +30,8 @@ export type Fact =
   | { readonly type: "refused"; readonly process: string; readonly epoch: number; readonly why: string }
   | { readonly type: "posted"; readonly process: string; readonly id: string }
   | { readonly type: "model_called"; readonly process: string; readonly request: ModelRequest }
+  /** What the model means to say in an attempt, part by part, whatever comes of the stream. */
+  | { readonly type: "model_meant"; readonly attempt: string; readonly parts: readonly string[] }
   | { readonly type: "delta"; readonly process: string; readonly delta: MessageDelta }
   | {
       readonly type: "tool_started";
@@ -48,14 +50,20 @@ export type Fact =
 
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
 
-/** One line for each of the last facts, for people; deltas are left out. */
+/** One line for each of the last facts, for people; what streams is left out. */
 export function traceOf(facts: readonly Fact[], lines: number): string {
-  const shown = facts.flatMap((fact, index) => (fact.type === "delta" ? [] : [`${index} ${lineOf(fact)}`]));
+  const shown = facts.flatMap((fact, index) => (isSilent(fact) ? [] : [`${index} ${lineOf(fact)}`]));
   const cut = shown.length > lines ? [`… ${shown.length - lines} before`] : [];
   return [...cut, ...shown.slice(-lines)].join("\n");
 }
 
-function lineOf(fact: Exclude<Fact, FactOf<"delta">>): string {
+type SilentFact = FactOf<"delta" | "model_meant">;
+
+function isSilent(fact: Fact): fact is SilentFact {
+  return fact.type === "delta" || fact.type === "model_meant";
+}
+
+function lineOf(fact: Exclude<Fact, SilentFact>): string {
   switch (fact.type) {
     case "process":
       return `${fact.process} ${fact.what}`;

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { effects } from "../../core/effects.js";
 import type { Event } from "../../core/event.js";
-import { initialState, type State } from "../../core/state.js";
+import { hasCalls, initialState, type State } from "../../core/state.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
@@ -13,8 +13,14 @@ export const effectInvariants: readonly Invariant[] = [
   { number: 2, name: "a holder whose lease is gone starts nothing", check: onlyHoldersStart },
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
+  {
+    number: 6,
+    name: "no result 'interrupted' of a call that nobody was allowed to start",
+    check: onlyStartedAreInDoubt,
+  },
   { number: 7, name: "a failed write is followed by no model call and no tool call", check: nothingAfterFailedWrite },
   { number: 8, name: "no effect starts after an abort is committed", check: nothingAfterAbort },
+  { number: 8, name: "nothing waits for its start in a run that stops", check: nothingReadyWhileStopping },
   { number: 8, name: "what is started is wanted by the committed state", check: onlyWantedStarts },
   { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
   {
@@ -110,12 +116,40 @@ function noInventedResults({ facts, log }: History): string | undefined {
   return undefined;
 }
 
+function onlyStartedAreInDoubt({ rows }: History): string | undefined {
+  const begun = new Set<string>();
+  for (const { commit } of rows) {
+    for (const event of commit.events) {
+      const { type } = event;
+      if (type === "tool_finished" && event.outcome === "interrupted" && !begun.has(event.callKey))
+        return `${event.callKey} is said to have been interrupted, and was never under way`;
+      // What is run elsewhere counts as begun when it is allowed.
+      if (type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
+        begun.add(event.callKey);
+    }
+    if (hasCalls(commit.state))
+      for (const call of commit.state.calls)
+        if (call.at === "running" || call.at === "waiting") begun.add(call.callKey);
+  }
+  return undefined;
+}
+
 function nothingAfterAbort({ facts }: History): string | undefined {
   const aborted = new Set<string>();
   for (const fact of facts) {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
     if (isStart(fact) && aborted.has(runOf(fact))) return nameOf(fact);
+  }
+  return undefined;
+}
+
+function nothingReadyWhileStopping({ rows }: History): string | undefined {
+  for (const { commit } of rows) {
+    const { state } = commit;
+    if (!hasCalls(state) || state.stopping === null) continue;
+    const waiting = state.calls.find((call) => call.at !== "running" && call.at !== "waiting" && call.at !== "done");
+    if (waiting !== undefined) return `${waiting.callKey} is ${waiting.at} after entry ${state.seq}`;
   }
   return undefined;
 }

@@ -9,6 +9,7 @@ import { maxLives, transition } from "../../core/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
+import { attemptOf, putTogether, shapeOf } from "./parts.js";
 
 export const logInvariants: readonly Invariant[] = [
   { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
@@ -16,8 +17,10 @@ export const logInvariants: readonly Invariant[] = [
   { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
   { number: 4, name: "one result for each call, in call order, in all that a model is sent", check: oneResultEach },
   { number: 10, name: "deltas put together equal the committed message", check: deltasAreTheMessage },
+  { number: 10, name: "what is committed is what the model meant to say", check: messagesAreMeant },
   { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
-  { number: 12, name: "lives are bounded, and what is active can be claimed", check: nothingStays },
+  { number: 12, name: "a run ends within a bounded number of lives", check: livesAreCounted },
+  { number: 12, name: "what is active can be claimed", check: nothingStays },
   { number: 13, name: "counters never go down within a run", check: countersOnlyGrow },
 ];
 
@@ -108,8 +111,7 @@ function deltasAreTheMessage({ facts }: History): string | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
     if (fact.type === "delta") {
-      const { runId, modelCallIndex, attempt } = fact.delta;
-      const key = `${fact.process} ${runId}/${modelCallIndex}/${attempt}`;
+      const key = `${fact.process} ${attemptOf(fact.delta)}`;
       const stream = streams.get(key) ?? [];
       const before = stream.at(-1);
       if (fact.delta.seq !== (before?.seq ?? 0) + 1) return `delta ${fact.delta.seq} of ${key} is out of order`;
@@ -118,35 +120,26 @@ function deltasAreTheMessage({ facts }: History): string | undefined {
       streams.set(key, [...stream, fact.delta]);
     }
     if (fact.type !== "written") continue;
-    for (const event of fact.commit.events)
-      if (event.type === "model_finished") {
-        const key = `${fact.process} ${event.runId}/${event.modelCallIndex}/${event.attempt}`;
-        const together = putTogether(streams.get(key) ?? []);
-        if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
-          return `${key} streamed ${JSON.stringify(together)}`;
-      }
+    for (const event of fact.commit.events) {
+      if (event.type !== "model_finished") continue;
+      const key = `${fact.process} ${attemptOf(event)}`;
+      const together = putTogether(streams.get(key) ?? []);
+      if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
+        return `${key} streamed ${JSON.stringify(together)}`;
+    }
   }
   return undefined;
 }
 
-/** Read as a client would: what each part says, in the order in which they began. */
-function putTogether(deltas: readonly MessageDelta[]): readonly string[] {
-  const parts: { readonly type: string; readonly id: string; text: string }[] = [];
-  for (const delta of deltas) {
-    if (delta.kind === "text-start" || delta.kind === "reasoning-start")
-      parts.push({ type: delta.kind.slice(0, -6), id: delta.id, text: "" });
-    if (delta.kind === "text-delta" || delta.kind === "reasoning-delta") {
-      const part = parts.findLast((one) => one.id === delta.id && `${one.type}-delta` === delta.kind);
-      if (part !== undefined) part.text += delta.text;
-    }
-    if (delta.kind === "tool-call") parts.push({ type: "call", id: delta.id, text: `${delta.id} ${delta.name}` });
+function messagesAreMeant({ facts, log }: History): string | undefined {
+  const meant = new Map(facts.flatMap((fact) => (fact.type === "model_meant" ? [[fact.attempt, fact.parts]] : [])));
+  for (const { seq, event } of log) {
+    if (event.type !== "model_finished") continue;
+    const said = event.message.parts.map(shapeOf);
+    if (!isDeepStrictEqual(said, meant.get(attemptOf(event))))
+      return `entry ${seq} is ${JSON.stringify(said)}, meant was ${JSON.stringify(meant.get(attemptOf(event)))}`;
   }
-  return parts.filter((part) => part.text !== "").map((part) => `${part.type}: ${part.text}`);
-}
-
-function shapeOf(part: EventOf<"model_finished">["message"]["parts"][number]): string {
-  if (part.type === "tool_call") return `call: ${part.toolCallId} ${part.name}`;
-  return part.type === "text" || part.type === "reasoning" ? `${part.type}: ${part.text}` : part.type;
+  return undefined;
 }
 
 function logFoldsToRows({ log, rows }: History): string | undefined {
@@ -163,11 +156,21 @@ function logFoldsToRows({ log, rows }: History): string | undefined {
   return undefined;
 }
 
+function livesAreCounted({ log }: History): string | undefined {
+  let lives = 0;
+  for (const { seq, event } of log) {
+    if (event.type === "restarted") lives += 1;
+    if (lives > maxLives) return `at entry ${seq} the run is restarted for the ${lives}th time without progress`;
+    const progressed = event.type === "tool_finished" && event.because === undefined;
+    if (event.type === "run_started" || event.type === "model_finished" || progressed) lives = 0;
+  }
+  return undefined;
+}
+
 function nothingStays({ rows }: History): string | undefined {
   for (const { commit } of rows) {
     const { state, dueAt, release, activity } = commit;
     const where = `after entry ${state.seq} ('${state.status}')`;
-    if (state.status !== "idle" && state.lives > maxLives) return `${where} the run has had ${state.lives} lives`;
     if (isResting(state) || isWaiting(state)) continue;
     if (dueAt === null || activity !== "active") return `${where} the session is not due`;
     if (release === true) return `${where} the lease was given back`;

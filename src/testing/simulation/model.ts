@@ -4,6 +4,7 @@
 import type { FinishReason, ModelFailure } from "../../core/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { Chance } from "./chance.js";
+import { attemptOf, putTogether } from "./parts.js";
 import type { Process, World } from "./world.js";
 
 export type ModelHabits = {
@@ -44,6 +45,7 @@ const broken: ModelDelta = { kind: "start", model: "broken" };
 function answer(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
   const { chance } = world;
   const whole = content(world, habits, request);
+  world.note({ type: "model_meant", attempt: attemptOf(request), parts: putTogether(whole) });
   if (chance.happens(habits.fails)) return spoilt(whole, request, chance);
   if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
   return whole;
@@ -102,12 +104,16 @@ function spoilt(whole: readonly ModelDelta[], request: ModelRequest, chance: Cha
     case 5:
       return [{ kind: "start" }, { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10 } }];
     case 6:
-      return numbered(whole, request).filter((_, index) => index !== 1);
+      return without(numbered(whole, request), chance.below(whole.length - 1));
     case 7:
       return whole.map((delta) => ({ ...delta, attempt: request.attempt + 1 }));
     default:
       return [...whole.slice(0, -1), failing({ kind: "auth", message: "401", statusCode: 401 })];
   }
+}
+
+function without<Item>(items: readonly Item[], place: number): readonly Item[] {
+  return items.filter((_, index) => index !== place);
 }
 
 function failing(failure: ModelFailure): ModelDelta {

@@ -2,7 +2,7 @@
  * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
  */
 import type { Json } from "../../core/message.js";
-import type { CanExecuteTool, Reconciled, Tool, ToolContext } from "../../ports/tool.js";
+import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../ports/tool.js";
 import { done } from "../../runtime/done.js";
 import type { Process, World } from "./world.js";
 
@@ -17,11 +17,21 @@ export type Bench = {
 
 type Input = { readonly n: number };
 
+/** Looks at its input elsewhere, which takes its time. */
+function slowSchema({ world, process }: Bench): InputSchema<Input> {
+  const check = async (value: unknown) => {
+    await world.turn(process(), "validation");
+    const fits = typeof value === "object" && value !== null && "n" in value && typeof value.n === "number";
+    return fits ? { success: true, value } : { success: false, error: new Error("n must be a number") };
+  };
+  return { jsonSchema: schema, validate: check };
+}
+
 const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 const timeoutMs = 4_000;
 
 /** Those that may take effect only once, whatever crashes. */
-export const onceOnly: ReadonlySet<string> = new Set(["once", "guarded", "questioned", "deaf", "broken"]);
+export const onceOnly: ReadonlySet<string> = new Set(["once", "checked", "guarded", "questioned", "deaf", "broken"]);
 /** Those that somebody has to approve. */
 export const approvalNeeded: ReadonlySet<string> = new Set(["guarded", "questioned"]);
 /** Those that may not be used. */
@@ -46,6 +56,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
     tool("guarded", { needsApproval: true }),
     tool("questioned"),
     tool("forbidden"),
+    tool("checked", { input: slowSchema(bench) }),
     tool("alone", { sequential: true, recover: "rerun" }),
     tool("broken", {
       execute: async (input, context) => {
