@@ -38,6 +38,8 @@ export type SimulationReport = {
   readonly toolCalls: number;
   readonly kills: number;
   readonly stops: number;
+  /** Entries of the log, by type. */
+  readonly events: { readonly [type: string]: number };
 };
 
 /** A simulation in which an invariant did not hold. Its message has the trace, and the command that repeats it. */
@@ -81,5 +83,14 @@ function reportOf(seed: number, turns: number, facts: readonly Fact[]): Simulati
     toolCalls: count((fact) => fact.type === "tool_started"),
     kills: count((fact) => fact.type === "process" && fact.what === "killed"),
     stops: count((fact) => fact.type === "process" && fact.what === "stopped"),
+    events: Object.fromEntries(countEvents(facts)),
   };
+}
+
+function countEvents(facts: readonly Fact[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const fact of facts)
+    if (fact.type === "written")
+      for (const { type } of fact.commit.events) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
 }

@@ -2,7 +2,8 @@
  * The real driver in simulated worlds, one a seed. The seeds are the same each time, unless PAWL_SEED says where to begin and
  * PAWL_SEEDS how many; `node scripts/simulate.mjs --seeds 20000` runs more of them, on all processors.
  */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { EventType } from "../../src/core/index.js";
 import { type SimulationReport, simulate } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
@@ -31,17 +32,22 @@ const proven = verifies(
   "TOOL-6",
 );
 
-test.each(parts)(
-  "no invariant is broken by seeds from $from",
-  {
-    ...proven,
-    timeout: 600_000,
-  },
-  async ({ from, until }) => {
+/** Entries that the seeds led to, by type. */
+const reached = new Map<string, number>();
+
+describe("no invariant is broken", () => {
+  test.each(parts)("by seeds from $from", { ...proven, timeout: 600_000 }, async ({ from, until }) => {
     const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
     for (let seed = from; seed < until; seed += 1) add(covered, await simulate({ seed }));
     console.log(`seeds ${from} to ${until - 1}: ${JSON.stringify(covered)}`);
     if (until - from === inOneTest) for (const count of Object.values(covered)) expect(count).toBeGreaterThan(100);
+  });
+});
+
+test.runIf(seeds >= 2_000)(
+  "the seeds lead to entries of every type that a session without children or compaction has",
+  () => {
+    expect([...reached.keys()].sort()).toEqual([...expectedTypes].sort());
   },
 );
 
@@ -49,6 +55,24 @@ test("a seed gives the same simulation each time", async () => {
   for (let seed = first; seed < first + 20; seed += 1)
     expect(await simulate({ seed })).toEqual(await simulate({ seed }));
 });
+
+const expectedTypes: readonly EventType[] = [
+  "session_created",
+  "run_started",
+  "run_queued",
+  "steered",
+  "prepared",
+  "model_finished",
+  "model_failed",
+  "woke",
+  "tool_decided",
+  "tool_finished",
+  "answered",
+  "abort_requested",
+  "restarted",
+  "late_result",
+  "run_finished",
+];
 
 type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;
 
@@ -58,4 +82,5 @@ function add(covered: { -readonly [Key in keyof Covered]: number }, report: Simu
   covered.toolCalls += report.toolCalls;
   covered.kills += report.kills;
   covered.stops += report.stops;
+  for (const [type, count] of Object.entries(report.events)) reached.set(type, (reached.get(type) ?? 0) + count);
 }

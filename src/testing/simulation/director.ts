@@ -117,7 +117,11 @@ function advance(world: World, hurry: number): boolean {
 function disturb(world: World, temper: Temper, clients: Clients, start: () => Process): void {
   const { chance, clock } = world;
   const running = world.processes.filter((process) => process.status === "running");
-  if (running.length === 0 || (running.length < 3 && chance.happens(0.01))) running.push(start());
+  if (running.length === 0) {
+    running.push(start());
+    // Somebody looks after it: a run that keeps killing its process is taken up again.
+    if (chance.happens(0.7)) clients.resume(chance.pick(running));
+  } else if (running.length < 3 && chance.happens(0.01)) running.push(start());
   const one = chance.pick(running);
   if (chance.happens(temper.say)) speak(world, clients, one);
   if (chance.happens(temper.abort)) clients.abort(one);
