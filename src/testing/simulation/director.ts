@@ -16,6 +16,8 @@ export type Temper = {
   readonly isCalm: boolean;
   readonly faults: StoreFaults;
   readonly kill: number;
+  /** Whoever calls the model dies of it. */
+  readonly isDeadly: boolean;
   readonly stop: number;
   readonly jump: number;
   readonly say: number;
@@ -49,6 +51,7 @@ export function temperOf({ chance }: World): Temper {
     isCalm,
     faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1) },
     kill: some(chance.pick([0.03, 0.03, 0.03, 0.2])),
+    isDeadly: !isCalm && chance.happens(0.05),
     stop: some(0.03),
     jump: some(0.01),
     say: 0.05,
@@ -126,7 +129,8 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   if (chance.happens(temper.say)) speak(world, clients, one);
   if (chance.happens(temper.abort)) clients.abort(one);
   if (chance.happens(temper.shutDown)) clients.shutDown(one);
-  if (chance.happens(temper.kill)) kill(world, one);
+  const dies = temper.isDeadly && world.turns.some((turn) => turn.process === one && turn.what === "model");
+  if (dies || chance.happens(temper.kill)) kill(world, one);
   else if (chance.happens(temper.stop)) stop(world, one);
   for (const process of world.processes)
     if (process.status === "stopped" && chance.happens(0.03)) carryOn(world, process);

@@ -19,6 +19,7 @@ export const effectInvariants: readonly Invariant[] = [
     check: onlyStartedAreInDoubt,
   },
   { number: 7, name: "a failed write is followed by no model call and no tool call", check: nothingAfterFailedWrite },
+  { number: 8, name: "what settles after its call was given up is recorded", check: lateResultsAreKept },
   { number: 8, name: "no effect starts after an abort is committed", check: nothingAfterAbort },
   { number: 8, name: "nothing waits for its start in a run that stops", check: nothingReadyWhileStopping },
   { number: 8, name: "what is started is wanted by the committed state", check: onlyWantedStarts },
@@ -164,6 +165,21 @@ function nothingAfterAbort({ facts }: History): string | undefined {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
     if (isStart(fact) && aborted.has(runOf(fact)) && !isUnaware(holders, fact)) return nameOf(fact);
+  }
+  return undefined;
+}
+
+/** Only where nothing goes wrong: who dies, or cannot reach the store, has nobody to tell. */
+function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined {
+  const givenUp = new Set<string>();
+  for (const fact of facts) {
+    if (!isCalm) return undefined;
+    if (fact.type === "written")
+      for (const event of fact.commit.events)
+        if (event.type === "tool_finished" && event.outcome === "interrupted") givenUp.add(event.callKey);
+    if (fact.type !== "tool_settled" || fact.output === null || !givenUp.has(fact.callKey)) continue;
+    if (!log.some(({ event }) => event.type === "late_result" && event.callKey === fact.callKey))
+      return `${fact.callKey} settled after all, and the log does not say so`;
   }
   return undefined;
 }
