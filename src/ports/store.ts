@@ -68,11 +68,7 @@ export type CommitResult =
   | { readonly type: "duplicate"; readonly id: string }
   | { readonly type: "inbox_not_empty" };
 
-export type ReleaseResult =
-  | { readonly type: "released" }
-  | { readonly type: "fenced" }
-  | { readonly type: "busy" }
-  | { readonly type: "inbox_not_empty" };
+export type ReleaseResult = { readonly type: "released" } | { readonly type: "fenced" } | { readonly type: "busy" };
 
 export type PostResult = { readonly type: "posted" } | { readonly type: "duplicate" };
 
@@ -106,6 +102,7 @@ export interface Store {
   claim(sessionId: string, options: ClaimOptions): Promise<ClaimResult>;
   /** Extends leases that are still held; returns the ids of those that are not. */
   renew(leases: readonly Lease[], now: number, leaseMs: number): Promise<readonly string[]>;
+  /** Gives a lease up, whatever is in the inbox: a holder that stops takes nothing more, and the session is due for others. */
   release(lease: Lease): Promise<ReleaseResult>;
   commit(lease: Lease, commit: Commit): Promise<CommitResult>;
   /** The last row; null where the session has none. */

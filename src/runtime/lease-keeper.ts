@@ -9,9 +9,12 @@ export type LeaseKeeper = {
   readonly leaseMs: number;
   /** Tells whether an owner is known to be dead, where that can be known. */
   readonly isDead?: (owner: Owner) => boolean;
-  /** Renews a lease until it is dropped; `lost` is called when it turns out to be gone. */
-  readonly keep: (lease: Lease, lost: () => void) => Kept;
+  /** Renews a lease that was asked for at `claimedAt` until it is dropped; `lost` is called when it turns out to be gone. */
+  readonly keep: (lease: Lease, claimedAt: Moment, lost: () => void) => Kept;
 };
+
+/** A time by both clocks: others go by the wall clock, which can be set back; the other one may stand still in a sleep. */
+export type Moment = { readonly wall: number; readonly elapsed: number };
 
 /** A lease that is renewed. */
 export type Kept = {
@@ -27,7 +30,12 @@ export type LeaseKeeperOptions = Pick<LeaseKeeper, "owner" | "leaseMs" | "isDead
   readonly clock: Clock;
 };
 
-type Held = { readonly lease: Lease; readonly lost: () => void; renewedAt: number };
+/** `renewedAt` is null once the lease is gone. */
+type Held = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
+
+export function momentOf(clock: Clock): Moment {
+  return { wall: clock.now(), elapsed: clock.elapsed() };
+}
 
 export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: LeaseKeeperOptions): LeaseKeeper {
   const held = new Map<string, Held>();
@@ -59,28 +67,29 @@ export function createLeaseKeeper({ store, clock, owner, leaseMs, isDead }: Leas
 
   async function renewAll(): Promise<void> {
     const all = [...held.values()];
-    const now = clock.now();
+    const now = momentOf(clock);
     const leases = all.map((one) => one.lease);
-    const gone = await store.renew(leases, now, leaseMs);
+    const gone = await store.renew(leases, now.wall, leaseMs);
     for (const one of all) {
       const isGone = gone.includes(one.lease.sessionId);
-      one.renewedAt = isGone ? Number.NEGATIVE_INFINITY : now;
+      one.renewedAt = isGone ? null : now;
       if (isGone && isHeld(one)) one.lost();
     }
   }
 
-  function keep(lease: Lease, lost: () => void): Kept {
-    const one: Held = { lease, lost, renewedAt: lease.expiresAt - leaseMs };
+  function keep(lease: Lease, claimedAt: Moment, lost: () => void): Kept {
+    const one: Held = { lease, lost, renewedAt: claimedAt };
     held.set(lease.sessionId, one);
     if (cancel === null) schedule();
     return {
       isSure() {
-        const age = clock.now() - one.renewedAt;
-        return age >= 0 && age < leaseMs;
+        if (one.renewedAt === null) return false;
+        const age = clock.now() - one.renewedAt.wall;
+        return age >= 0 && age < leaseMs && clock.elapsed() - one.renewedAt.elapsed < leaseMs;
       },
       makeSure: async () => {
         await renew();
-        return isHeld(one) && one.renewedAt !== Number.NEGATIVE_INFINITY;
+        return isHeld(one) && one.renewedAt !== null;
       },
       drop() {
         if (isHeld(one)) held.delete(lease.sessionId);

@@ -19,7 +19,7 @@ import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
 import { giveBack, lossOf, noSession, shutDownError } from "./given-out.js";
 import { loadTranscript } from "./history.js";
-import type { LeaseKeeper } from "./lease-keeper.js";
+import { type LeaseKeeper, type Moment, momentOf } from "./lease-keeper.js";
 import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import { createResults } from "./results.js";
@@ -107,7 +107,8 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const { owner, leaseMs } = keeper;
     // A lease of our own that nobody drives was left behind by a driver that the store failed.
     const isDead = (other: Owner) => other.id === owner.id || keeper.isDead?.(other) === true;
-    const claimed = await store.claim(sessionId, { owner, now: clock.now(), leaseMs, isDead });
+    const claimedAt = momentOf(clock);
+    const claimed = await store.claim(sessionId, { owner, now: claimedAt.wall, leaseMs, isDead });
     if (claimed.type === "held") follow();
     else if (drained) await giveBack(store, claimed.lease);
     if (claimed.type === "held" || drained) return "held";
@@ -115,7 +116,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     try {
       const state = claimed.state ?? initialState;
       checkAgent(sessionId, state, parts);
-      await drive(claimed.lease, claimed.seq, state);
+      await drive(claimed.lease, claimedAt, claimed.seq, state);
     } catch (error) {
       await giveBack(store, claimed.lease);
       if (isFollowed()) follow();
@@ -124,12 +125,12 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     return "driving";
   }
 
-  async function drive(lease: Lease, seq: number, state: State): Promise<void> {
+  async function drive(lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
     const transcript = await loadTranscript(store, sessionId, state);
     const messages = await store.inbox(sessionId);
     await audience.beginAt(seq);
     const memory: WorkMemory = { validated: new Map(), modelCall: null, partial: null };
-    const kept = keeper.keep(lease, () => driver.lose());
+    const kept = keeper.keep(lease, claimedAt, () => driver.lose());
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
     const driver = createDriver({
       sessionId,

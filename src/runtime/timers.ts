@@ -10,6 +10,7 @@ const longestTimerMs = 2_000_000_000;
 /** Real time. Waits of more than 23 days are chained. Timers keep a process alive only while something is under way. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   after(ms, callback) {
     let timer: NodeJS.Timeout;
     const wait = (left: number) => {

@@ -139,7 +139,6 @@ function renew(session: Session | undefined, lease: Lease, now: number, leaseMs:
 
 function release(session: Session | undefined, lease: Lease): ReleaseResult {
   if (session === undefined || !holds(session, lease)) return { type: "fenced" };
-  if (session.inbox.size > 0) return { type: "inbox_not_empty" };
   session.hold = null;
   return { type: "released" };
 }

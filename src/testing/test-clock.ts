@@ -15,8 +15,6 @@ export type TestClock = Clock & {
   readonly fireNext: () => boolean;
   /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */
   readonly jump: (ms: number) => void;
-  /** Milliseconds since the clock was made, whatever the wall clock says. */
-  readonly elapsed: () => number;
 };
 
 type Timer = { readonly due: number; readonly call: () => void };

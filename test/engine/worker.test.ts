@@ -47,7 +47,7 @@ test("a worker carries on what was posted to a session that nobody holds", async
 test("an approval that expired is denied, and the model goes on", async () => {
   const store = createMemoryStore();
   const paid: number[] = [];
-  const earlier = { now: () => Date.now() - 2 * anHour, after: () => () => {} };
+  const earlier = { now: () => Date.now() - 2 * anHour, elapsed: () => 0, after: () => () => {} };
   const asking = createAgent({
     model: createScriptedModel([asks]),
     tools: [payTool(paid)],

@@ -97,6 +97,49 @@ describe("a holder that slept past its lease", () => {
     expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
     expect(gate.runs()).toBe(0);
   });
+
+  test("does so too where the clock was set back meanwhile", verifies("REC-1", "REC-9"), async () => {
+    const clock = createTestClock();
+    const inner = createMemoryStore();
+    const acknowledge = deferred();
+    const written = deferred();
+    let isAsleep = false;
+    const sleepy: Store = {
+      ...inner,
+      async commit(lease, commit) {
+        const result = await inner.commit(lease, commit);
+        if (commit.state.status === "tool_running") {
+          isAsleep = true;
+          written.resolve();
+          await acknowledge.promise;
+          isAsleep = false;
+        }
+        return result;
+      },
+      renew: (...which) => (isAsleep ? Promise.reject(new Error("asleep")) : inner.renew(...which)),
+    };
+    const gate = createGate();
+    const zombie = createAgent({
+      model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
+      tools: [gate.tool],
+      store: sleepy,
+      clock,
+    });
+    const result = zombie.run("Go", { sessionId: "s" });
+    await written.promise;
+    await clock.advance(20_000);
+    const other = createAgent({
+      model: createScriptedModel([{ text: "Done." }]),
+      tools: [gate.tool],
+      store: inner,
+      clock,
+    });
+    expect(await other.session("s").resume()).toMatchObject({ status: "completed" });
+    clock.jump(-20_000);
+    acknowledge.resolve();
+    expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
+    expect(gate.runs()).toBe(0);
+  });
 });
 
 describe("a lease that is renewed while it is given back", () => {

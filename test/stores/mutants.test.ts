@@ -39,11 +39,6 @@ const mutants: { readonly [what: string]: readonly [file: "memory" | "lease", fr
   ],
   "ids that were recorded are not taken": ["memory", "session.taken.add(id);", ""],
   "recorded ids are not looked at": ["memory", "duplicate !== undefined", "false"],
-  "the inbox does not hold up a release": [
-    "memory",
-    "session.inbox.size > 0)\n        return",
-    "false)\n        return",
-  ],
   "the inbox does not hold up a commit that releases": ["memory", "leftAfter(session.inbox, consume)", "false"],
   "a commit that releases does not": [
     "memory",

@@ -5,7 +5,7 @@ import type { ToolOutput } from "../../core/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { Commit } from "../../ports/store.js";
 
-export type Fact =
+export type Happening =
   | {
       readonly type: "process";
       readonly process: string;
@@ -13,9 +13,16 @@ export type Fact =
     }
   | { readonly type: "jumped"; readonly ms: number }
   /** In the store: somebody took the lease. `late`: the request was under way for so long that the time it named had passed. */
-  | { readonly type: "claimed"; readonly process: string; readonly epoch: number; readonly late: boolean }
-  /** A process learns that it holds the lease. */
-  | { readonly type: "holding"; readonly process: string; readonly epoch: number }
+  | {
+      readonly type: "claimed";
+      readonly process: string;
+      readonly epoch: number;
+      readonly late: boolean;
+      readonly setting: number;
+    }
+  /** A process learns that it holds the lease, as asked for by its clocks: `setting` is how far apart they were. */
+  | ({ readonly type: "holding" } & Held)
+  | ({ readonly type: "renewed" } & Held)
   /** In the store: a commit was applied. */
   | { readonly type: "written"; readonly process: string; readonly epoch: number; readonly commit: Commit }
   /** A process learns that its commit is durable. */
@@ -48,6 +55,16 @@ export type Fact =
   | { readonly type: "asked"; readonly process: string; readonly id: number; readonly what: string }
   | { readonly type: "got"; readonly process: string; readonly id: number; readonly outcome: string };
 
+type Held = {
+  readonly process: string;
+  readonly epoch: number;
+  readonly askedAt: number;
+  readonly setting: number;
+};
+
+/** `at`: milliseconds since the beginning, whatever the wall clock said. */
+export type Fact = Happening & { readonly at: number };
+
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
 
 /** One line for each of the last facts, for people; what streams is left out. */
@@ -57,10 +74,10 @@ export function traceOf(facts: readonly Fact[], lines: number): string {
   return [...cut, ...shown.slice(-lines)].join("\n");
 }
 
-type SilentFact = FactOf<"delta" | "model_meant">;
+type SilentFact = FactOf<"delta" | "model_meant" | "renewed">;
 
 function isSilent(fact: Fact): fact is SilentFact {
-  return fact.type === "delta" || fact.type === "model_meant";
+  return fact.type === "delta" || fact.type === "model_meant" || fact.type === "renewed";
 }
 
 function lineOf(fact: Exclude<Fact, SilentFact>): string {

@@ -7,6 +7,7 @@ import type { Event } from "../../core/event.js";
 import { hasCalls, initialState, type State } from "../../core/state.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
+import { leaseMs } from "./processes.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
 
 export const effectInvariants: readonly Invariant[] = [
@@ -46,43 +47,49 @@ function runOf(start: Start): string {
   return start.type === "model_called" ? start.request.runId : (start.callKey.split("/")[0] ?? "");
 }
 
+type Holding = FactOf<"holding" | "renewed">;
 type Holders = {
   readonly see: (fact: Fact) => void;
-  readonly of: (start: Start) => number | undefined;
+  readonly of: (start: Start) => Holding | undefined;
+  readonly isUnaware: (start: Start) => boolean;
   present: number;
-  unaware: number;
 };
 
 /**
- * Who holds the session, and who cannot know that he does not: a claim that is under way for long names a time that has passed,
- * takes a living holder's lease for one from before a jump of the clock, and only the fence stands between the two then.
+ * Who holds the session, and who cannot know that he does not, so that only the fence stands between the two: from whom it was
+ * taken by a claim that was under way for long and named a time that has passed, or while the wall clock, now back where it was,
+ * was set so that his lease was void.
  */
 function watchHolders(): Holders {
-  const held = new Map<string, number>();
+  const known = new Map<string, Holding>();
+  const takenLate = new Set<number>();
+  const takenAt = new Map<number, number>();
   const holders: Holders = {
     present: 0,
-    unaware: 0,
     see(fact) {
-      if (fact.type === "holding") held.set(fact.process, fact.epoch);
+      if (fact.type === "holding" || fact.type === "renewed") known.set(fact.process, fact);
       if (fact.type !== "claimed") return;
-      if (fact.late) holders.unaware = holders.present;
+      if (fact.late) takenLate.add(holders.present);
+      takenAt.set(holders.present, fact.setting);
       holders.present = fact.epoch;
     },
-    of: ({ process }) => held.get(process),
+    of: ({ process }) => known.get(process),
+    isUnaware(start) {
+      const holding = known.get(start.process);
+      if (holding === undefined) return false;
+      const wasSet = takenAt.get(holding.epoch) !== holding.setting && start.at - holding.askedAt < leaseMs;
+      return takenLate.has(holding.epoch) || wasSet;
+    },
   };
   return holders;
-}
-
-function isUnaware(holders: Holders, start: Start): boolean {
-  return holders.of(start) === holders.unaware;
 }
 
 function onlyHoldersStart({ facts }: History): string | undefined {
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
-    if (!isStart(fact) || isUnaware(holders, fact) || holders.of(fact) === holders.present) continue;
-    return `${nameOf(fact)} with epoch ${holders.of(fact)}, while ${holders.present} is the present one`;
+    if (!isStart(fact) || holders.of(fact)?.epoch === holders.present || holders.isUnaware(fact)) continue;
+    return `${nameOf(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.present} is the present one`;
   }
   return undefined;
 }
@@ -164,7 +171,7 @@ function nothingAfterAbort({ facts }: History): string | undefined {
     holders.see(fact);
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
-    if (isStart(fact) && aborted.has(runOf(fact)) && !isUnaware(holders, fact)) return nameOf(fact);
+    if (isStart(fact) && aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return nameOf(fact);
   }
   return undefined;
 }
@@ -200,7 +207,7 @@ function onlyWantedStarts({ facts }: History): string | undefined {
   for (const fact of facts) {
     holders.see(fact);
     if (fact.type === "written") state = fact.commit.state;
-    if (!isStart(fact) || isUnaware(holders, fact)) continue;
+    if (!isStart(fact) || holders.isUnaware(fact)) continue;
     const isWanted = effects(state).some((effect) =>
       fact.type === "model_called"
         ? effect.type === "call_model" &&

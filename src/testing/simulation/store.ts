@@ -12,20 +12,25 @@ export function storeOf(world: World, process: () => Process): Store {
   return {
     async claim(sessionId, options) {
       const { name } = process();
+      const asked = askedNow(world);
       const claimed = await request("claim", async () => {
         const result = await store.claim(sessionId, options);
         const late = world.clock.now() !== options.now;
-        if (result.type === "claimed") world.note({ type: "claimed", process: name, epoch: result.lease.epoch, late });
+        const { setting } = askedNow(world);
+        if (result.type === "claimed")
+          world.note({ type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
         return result;
       });
-      if (claimed.type === "claimed") world.note({ type: "holding", process: name, epoch: claimed.lease.epoch });
+      if (claimed.type === "claimed")
+        world.note({ type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
       return claimed;
     },
     async renew(leases, now, leaseMs) {
+      const asked = askedNow(world);
       const gone = await request("renew", () => store.renew(leases, now, leaseMs));
       for (const { sessionId, epoch } of leases)
-        if (gone.includes(sessionId))
-          world.note({ type: "refused", process: process().name, epoch, why: "its lease is gone" });
+        if (!gone.includes(sessionId)) world.note({ type: "renewed", process: process().name, epoch, ...asked });
+        else world.note({ type: "refused", process: process().name, epoch, why: "its lease is gone" });
       return gone;
     },
     async release(lease) {
@@ -62,6 +67,11 @@ export function storeOf(world: World, process: () => Process): Store {
     verify: (sessionId) => store.verify(sessionId),
     close: async () => {},
   };
+}
+
+/** The time as the clocks have it, and how far the wall clock is set from the other. */
+function askedNow({ clock }: World): { readonly askedAt: number; readonly setting: number } {
+  return { askedAt: clock.elapsed(), setting: clock.now() - clock.elapsed() };
 }
 
 function failure(what: string): PawlError {

@@ -10,7 +10,7 @@ import type { Owner, Store } from "../../ports/store.js";
 import type { Agent } from "../../runtime/agent.js";
 import { createTestClock, settled, type TestClock } from "../test-clock.js";
 import type { Chance } from "./chance.js";
-import type { Fact } from "./facts.js";
+import type { Fact, Happening } from "./facts.js";
 
 /** What goes wrong with requests to the store: the probability of each. */
 export type StoreFaults = {
@@ -53,7 +53,7 @@ export type World = {
   faults: StoreFaults;
   /** Another number each time. */
   readonly number: () => number;
-  readonly note: (fact: Fact) => void;
+  readonly note: (happening: Happening) => void;
   /** Waits for a turn; an abort of the signal ends the wait. */
   readonly turn: (process: Process, what: string, signal?: AbortSignal) => Promise<void>;
   /** Does something outside the turns, which the present turn includes. */
@@ -63,6 +63,7 @@ export type World = {
 };
 
 export function createWorld(store: Store, chance: Chance, sessionId: string): World {
+  const clock = createTestClock(1_790_000_000_000);
   const facts: Fact[] = [];
   const turns: Turn[] = [];
   let count = 0;
@@ -105,7 +106,7 @@ export function createWorld(store: Store, chance: Chance, sessionId: string): Wo
 
   return {
     chance,
-    clock: createTestClock(1_790_000_000_000),
+    clock,
     sessionId,
     store,
     facts,
@@ -116,7 +117,7 @@ export function createWorld(store: Store, chance: Chance, sessionId: string): Wo
       count += 1;
       return count;
     },
-    note: (fact) => void facts.push(fact),
+    note: (happening) => void facts.push({ ...happening, at: clock.elapsed() }),
     turn,
     include,
     settle,
@@ -138,6 +139,7 @@ export function ready({ turns }: World): readonly Turn[] {
 export function clockOf(world: World, process: () => Process): Clock {
   return {
     now: world.clock.now,
+    elapsed: world.clock.elapsed,
     after(ms, callback) {
       let cancelled = false;
       const cancel = world.clock.after(ms, () => {

@@ -1,0 +1,120 @@
+/**
+ * Reference scenarios: what a model says and what people do, each the same in every life of the run.
+ */
+import type { RunResult } from "../../src/core/index.js";
+import { type Decision, type ModelRequest, PawlError } from "../../src/index.js";
+import type { Agent } from "../../src/runtime/agent.js";
+import type { ScriptedStep } from "../../src/testing/scripted-model.js";
+
+export type Scenario = {
+  readonly name: string;
+  /** The answer to a request. The same for each attempt, but where it says otherwise. */
+  readonly answer: (request: ModelRequest) => ScriptedStep;
+  /** Everything that the people ask for, from the start: whoever asks again, asks for the same. Gives the results that they get. */
+  readonly attend: (agent: Agent, sessionId: string) => Promise<readonly RunResult[]>;
+  /** What somebody does when nothing goes on by itself. */
+  readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
+};
+
+/** Asks for a run, answers whatever it asks, and gives its end. */
+async function attendRun(agent: Agent, sessionId: string, runId: string, decide = approve): Promise<RunResult> {
+  const session = agent.session(sessionId);
+  const run = () => agent.run(`do ${runId}`, { sessionId, runId });
+  let result = await run();
+  while (result.status === "awaiting_human") {
+    for (const { callKey, why } of result.approvals)
+      if (why === "external") await session.provideResult(callKey, "given from outside");
+      else await session.answer(callKey, decide(why));
+    result = await session.resume().catch((error) => {
+      if (error instanceof PawlError && error.code === "run_finished") return run();
+      throw error;
+    });
+  }
+  return result.runId === runId ? result : await run();
+}
+
+function approve(why: "policy" | "recovery"): Decision {
+  return why === "policy" ? { type: "approve" } : { type: "rerun" };
+}
+
+let number = 0;
+
+function call(name: string) {
+  number += 1;
+  return { name, id: `id${number}`, input: { n: number } };
+}
+
+function steps(...script: readonly ScriptedStep[]): Scenario["answer"] {
+  return ({ modelCallIndex }) => script[modelCallIndex - 1] ?? { text: "Nothing more." };
+}
+
+const tools: Scenario = {
+  name: "tools of every kind of recovery, side by side and alone",
+  answer: steps(
+    { text: "First", calls: [call("look"), call("keyed"), call("once")] },
+    { calls: [call("alone"), call("traceable"), call("broken"), call("forbidden")] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const failing: ScriptedStep = {
+  text: "Half of",
+  error: { kind: "overloaded", message: "529", statusCode: 529 },
+  usage: { inputTokens: 3 },
+};
+const answers = steps({ calls: [call("keyed")] }, { text: "Whole." });
+
+const retries: Scenario = {
+  name: "attempts that fail",
+  answer: (request) => (request.attempt === 1 ? failing : answers(request)),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const people: Scenario = {
+  name: "approvals, edits, results from outside",
+  answer: steps(
+    { calls: [call("guarded"), call("questioned"), call("look")] },
+    { calls: [call("outside"), call("unsure")] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [
+    await attendRun(agent, sessionId, "run", (why) => (why === "recovery" ? { type: "rerun" } : approveOrEdit())),
+  ],
+};
+
+/** An edit of the input counts as an approval of what it becomes. */
+function approveOrEdit(): Decision {
+  return { type: "modify", input: { n: 1_000 } };
+}
+
+const queue: Scenario = {
+  name: "a steer, and a run that waits for the one before it",
+  answer: ({ runId, modelCallIndex }) =>
+    runId === "run" && modelCallIndex === 1 ? { calls: [keyed] } : { text: `Done with ${runId}.` },
+  async attend(agent, sessionId) {
+    const session = agent.session(sessionId);
+    const first = attendRun(agent, sessionId, "run");
+    await session.send("do next", { runId: "next" });
+    await session.send("and mind this", { runId: "steer", mode: "steer" });
+    return [await first, await attendRun(agent, sessionId, "next")];
+  },
+};
+const keyed = call("keyed");
+
+const abort: Scenario = {
+  name: "an abort while tools run, and the run after it",
+  answer: ({ runId }) => (runId === "run" ? { calls: slowCalls } : { text: "After." }),
+  attend: async (agent, sessionId) => [
+    await attendRun(agent, sessionId, "run"),
+    await attendRun(agent, sessionId, "next"),
+  ],
+  whenStill: async (agent, sessionId) => {
+    const session = agent.session(sessionId);
+    const state = await session.state();
+    if (state.status === "tool_running" && state.runId === "run") await session.abort();
+  },
+};
+const slowCalls = [call("slow"), call("once"), call("alone")];
+
+export const scenarios: readonly Scenario[] = [tools, retries, people, queue, abort];
