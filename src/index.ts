@@ -42,6 +42,7 @@ export type { Callbacks, Observer } from "./runtime/listeners.js";
 export type { Limits } from "./runtime/parts.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { SendOptions, Session } from "./runtime/session.js";
+export { pendingApprovals, type StoredApproval } from "./runtime/stored-approvals.js";
 export type { Snapshot, StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
 export { createMemoryStore } from "./stores/memory.js";

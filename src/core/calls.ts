@@ -10,6 +10,7 @@ import type { EventOf } from "./event.js";
 import { addUsage } from "./message.js";
 import {
   type AwaitingHuman,
+  asksOutside,
   type Call,
   type CallOutcome,
   type Cut,
@@ -232,8 +233,7 @@ function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answere
 export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const calls = schedule(state.calls, state.limits.toolConcurrency);
   if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
-  const asked = calls.some((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
-  const waits = asked && state.stopping === null && calls.every(isHeldOutside);
+  const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
     return { ...runOf(state), status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at };

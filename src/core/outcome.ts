@@ -1,9 +1,10 @@
 /**
  * Outcomes: how a run ended, or what it waits for, as data (LOOP-7).
  */
+import type { CallRecords } from "./call-records.js";
 import type { Fault, Json, Usage } from "./message.js";
 import { type InterruptedReason, type Reason, reasons } from "./reasons.js";
-import { hasCalls, type State } from "./state.js";
+import { asksOutside, hasCalls, type State } from "./state.js";
 import type { Transcript } from "./transcript.js";
 
 /** Something that waits for somebody outside: an approval, a question of recovery, or a result that comes from elsewhere. */
@@ -47,12 +48,15 @@ export type RunResult = ResultBase &
   );
 
 /** What waits for somebody outside, in call order. */
-export function approvalsOf(sessionId: string, state: State, transcript: Transcript): readonly PendingApproval[] {
+export function approvalsOf(
+  sessionId: string,
+  state: State,
+  { calls }: { readonly calls: CallRecords },
+): readonly PendingApproval[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call): readonly PendingApproval[] => {
-    const record = transcript.calls.get(call.callKey);
-    const external = call.at === "waiting" && call.on === "external";
-    if (record === undefined || (call.at !== "asking" && !external)) return [];
+    const record = calls.get(call.callKey);
+    if (record === undefined || !asksOutside(call)) return [];
     return [
       {
         sessionId,

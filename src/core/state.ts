@@ -251,6 +251,11 @@ export function isHeldOutside({ at }: Call): boolean {
   return at === "waiting" || at === "asking" || at === "ready" || at === "done";
 }
 
+/** Somebody outside is to answer this call, or to give its result. */
+export function asksOutside(call: Call): boolean {
+  return call.at === "asking" || (call.at === "waiting" && call.on === "external");
+}
+
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
 }

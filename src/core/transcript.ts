@@ -8,19 +8,11 @@
  * 4. A message that was shown is never changed; its object stays the same.
  */
 import { withUniqueIds } from "./call-ids.js";
+import { callRecords, recordEntry } from "./call-records.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
-import {
-  addUsage,
-  type Json,
-  type Message,
-  type ToolOutput,
-  textOf,
-  toolCallsOf,
-  type Usage,
-  type UserMessage,
-} from "./message.js";
+import { addUsage, type Json, type Message, type ToolOutput, textOf, type Usage, type UserMessage } from "./message.js";
 import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
-import { callKeyOf, type Purpose } from "./state.js";
+import type { Purpose } from "./state.js";
 
 export type Transcript = {
   /** What the model sees. Grows by appending; copy it to keep it. */
@@ -96,13 +88,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
         transcript.run.usage = addUsage(transcript.run.usage, event.usage);
       break;
     case "tool_decided":
-      decide(transcript, seq, event);
-      break;
     case "answered":
-      answer(transcript, seq, event);
-      break;
     case "woke":
-      expire(transcript, seq, event);
+      recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
       finish(transcript, seq, event);
@@ -219,60 +207,8 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = new Map();
   if (run.purpose === "summary") return;
   const message = withUniqueIds(transcript.ids, event.message);
-  const parts = toolCallsOf(message);
-  parts.forEach((part, index) => {
-    const callKey = callKeyOf(event.runId, event.modelCallIndex, index + 1);
-    transcript.calls.set(callKey, { callKey, part, input: part.input, decided: false, edited: false });
-  });
+  transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   show(transcript, seq, message);
-}
-
-function decide(transcript: Transcript, seq: number, event: EventOf<"tool_decided">): void {
-  const call = transcript.calls.get(event.callKey);
-  if (call === undefined) return;
-  const { decision } = event;
-  call.decided = true;
-  switch (decision.verdict) {
-    case "allow":
-    case "ask":
-      if (decision.input !== undefined) call.input = decision.input;
-      if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
-      break;
-    case "deny":
-    case "block":
-      call.because = { seq, text: decision.reason };
-      break;
-    case "reject":
-      call.because = { seq, text: decision.message };
-      break;
-  }
-}
-
-function answer(transcript: Transcript, seq: number, event: EventOf<"answered">): void {
-  const call = transcript.calls.get(event.callKey);
-  if (call === undefined) return;
-  const { answer: given } = event;
-  switch (given.type) {
-    case "modify":
-      call.input = given.input;
-      call.edited = true;
-      break;
-    case "deny":
-    case "fail":
-      call.because = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
-      break;
-    case "result":
-      call.because = { seq, output: given.output };
-      break;
-    case "approve":
-    case "rerun":
-      break;
-  }
-}
-
-function expire(transcript: Transcript, seq: number, { callKey }: EventOf<"woke">): void {
-  const call = callKey === undefined ? undefined : transcript.calls.get(callKey);
-  if (call !== undefined) call.because = { seq, text: "nobody answered before the approval expired" };
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {

@@ -1,0 +1,75 @@
+/**
+ * What the log says of the calls of one step: their inputs as they would run, questions, and why one did not run.
+ */
+import type { Entry, EventOf } from "./event.js";
+import { type AssistantMessage, toolCallsOf } from "./message.js";
+import type { CallRecord } from "./results.js";
+import { callKeyOf } from "./state.js";
+
+export type CallRecords = ReadonlyMap<string, CallRecord>;
+
+/** The calls that a message asks for, in order. */
+export function callRecords(runId: string, modelCallIndex: number, message: AssistantMessage): Map<string, CallRecord> {
+  const records = new Map<string, CallRecord>();
+  toolCallsOf(message).forEach((part, index) => {
+    const callKey = callKeyOf(runId, modelCallIndex, index + 1);
+    records.set(callKey, { callKey, part, input: part.input, decided: false, edited: false });
+  });
+  return records;
+}
+
+/** Adds what an entry says of one of these calls; its result is not looked at. */
+export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
+  const call = "callKey" in event && event.callKey !== undefined ? records.get(event.callKey) : undefined;
+  if (call === undefined) return;
+  switch (event.type) {
+    case "tool_decided":
+      decide(call, seq, event);
+      break;
+    case "answered":
+      answer(call, seq, event);
+      break;
+    case "woke":
+      call.because = { seq, text: "nobody answered before the approval expired" };
+      break;
+    default:
+      break;
+  }
+}
+
+function decide(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {
+  call.decided = true;
+  switch (decision.verdict) {
+    case "allow":
+    case "ask":
+      if (decision.input !== undefined) call.input = decision.input;
+      if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
+      break;
+    case "deny":
+    case "block":
+      call.because = { seq, text: decision.reason };
+      break;
+    case "reject":
+      call.because = { seq, text: decision.message };
+      break;
+  }
+}
+
+function answer(call: CallRecord, seq: number, { answer: given }: EventOf<"answered">): void {
+  switch (given.type) {
+    case "modify":
+      call.input = given.input;
+      call.edited = true;
+      break;
+    case "deny":
+    case "fail":
+      call.because = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
+      break;
+    case "result":
+      call.because = { seq, output: given.output };
+      break;
+    case "approve":
+    case "rerun":
+      break;
+  }
+}

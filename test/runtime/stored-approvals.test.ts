@@ -1,0 +1,108 @@
+/**
+ * What waits in a whole store, listed without an agent.
+ */
+import { describe, expect, test } from "vitest";
+import { createAgent, defineTool, pendingApprovals, type StoredApproval } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { collect, createEcho, createGate } from "../support/agents.js";
+import { bothStores, withStore } from "../support/stores.js";
+
+const keysOf = (approvals: readonly StoredApproval[]) =>
+  approvals.map(({ sessionId, callKey }) => `${sessionId} ${callKey}`).sort();
+
+describe.each(bothStores)("on $name", ({ open }) => {
+  test("lists what waits in all sessions, as each session would", async () => {
+    await withStore(open, async (store) => {
+      const { tool } = createEcho();
+      const asking = (name: string) =>
+        createAgent({
+          name,
+          model: createScriptedModel([{ calls: [{ name: "echo", input: { name } }, { name: "echo" }] }, { text: "." }]),
+          tools: [tool],
+          canExecuteTool: () => ({ verdict: "ask", question: `May ${name}?`, expiresInMs: 60_000 }),
+          store,
+        });
+      const names = ["one", "two", "three"];
+      for (const name of names) await asking(name).run(`Ask for ${name}.`, { sessionId: name, runId: `run-${name}` });
+      await createAgent({ model: createScriptedModel([{ text: "Hi." }]), store }).run("Hello");
+
+      const listed = await collect(pendingApprovals(store));
+      expect(keysOf(listed)).toEqual(
+        names.flatMap((name) => [`${name} run-${name}/1/1`, `${name} run-${name}/1/2`]).sort(),
+      );
+      for (const name of names) {
+        const own = await asking(name).session(name).pendingApprovals();
+        const session = { agent: name, model: "scripted", title: `Ask for ${name}.` };
+        expect(listed.filter(({ sessionId }) => sessionId === name)).toEqual(
+          own.map(({ toolCallId: _, ...approval }) => ({ ...approval, session })),
+        );
+      }
+    });
+  });
+
+  test("a call that waits while its siblings run is listed; one that was answered is not, whoever carries on", async () => {
+    await withStore(open, async (store) => {
+      const gate = createGate();
+      const { tool } = createEcho();
+      const model = createScriptedModel([{ calls: [{ name: "echo" }, { name: "gate" }] }, { text: "Done." }]);
+      const agent = createAgent({
+        model,
+        tools: [{ ...tool, needsApproval: true }, gate.tool],
+        store,
+      });
+      const result = agent.run("Go", { sessionId: "s", runId: "r" });
+      await gate.started;
+      expect(keysOf(await collect(pendingApprovals(store)))).toEqual(["s r/1/1"]);
+      const body = { type: "answer", callKey: "r/1/1", answer: { type: "approve" } } as const;
+      await store.post("s", { id: "answer", at: 1, body });
+      expect(await collect(pendingApprovals(store))).toEqual([]);
+      gate.open("ok");
+      expect(await result).toMatchObject({ status: "completed" });
+    });
+  });
+
+  test("an edit that came back is listed as it is now, however far it is from the model's message", async () => {
+    await withStore(open, async (store) => {
+      const strict = defineTool({
+        name: "strict",
+        description: "Counts.",
+        input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+        needsApproval: true,
+        execute: (input) => String(input.n),
+      });
+      const model = createScriptedModel([{ calls: [{ name: "strict", input: { n: 1 } }] }, { text: "Done." }]);
+      const agent = createAgent({ model, tools: [strict], store });
+      await agent.run("Go", { sessionId: "s", runId: "r" });
+      const session = agent.session("s");
+      for (let n = 0; n < 40; n += 1) {
+        await session.answer("r/1/1", { type: "modify", input: { n: `no number ${n}` } });
+        await session.resume();
+      }
+      const [first, ...rest] = await collect(pendingApprovals(store));
+      expect(rest).toEqual([]);
+      expect(first).toMatchObject({
+        input: { n: "no number 39" },
+        question: expect.stringContaining("cannot be used"),
+      });
+    });
+  });
+
+  test("there are more than a page, and a reader may leave", async () => {
+    await withStore(open, async (store) => {
+      const agent = createAgent({
+        model: createScriptedModel(() => ({ calls: [{ name: "ask" }] })),
+        tools: [{ name: "ask", description: "Asks.", input: { type: "object" } }],
+        store,
+      });
+      const ids = Array.from({ length: 230 }, (_, index) => `s${index}`);
+      for (const sessionId of ids) await agent.run("Go", { sessionId });
+      const listed = await collect(pendingApprovals(store));
+      expect(listed.map(({ sessionId }) => sessionId).sort()).toEqual(ids.sort());
+      expect(new Set(listed.map(({ why }) => why))).toEqual(new Set(["external"]));
+      for await (const approval of pendingApprovals(store)) {
+        expect(approval).toEqual(listed[0]);
+        break;
+      }
+    });
+  });
+});
