@@ -29,7 +29,7 @@ export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0 };
 export type Process = {
   readonly name: string;
   readonly owner: Owner;
-  readonly agent: Agent;
+  readonly agent: Pick<Agent, "run" | "runStream" | "session" | "shutdown">;
   status: "running" | "stopped" | "killed" | "gone";
 };
 

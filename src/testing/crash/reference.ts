@@ -1,10 +1,14 @@
 /**
  * Reference scenarios: what a model says and what people do, each the same in every life of the run.
  */
-import type { RunResult } from "../../src/core/index.js";
-import { type Decision, type ModelRequest, PawlError } from "../../src/index.js";
-import type { Agent } from "../../src/runtime/agent.js";
-import type { ScriptedStep } from "../../src/testing/scripted-model.js";
+import type { RunResult } from "../../core/outcome.js";
+import type { ModelRequest } from "../../ports/model.js";
+import type { Decision } from "../../runtime/answer.js";
+import type { ScriptedStep } from "../scripted-model.js";
+import type { Process } from "../simulation/world.js";
+import { attendRun as attend, type Respond } from "./attend.js";
+
+type Agent = Process["agent"];
 
 export type Scenario = {
   readonly name: string;
@@ -16,25 +20,11 @@ export type Scenario = {
   readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
 };
 
-/** Asks for a run, answers whatever it asks, and gives its end. */
-async function attendRun(agent: Agent, sessionId: string, runId: string, decide = approve): Promise<RunResult> {
-  const session = agent.session(sessionId);
-  const run = () => agent.run(`do ${runId}`, { sessionId, runId });
-  let result = await run();
-  while (result.status === "awaiting_human") {
-    for (const { callKey, why } of result.approvals)
-      if (why === "external") await session.provideResult(callKey, "given from outside");
-      else await session.answer(callKey, decide(why));
-    result = await session.resume().catch((error) => {
-      if (error instanceof PawlError && error.code === "run_finished") return run();
-      throw error;
-    });
-  }
-  return result.runId === runId ? result : await run();
-}
-
-function approve(why: "policy" | "recovery"): Decision {
-  return why === "policy" ? { type: "approve" } : { type: "rerun" };
+function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: Decision = { type: "approve" }) {
+  const given: Decision = { type: "result", output: "given from outside" };
+  const respond: Respond = ({ why }) =>
+    why === "external" ? given : why === "recovery" ? { type: "rerun" } : onPolicy;
+  return attend({ agent }, { sessionId, runId, input: `do ${runId}`, respond });
 }
 
 let number = 0;
@@ -78,15 +68,11 @@ const people: Scenario = {
     { calls: [call("outside"), call("unsure")] },
     { text: "Done." },
   ),
+  // An edit of the input counts as an approval of what it becomes.
   attend: async (agent, sessionId) => [
-    await attendRun(agent, sessionId, "run", (why) => (why === "recovery" ? { type: "rerun" } : approveOrEdit())),
+    await attendRun(agent, sessionId, "run", { type: "modify", input: { n: 1_000 } }),
   ],
 };
-
-/** An edit of the input counts as an approval of what it becomes. */
-function approveOrEdit(): Decision {
-  return { type: "modify", input: { n: 1_000 } };
-}
 
 const queue: Scenario = {
   name: "a steer, and a run that waits for the one before it",

@@ -1,0 +1,38 @@
+/**
+ * Asks for a run and answers what it asks, until it has ended: the same in each life, so that nothing depends on who died when.
+ */
+import type { PendingApproval, RunResult } from "../../core/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Decision } from "../../runtime/answer.js";
+import type { Process } from "../simulation/world.js";
+
+/** What somebody says to a call that waits; to one that runs elsewhere, `result`. */
+export type Respond = (approval: PendingApproval) => Decision | Promise<Decision>;
+
+export type Request = {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly input: string;
+  readonly respond: Respond;
+};
+
+export async function attendRun({ agent }: Pick<Process, "agent">, request: Request): Promise<RunResult> {
+  const { sessionId, runId, input, respond } = request;
+  const session = agent.session(sessionId);
+  const run = () => agent.run(input, { sessionId, runId });
+  let result = await run();
+  while (result.status === "awaiting_human") {
+    for (const approval of result.approvals) {
+      const { callKey, why } = approval;
+      const decision = await respond(approval);
+      if (why !== "external") await session.answer(callKey, decision);
+      else if (decision.type === "result") await session.provideResult(callKey, decision.output, decision);
+      else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);
+    }
+    result = await session.resume().catch((error) => {
+      if (error instanceof PawlError && error.code === "run_finished") return run();
+      throw error;
+    });
+  }
+  return result.runId === runId ? result : await run();
+}

@@ -1,0 +1,38 @@
+/**
+ * What became of each call, as the log and the world tell it.
+ */
+import type { Entry } from "../../core/event.js";
+import { toolCallsOf } from "../../core/message.js";
+import { callKeyOf } from "../../core/state.js";
+import type { Fact } from "../simulation/facts.js";
+
+export type CallRecord = {
+  readonly tool: string;
+  /** Empty where it has none. */
+  readonly outcome: string;
+  readonly starts: number;
+  /** How often it took effect, where the world keeps account of that. */
+  readonly acts: number;
+};
+
+/** Every call that a model asked for, by its key. */
+export function callsOf(log: readonly Entry[], facts: readonly Fact[]): ReadonlyMap<string, CallRecord> {
+  const calls = new Map<string, CallRecord>();
+  const add = (callKey: string, more: (call: CallRecord) => Partial<CallRecord>) => {
+    const call = calls.get(callKey);
+    if (call !== undefined) calls.set(callKey, { ...call, ...more(call) });
+  };
+  for (const { event } of log) {
+    if (event.type === "model_finished")
+      for (const [index, { name: tool }] of toolCallsOf(event.message).entries()) {
+        const callKey = callKeyOf(event.runId, event.modelCallIndex, index + 1);
+        calls.set(callKey, { tool, outcome: "", starts: 0, acts: 0 });
+      }
+    if (event.type === "tool_finished") add(event.callKey, () => ({ outcome: event.outcome }));
+  }
+  for (const fact of facts) {
+    if (fact.type === "tool_started") add(fact.callKey, ({ starts }) => ({ starts: starts + 1 }));
+    if (fact.type === "tool_acted") add(fact.callKey, ({ acts }) => ({ acts: acts + 1 }));
+  }
+  return calls;
+}
