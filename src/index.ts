@@ -10,6 +10,7 @@ export type {
   Reason,
   RunLimits,
   RunResult,
+  SessionInfo,
   State,
   Status,
   ToolChoice,
@@ -36,6 +37,14 @@ export type { RunStream } from "./runtime/agent.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
 export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
 export type { OpenTextPart } from "./runtime/assembly.js";
+export {
+  type Client,
+  type ClientOptions,
+  type ClientSession,
+  createClient,
+  type GivenAnswer,
+  type OpenApproval,
+} from "./runtime/client.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, Observer } from "./runtime/listeners.js";

@@ -6,6 +6,7 @@
  */
 
 import type { RunResult } from "../core/outcome.js";
+import type { SessionInfo } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Owner, Store } from "../ports/store.js";
@@ -25,8 +26,10 @@ export type WorkerReport =
 
 export type WorkerOptions = {
   readonly store: Store;
-  /** The agents whose sessions are carried on; or a way to make the agent of a session, null where that is not possible. */
-  readonly agents: readonly WorkingAgent[] | ((name: string, sessionId: string) => Promise<WorkingAgent | null>);
+  /** The agents whose sessions are carried on; or a way to make the agent of a session by what it is bound to, null where that is not possible. */
+  readonly agents:
+    | readonly WorkingAgent[]
+    | ((session: SessionInfo, sessionId: string) => Promise<WorkingAgent | null>);
   /** Sessions side by side; 16. */
   readonly concurrency?: number;
   /** How often the store is asked, where it tells of nothing; 1 s. */
@@ -54,15 +57,15 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: Surroundi
   let wake = () => {};
 
   async function agentOf(sessionId: string): Promise<WorkingAgent> {
-    const name = await agentName(store, sessionId);
+    const session = await infoOf(store, sessionId);
     const agent =
       typeof options.agents === "function"
-        ? await options.agents(name, sessionId)
-        : (options.agents.find((one) => (one.options.name ?? "agent") === name) ?? null);
+        ? await options.agents(session, sessionId)
+        : (options.agents.find((one) => (one.options.name ?? "agent") === session.agent) ?? null);
     if (agent === null)
       throw new PawlError(
         "agent_mismatch",
-        `Session ${sessionId} belongs to the agent "${name}", which this worker does not have.`,
+        `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have.`,
       );
     agents.add(agent);
     return agent;
@@ -71,6 +74,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: Surroundi
   async function carryOn(sessionId: string): Promise<void> {
     try {
       const agent = await agentOf(sessionId);
+      if (stopped) return;
       onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
       onReport({ type: "left", sessionId, result: await agent.session(sessionId).resume() });
     } catch (error) {
@@ -133,10 +137,10 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: Surroundi
   return { runUntilIdle, run, stop };
 }
 
-/** The agent that a session belongs to; of one that has not begun, the one that is asked for. */
-async function agentName(store: Store, sessionId: string): Promise<string> {
+/** What a session is bound to; of one that has not begun, what it is asked to be. */
+async function infoOf(store: Store, sessionId: string): Promise<SessionInfo> {
   const loaded = await store.load(sessionId);
-  if (loaded !== null && loaded.state.session !== null) return loaded.state.session.agent;
-  for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session.agent;
+  if (loaded !== null && loaded.state.session !== null) return loaded.state.session;
+  for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
   throw new PawlError("no_session", `Session ${sessionId} has nothing that says which agent it belongs to.`);
 }

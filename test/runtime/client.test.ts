@@ -1,0 +1,200 @@
+/**
+ * A client speaks to the sessions of a store, and carries none on.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  createAgent,
+  createClient,
+  createMemoryStore,
+  createWorker,
+  defineTool,
+  type OpenApproval,
+  type Store,
+} from "../../src/index.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { collect, createGate } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+
+function createPayer(store: Store, answers: readonly ScriptedStep[], name = "payer", clock = createTestClock()) {
+  const paid: unknown[] = [];
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    needsApproval: true,
+    execute: (input) => {
+      paid.push(input);
+      return "paid";
+    },
+  });
+  const agent = createAgent({ name, model: createScriptedModel(answers), tools: [pay], store, clock });
+  return { agent, paid, clock };
+}
+
+const asks = (...amounts: readonly number[]) => ({
+  calls: amounts.map((amount) => ({ name: "pay", input: { amount } })),
+});
+
+describe("what waits", () => {
+  test("is found over all sessions, with when it was asked for and whose it is", verifies("HITL-2"), async () => {
+    const store = createMemoryStore();
+    const { agent, clock } = createPayer(store, [asks(1, 2), { text: "Nothing to do." }, asks(3)]);
+    await agent.run("Pay two.", { sessionId: "two" });
+    await agent.run("Do nothing.", { sessionId: "none" });
+    const firstAskedAt = clock.now();
+    await clock.advance(1_000);
+    await agent.run("Pay one.", { sessionId: "one" });
+    const open = await collect(createClient({ store }).pendingApprovals());
+    expect(open.map(({ sessionId, input, why }) => ({ sessionId, input, why }))).toEqual([
+      { sessionId: "one", input: { amount: 3 }, why: "policy" },
+      { sessionId: "two", input: { amount: 1 }, why: "policy" },
+      { sessionId: "two", input: { amount: 2 }, why: "policy" },
+    ]);
+    expect(open[1]).toMatchObject({ askedAt: firstAskedAt, session: { agent: "payer", title: "Pay two." } });
+    expect(open[0]?.askedAt).toBe(firstAskedAt + 1_000);
+  });
+
+  test("is no more what was answered and not taken yet", async () => {
+    const store = createMemoryStore();
+    const { agent } = createPayer(store, [asks(1, 2)]);
+    await agent.run("Pay.", { sessionId: "s" });
+    const client = createClient({ store });
+    const [first] = await collect(client.pendingApprovals());
+    await client.session("s").answer(first?.callKey ?? "", { type: "approve" });
+    expect((await collect(client.pendingApprovals())).map(({ input }) => input)).toEqual([{ amount: 2 }]);
+  });
+
+  test("of a child is its own, and says whose child it is", verifies("TOOL-11"), async () => {
+    const store = createMemoryStore();
+    const { agent: child, paid } = createPayer(store, [asks(7), { text: "The child is done." }]);
+    const parentOf = () =>
+      createAgent({
+        name: "parent",
+        model: createScriptedModel([{ calls: [{ name: "payer", input: { task: "Pay 7." } }] }, { text: "Done." }]),
+        tools: [child.asTool({ description: "Pays." })],
+        store,
+      });
+    const parent = parentOf();
+    const waiting = await parent.run("Pay.", { sessionId: "top" });
+    expect(waiting.status).toBe("awaiting_human");
+    const client = createClient({ store });
+    const [inner] = await collect(client.pendingApprovals());
+    expect(inner).toMatchObject({
+      name: "pay",
+      input: { amount: 7 },
+      session: { agent: "payer", top: "top", parent: { sessionId: "top" } },
+    });
+    const { sessionId = "", callKey = "" } = inner ?? {};
+    expect(await client.session(sessionId).answer(callKey, { type: "approve" }, { by: "ada" })).toBe("first");
+    expect(await parent.session("top").resume()).toMatchObject({ status: "completed", text: "Done." });
+    expect(paid).toEqual([{ amount: 7 }]);
+  });
+});
+
+describe("an answer of a client", () => {
+  test("runs nothing until somebody carries the session on", verifies("HITL-2"), async () => {
+    const store = createMemoryStore();
+    const { agent, paid } = createPayer(store, [asks(1), { text: "Paid." }]);
+    await agent.run("Pay.", { sessionId: "s" });
+    const client = createClient({ store });
+    const [open] = await collect(client.pendingApprovals());
+    const { callKey = "" } = open ?? {};
+    expect(await client.session("s").answer(callKey, { type: "approve" }, { by: "ada" })).toBe("first");
+    expect(paid).toEqual([]);
+    await createWorker({ store, agents: [agent] }).runUntilIdle();
+    expect(paid).toEqual([{ amount: 1 }]);
+    expect(await agent.session("s").result()).toMatchObject({ text: "Paid." });
+  });
+
+  test("that comes second is told so, and whose the first was", verifies("HITL-4", "SEC-6"), async () => {
+    const store = createMemoryStore();
+    const { agent, paid, clock } = createPayer(store, [asks(1), { text: "Not paid." }]);
+    await agent.run("Pay.", { sessionId: "s" });
+    const client = createClient({ store, clock });
+    const [open] = await collect(client.pendingApprovals());
+    const { callKey = "" } = open ?? {};
+    const session = client.session("s");
+    expect(await session.answerTo(callKey)).toBeNull();
+    await clock.advance(5_000);
+    expect(await session.answer(callKey, { type: "deny", note: "too much" }, { by: "ada" })).toBe("first");
+    const first = { type: "deny", at: clock.now(), by: "ada", note: "too much" };
+    expect(await session.answer(callKey, { type: "approve" }, { by: "bob" })).toBe("second");
+    expect(await session.answerTo(callKey)).toEqual(first);
+    await agent.session("s").resume();
+    expect(await session.answer(callKey, { type: "approve" }, { by: "bob" })).toBe("second");
+    expect(await session.answerTo(callKey)).toEqual(first);
+    expect(paid).toEqual([]);
+  });
+
+  test("to an input that was not the one shown is refused", verifies("HITL-4", "SEC-6"), async () => {
+    const store = createMemoryStore();
+    const { agent } = createPayer(store, [asks(1)]);
+    await agent.run("Pay.", { sessionId: "s" });
+    const client = createClient({ store });
+    const [open] = await collect(client.pendingApprovals());
+    const { callKey = "" } = open ?? {};
+    const other = "0".repeat(64);
+    await expect(client.session("s").answer(callKey, { type: "approve" }, { inputHash: other })).rejects.toMatchObject({
+      code: "bad_input",
+    });
+    expect(await store.inbox("s")).toEqual([]);
+  });
+
+  test("to what expired is told so", async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock();
+    const { agent } = createPayer(store, [asks(1), { text: "Not paid." }], "payer", clock);
+    const expiring = agent.with({ canExecuteTool: () => ({ verdict: "ask", expiresInMs: 1_000 }) });
+    await expiring.run("Pay.", { sessionId: "s" });
+    const client = createClient({ store, clock });
+    const [open]: readonly OpenApproval[] = await collect(client.pendingApprovals());
+    const { callKey = "", expiresAt, askedAt = 0 } = open ?? {};
+    expect(expiresAt).toBe(askedAt + 1_000);
+    await clock.advance(2_000);
+    const resumed = expiring.session("s").resume();
+    await clock.advance(0);
+    await resumed;
+    expect(await client.session("s").answer(callKey, { type: "approve" })).toBe("second");
+    expect(await client.session("s").answerTo(callKey)).toEqual({ type: "expired", at: clock.now() });
+  });
+});
+
+describe("a client steers and aborts", () => {
+  test("a run that another process drives", verifies("LOOP-8"), async () => {
+    const store = createMemoryStore();
+    const gate = createGate();
+    const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "With tabs." }]);
+    const agent = createAgent({ model, tools: [gate.tool], store });
+    const running = agent.run("Indent it.", { sessionId: "s" });
+    await gate.started;
+    const steered = (async () => {
+      for await (const { type } of agent.session("s").events()) if (type === "steered") return;
+    })();
+    await createClient({ store }).session("s").steer("Use tabs.");
+    await steered;
+    gate.open("indented");
+    expect(await running).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain("Use tabs.");
+  });
+
+  test("and what has no run under way is not steered", async () => {
+    const store = createMemoryStore();
+    const { agent } = createPayer(store, [{ text: "Done." }]);
+    await agent.run("Go.", { sessionId: "s" });
+    const client = createClient({ store });
+    await expect(client.session("s").steer("Faster.")).rejects.toMatchObject({ code: "run_finished" });
+    await expect(client.session("x").steer("Faster.")).rejects.toMatchObject({ code: "no_session" });
+    expect(await store.inbox("s")).toEqual([]);
+  });
+
+  test("a run that waits for a person ends once somebody carries it on", async () => {
+    const store = createMemoryStore();
+    const { agent, paid } = createPayer(store, [asks(1)]);
+    await agent.run("Pay.", { sessionId: "s" });
+    await createClient({ store }).session("s").abort({ by: "ada" });
+    await createWorker({ store, agents: [agent] }).runUntilIdle();
+    expect(await agent.session("s").result()).toMatchObject({ status: "aborted" });
+    expect(paid).toEqual([]);
+  });
+});
