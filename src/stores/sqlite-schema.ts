@@ -157,6 +157,18 @@ export type Statements = { readonly [Name in keyof typeof statements]: SqliteSta
 
 export function prepareStatements(handle: SqliteHandle): Statements {
   const prepared: { [name: string]: SqliteStatement } = {};
-  for (const [name, sql] of Object.entries(statements)) prepared[name] = handle.prepare(sql);
+  for (const [name, sql] of Object.entries(statements)) prepared[name] = withoutGet(handle.prepare(sql));
   return prepared as Statements;
+}
+
+/**
+ * In `libsql` a `get` that found the file locked leaves its parameters behind, and the next one answers for those: another session's
+ * row, and no error. `all` begins anew each time.
+ */
+function withoutGet(statement: SqliteStatement): SqliteStatement {
+  return {
+    run: (...values) => statement.run(...values),
+    get: (...values) => statement.all(...values)[0],
+    all: (...values) => statement.all(...values),
+  };
 }

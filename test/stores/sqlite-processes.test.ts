@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../src/ports/store.js";
 import { isOwnerDead } from "../../src/stores/owner.js";
 import { openSqliteStore } from "../../src/stores/sqlite.js";
-import { bob, claim, commit, commitAfter, leaseMs, t0 } from "../../src/testing/conformance/bench.js";
+import { bob, claim, commit, commitAfter, leaseMs, message, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 import { beside, type Child, compileStores, start } from "./children.js";
 import { inFolder } from "./open.js";
@@ -108,6 +108,29 @@ describe("another process holds the lock", () => {
       second.say("let go");
       expect(await second.ended).toBe(0);
     }, 20);
+  });
+});
+
+describe("after another process held the lock", () => {
+  test("what is read and posted belongs to the session that was asked for", verifies("STOR-4", "STOR-2"), async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      const store = await openSqliteStore({ path, busyMs: 20 });
+      for (const id of ["a", "b"]) await store.post(id, message(`for ${id}`));
+      await commit(store, await claim(store, "a"), 0);
+      const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+      await expect(store.load("a")).rejects.toMatchObject({ code: "store_failed" });
+      await expect(store.inbox("a")).rejects.toMatchObject({ code: "store_failed" });
+      await expect(store.getBlob("a", "00")).rejects.toMatchObject({ code: "store_failed" });
+      child.say("let go");
+      await child.ended;
+      expect(await store.load("b")).toBeNull();
+      expect((await store.inbox("b")).map(({ id }) => id)).toEqual(["for b"]);
+      expect(await store.post("c", message("for c"))).toEqual({ type: "posted" });
+      expect((await store.inbox("c")).map(({ id }) => id)).toEqual(["for c"]);
+      expect((await store.inbox("a")).map(({ id }) => id)).toEqual(["for a"]);
+      await store.close();
+    });
   });
 });
 
