@@ -43,7 +43,6 @@ export {
   type ClientSession,
   createClient,
   type GivenAnswer,
-  type OpenApproval,
 } from "./runtime/client.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";

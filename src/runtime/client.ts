@@ -1,13 +1,12 @@
 /**
- * A client of a store: finds what waits for a person, answers it, steers and aborts, and carries nothing on.
+ * A client of a store: answers, steers and aborts the sessions in it, and carries none on.
  *
  * 1. It holds no lease and needs neither model nor tools: what it says is posted, and counts once whoever carries the session on takes it.
- * 2. It knows every session of the store by itself, children too: an answer to a child goes to the child's own session.
+ * 2. It speaks to each session by itself: an answer to a child's call goes to the child's own session.
  */
 import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
-import { approvalsOf, type PendingApproval } from "../core/outcome.js";
-import { hasCalls, initialState, isResting, type SessionInfo, type State } from "../core/state.js";
+import { initialState, isResting } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
 import type { Store } from "../ports/store.js";
@@ -15,7 +14,7 @@ import type { Answers } from "./answer.js";
 import { createAnswers } from "./answers.js";
 import { checkedStore } from "./checked-store.js";
 import { noSession } from "./given-out.js";
-import { createFollower, followEntry, readEntries } from "./history.js";
+import { readEntries } from "./history.js";
 import { type Input, messagesOf } from "./request.js";
 import { makeRandomId, systemClock } from "./timers.js";
 
@@ -24,14 +23,6 @@ export type ClientOptions = {
   /** Real time, unless a test owns it. */
   readonly clock?: Clock;
   readonly makeId?: MakeId;
-};
-
-/** What waits, and where it comes from. */
-export type OpenApproval = PendingApproval & {
-  /** When it was asked for; epoch milliseconds. */
-  readonly askedAt: number;
-  /** The agent, the folder and the parent of its session. */
-  readonly session: SessionInfo;
 };
 
 /** What was said to a call, or that nobody said anything in time. `by` is who decided, as the caller named them. */
@@ -53,61 +44,16 @@ export type ClientSession = Answers & {
 };
 
 export type Client = {
-  /** All that waits for a person, over all sessions, the one that changed last first. What was answered waits no more, also where nobody took it yet. */
-  readonly pendingApprovals: () => AsyncGenerator<OpenApproval, void, undefined>;
   readonly session: (sessionId: string) => ClientSession;
 };
 
-/** Makes a client of a store. */
+/** Makes a client of a store. `pendingApprovals(store)` lists what there is to answer. */
 export function createClient(options: ClientOptions): Client {
   const store = checkedStore(options.store);
   const { clock = systemClock, makeId = makeRandomId } = options;
   return {
-    pendingApprovals: () => allApprovals(store),
     session: (sessionId) => clientSession(sessionId, store, clock, makeId),
   };
-}
-
-/** Sessions that are listed at once. */
-const pageSize = 500;
-
-async function* allApprovals(store: Store): AsyncGenerator<OpenApproval, void, undefined> {
-  let last: { readonly updatedAt: number; readonly sessionId: string } | undefined;
-  for (;;) {
-    const page = await store.list({
-      status: ["awaiting_human", "tool_running"],
-      limit: pageSize,
-      ...(last === undefined ? {} : { after: last }),
-    });
-    for (const { sessionId } of page) yield* await approvalsIn(store, sessionId);
-    last = page.at(-1);
-    if (page.length < pageSize) return;
-  }
-}
-
-/** What waits in a session itself, as its log tells. */
-async function approvalsIn(store: Store, sessionId: string): Promise<readonly OpenApproval[]> {
-  const loaded = await store.load(sessionId);
-  if (loaded === null || !hasSomethingOpen(loaded.state)) return [];
-  const follower = createFollower(sessionId);
-  const askedAt = new Map<string, number>();
-  for await (const entry of readEntries(store, sessionId, 0))
-    for (const event of followEntry(follower, entry))
-      if (event.type === "approval_requested") askedAt.set(event.callKey, event.at);
-  const { state, transcript } = follower;
-  const { session } = state;
-  if (session === null) return [];
-  const answered = new Set((await store.inbox(sessionId)).map(({ body }) => ("callKey" in body ? body.callKey : null)));
-  return approvalsOf(sessionId, state, transcript)
-    .filter(({ callKey }) => !answered.has(callKey))
-    .map((approval) => ({ ...approval, askedAt: askedAt.get(approval.callKey) ?? 0, session }));
-}
-
-function hasSomethingOpen(state: State): boolean {
-  return (
-    hasCalls(state) &&
-    state.calls.some(({ at, ...call }) => at === "asking" || ("on" in call && call.on === "external"))
-  );
 }
 
 function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): ClientSession {

@@ -12,7 +12,11 @@ import type { SessionSummary, Store } from "../ports/store.js";
 import { checkedStore } from "./checked-store.js";
 
 /** Something that waits in a session, and whose session that is. */
-export type StoredApproval = Omit<PendingApproval, "toolCallId"> & { readonly session: SessionInfo };
+export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
+  readonly session: SessionInfo;
+  /** When it was asked for; epoch milliseconds. */
+  readonly askedAt: number;
+};
 
 /**
  * What waits for somebody outside in any session of a store, read as it is asked for: leave the loop when there is enough.
@@ -50,8 +54,25 @@ async function approvalsIn(
   if (loaded === null) return [];
   const state = hasMail ? await stateAfterInbox(store, sessionId, loaded.state) : loaded.state;
   if (!hasCalls(loaded.state) || !hasCalls(state) || !state.calls.some(asksOutside)) return [];
-  const calls = await callsOf(store, sessionId, loaded.state);
-  return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
+  const { calls, entries } = await callsOf(store, sessionId, loaded.state);
+  return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) => ({
+    ...approval,
+    session,
+    askedAt: askedAt(approval, entries),
+  }));
+}
+
+/** When the last event of a call was, which led to the question; a question of recovery comes with the restart after it. */
+function askedAt({ callKey, why }: Pick<PendingApproval, "callKey" | "why">, entries: readonly Entry[]): number {
+  let at = 0;
+  let mayAsk = false;
+  for (const { event } of entries) {
+    const isOwn = "callKey" in event && event.callKey === callKey;
+    const isRestart: boolean = event.type === "restarted" && why === "recovery" && mayAsk;
+    if (isOwn || isRestart) at = event.at;
+    mayAsk = isOwn || (mayAsk && !isRestart);
+  }
+  return at;
 }
 
 /** What is in the inbox counts already: whoever carries the session on takes it first. */
@@ -62,13 +83,15 @@ async function stateAfterInbox(store: Store, sessionId: string, loaded: State): 
   return state;
 }
 
+type Told = { readonly calls: CallRecords; readonly entries: readonly Entry[] };
+
 /** The calls of the present step, from the few entries at the end of the log that tell of them. */
-async function callsOf(store: Store, sessionId: string, state: Calling): Promise<CallRecords> {
+async function callsOf(store: Store, sessionId: string, state: Calling): Promise<Told> {
   let first = Math.min(...state.calls.map((call) => call.inputSeq));
   for (;;) {
     const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
     const calls = callsIn(entries, state);
-    if (calls !== undefined || first === 1) return calls ?? new Map();
+    if (calls !== undefined || first === 1) return { calls: calls ?? new Map(), entries };
     // Each call that was changed has its present input further on: the message is before them.
     first = Math.max(1, first - 2 * (state.seq - first + 1));
   }

@@ -2,8 +2,9 @@
  * What waits in a whole store, listed without an agent.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, defineTool, pendingApprovals, type StoredApproval } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool, pendingApprovals, type StoredApproval } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate } from "../support/agents.js";
 import { bothStores, withStore } from "../support/stores.js";
 
@@ -34,7 +35,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
         const own = await asking(name).session(name).pendingApprovals();
         const session = { agent: name, model: "scripted", title: `Ask for ${name}.` };
         expect(listed.filter(({ sessionId }) => sessionId === name)).toEqual(
-          own.map(({ toolCallId: _, ...approval }) => ({ ...approval, session })),
+          own.map(({ toolCallId: _, ...approval }) => ({ ...approval, session, askedAt: expect.any(Number) })),
         );
       }
     });
@@ -105,4 +106,28 @@ describe.each(bothStores)("on $name", ({ open }) => {
       }
     });
   });
+});
+
+test("each says since when it waits: since it was decided, or since the restart that put it in doubt", async () => {
+  const store = createMemoryStore();
+  const clock = createTestClock();
+  const gate = createGate("gate", { heedsSignal: false });
+  const { tool } = createEcho();
+  const model = createScriptedModel([{ calls: [{ name: "gate" }, { name: "echo" }] }, { text: "Done." }]);
+  const tools = [
+    { ...gate.tool, recover: "ask" as const },
+    { ...tool, needsApproval: true },
+  ];
+  const agent = createAgent({ model, tools, store, clock });
+  void agent.run("Go", { sessionId: "s", runId: "r" });
+  await gate.started;
+  const decidedAt = clock.now();
+  const shutdown = agent.shutdown({ graceMs: 1_000 });
+  await clock.advance(1_000);
+  await shutdown;
+  await agent.with({}).session("s").resume();
+  expect(await collect(pendingApprovals(store))).toMatchObject([
+    { callKey: "r/1/1", why: "recovery", askedAt: decidedAt + 1_000 },
+    { callKey: "r/1/2", why: "policy", askedAt: decidedAt },
+  ]);
 });
