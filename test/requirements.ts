@@ -62,7 +62,7 @@ const rows = {
   "FIN-6":
     "At `maxSteps` (200): reason `max_steps`. `onMaxSteps: 'summary'` (default) makes one more model call with no tools and `toolChoice: none` and a request for a summary; that exchange is not kept in the history, its usage counts; a fixed sentence stands in if it fails. `'stop'` gives the sentence at once. The session can go on afterwards.",
   "FIN-7":
-    "A tool signals done by `throw new TaskComplete(message?)` or by returning `done(message?)`: the run completes with that message, or else the step's text, reason `done`. Siblings that started finish, others get the result `skipped`; the done call's result stays. `requireDoneTool` also makes an answer without calls no end: a fixed user message asks to go on or signal done. | B2 B4.4",
+    "A tool signals done by `throw new TaskComplete(message?)` or by returning `done(message?)`: the run completes with that message, or else the step's text, reason `done`. Siblings that started finish, others get the result `skipped`; the done call's result stays. `requireDoneTool` also makes an answer without calls no end: a fixed user message asks to go on or signal done.",
   "FIN-8":
     "Before a run completes by the model or the done tool, `beforeStop` hooks may return a message that keeps it going (unfinished work), at most `maxStopPreventions` times (3); never past a limit.",
   // STRM: streams and events
@@ -252,6 +252,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "LOOP-4": ["counters", "zero"],
   "LOOP-8": ["one-process", "between-processes"],
   "LOOP-10": ["signal", "intent"],
+  "FIN-3": ["output-cap", "context-limit"],
   "REC-6": ["fork", "replay"],
   "TOOL-1": ["schema", "context", "recover", "ai-sdk", "external"],
   "TOOL-2": ["lookup", "loop"],
@@ -278,6 +279,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-14",
   "FIN-1",
   "FIN-2",
+  "FIN-3#output-cap",
   "STRM-1",
   "STRM-2",
   "STRM-3",

@@ -281,9 +281,14 @@ function showResult(page: Page, event: EventNamed<"call_complete">, { paint, col
   if (page.calls.size === 0) page.isSideBySide = false;
 }
 
-function failedAttempt({ failure, retryInMs, attempt }: EventNamed<"attempt_failed">): string {
-  const after = retryInMs === undefined ? "No further attempt." : `Trying again in ${duration(retryInMs)}.`;
-  return `Model call failed (${failure.kind}, attempt ${attempt}): ${oneLine(failure.message)} ${after}`;
+function failedAttempt({ failure, attempt, next, retryInMs = 0 }: EventNamed<"attempt_failed">): string {
+  const after = {
+    retry: `Trying again in ${duration(retryInMs)}.`,
+    fallback: "Going on with the next model.",
+    compact: "The conversation is summed up to make room.",
+    give_up: "No further attempt.",
+  };
+  return `Model call failed (${failure.kind}, attempt ${attempt}): ${oneLine(failure.message)} ${after[next]}`;
 }
 
 function showFinal(page: Page, { result, at }: EventNamed<"final">, options: RenderOptions): void {

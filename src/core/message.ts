@@ -121,6 +121,16 @@ export type ModelFailure = {
   readonly retryAfterMs?: number;
 };
 
+/** An answer that its provider ended with the reason `error` and nothing else: it has the standing of a status 500. */
+export const endedWithError: ModelFailure = {
+  kind: "provider",
+  message: "The provider ended its answer with an error.",
+  statusCode: 500,
+};
+
+/** The code of an answer that was whole and had nothing in it (FIN-5). */
+export const emptyResponse = "empty_response";
+
 /** The calls of a message that are ours to run, in order. */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(
@@ -130,9 +140,14 @@ export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] 
 
 /** The text of a message: its text parts joined by a newline, trimmed (FIN-1). */
 export function textOf(message: Message): string {
+  return untrimmedTextOf(message).trim();
+}
+
+/** The same with the space around it, which counts where another text goes on from it. */
+export function untrimmedTextOf(message: Message): string {
   const texts: string[] = [];
   for (const part of message.parts) if (part.type === "text") texts.push(part.text);
-  return texts.join("\n").trim();
+  return texts.join("\n");
 }
 
 /** The sum of two usages; a count that neither knows stays unknown, never zero. */

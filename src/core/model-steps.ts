@@ -6,9 +6,9 @@
  */
 import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
-import { addUsage, type Fault, toolCallsOf } from "./message.js";
+import { addUsage, emptyResponse, type Fault, toolCallsOf } from "./message.js";
 import type { Reason } from "./reasons.js";
-import type { Cut, ModelRunning, Preparing, Run, State } from "./state.js";
+import type { Cut, Failing, ModelRunning, Preparing, Run, State } from "./state.js";
 import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
@@ -77,11 +77,13 @@ function cutOf(unified: EventOf<"model_finished">["finishReason"]["unified"]): C
 export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">): State {
   if (!isPresentAttempt(state, event)) return state;
   const { next, failure } = event;
-  const errorCount = state.counters.errorCount + (failure.kind === "cancelled" ? 0 : 1);
+  const isError = failure.kind !== "cancelled";
+  const errorCount = state.counters.errorCount + (isError ? 1 : 0);
   const failed: ModelRunning = {
     ...state,
     usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
     counters: { ...state.counters, errorCount },
+    failing: isError ? failingAfter(state.failing, event) : state.failing,
   };
   const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
   if (state.stopping !== null) return finishRun(failed, state.stopping.reason);
@@ -93,7 +95,7 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
         ? { ...failed, backoff: { until: event.at + next.inMs, ms: next.inMs } }
         : { ...failed, attempt: state.attempt + 1 };
     case "fallback":
-      return { ...failed, fallback: next.index, attempt: state.attempt + 1 };
+      return { ...failed, fallback: next.index, failing: null, attempt: state.attempt + 1 };
     case "compact":
       return state.counters.compactionAttempts >= state.limits.maxCompactions
         ? endOrSum(failed, "context_limit", event.at, fault)
@@ -101,6 +103,11 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
     case "give_up":
       return endOrSum(failed, next.reason, event.at, fault);
   }
+}
+
+function failingAfter(before: Failing | null, { timing, failure }: EventOf<"model_failed">): Failing {
+  const { since, attempts, empty } = before ?? { since: timing.startedAt, attempts: 0, empty: 0 };
+  return { since, attempts: attempts + 1, empty: empty + (failure.code === emptyResponse ? 1 : 0) };
 }
 
 /** A summary that fails ends the run as the limit that it was asked for would have. */

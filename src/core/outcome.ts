@@ -90,7 +90,7 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
       return {
         ...base,
         status: "awaiting_human",
-        text: run.answer,
+        text: run.answer.trim(),
         approvals: approvalsOf(sessionId, state, transcript),
       };
     case "preparing":
@@ -129,7 +129,7 @@ function endOf(
 function saidAtEnd(reason: Reason, { run, calls }: Transcript): string {
   if (run === null) return "";
   if (reason === "done" && run.doneMessage !== undefined) return run.doneMessage;
-  return calls.size === 0 || endsWithinStep.has(reason) ? run.answer : "";
+  return calls.size === 0 || endsWithinStep.has(reason) ? run.answer.trim() : "";
 }
 
 const endsWithinStep: ReadonlySet<Reason> = new Set(["done", "output_limit", "content_filter", "model_error"]);

@@ -1,6 +1,7 @@
 /**
  * Public events: the names and shapes that a user of a run sees (STRM-4).
  */
+import type { AfterFailure } from "./event.js";
 import type { FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "./message.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 import type { CallOutcome, SessionInfo } from "./state.js";
@@ -58,7 +59,10 @@ export type PublicEventBody =
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
+      readonly model: string;
       readonly failure: ModelFailure;
+      /** What follows: another attempt, the next model, a shorter context, or nothing more of this step. */
+      readonly next: AfterFailure["type"];
       readonly retryInMs?: number;
     }
   | {

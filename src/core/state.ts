@@ -117,6 +117,15 @@ export type Stopping = {
   readonly fault?: Fault;
 };
 
+/** Failed attempts of one model call with one model: what a retry policy looks at, across restarts too. */
+export type Failing = {
+  /** When the first of them began, epoch milliseconds. */
+  readonly since: number;
+  readonly attempts: number;
+  /** How many of them were answers with nothing in them (FIN-5). */
+  readonly empty: number;
+};
+
 export type Counters = {
   /** Model calls that were committed. */
   readonly totalSteps: number;
@@ -155,8 +164,10 @@ export type Run = Session & {
   readonly lives: number;
   /** Milliseconds spent waiting for a person. */
   readonly waitedMs: number;
-  /** The model to use: 0 is the agent's, n its n-th fallback. */
+  /** The model to use: 0 is the agent's, n its n-th fallback. A model that was given up stays so for the rest of the run. */
   readonly fallback: number;
+  /** What has failed of the present step's model call with the present model; null where nothing has. */
+  readonly failing: Failing | null;
   readonly stopping: Stopping | null;
 };
 

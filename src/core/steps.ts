@@ -24,6 +24,7 @@ export function runOf(state: Run): Run {
     lives: state.lives,
     waitedMs: state.waitedMs,
     fallback: state.fallback,
+    failing: state.failing,
     stopping: state.stopping,
   };
 }
@@ -40,7 +41,7 @@ export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: num
     ...runOf(run),
     modelCallIndex: run.modelCallIndex + 1,
     attempt: 0,
-    fallback: 0,
+    failing: null,
   };
 }
 

@@ -10,7 +10,15 @@
 import { withUniqueIds } from "./call-ids.js";
 import { callRecords, recordEntry } from "./call-records.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
-import { addUsage, type Json, type Message, type ToolOutput, textOf, type Usage, type UserMessage } from "./message.js";
+import {
+  addUsage,
+  type Json,
+  type Message,
+  type ToolOutput,
+  type Usage,
+  type UserMessage,
+  untrimmedTextOf,
+} from "./message.js";
 import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
 import type { Purpose } from "./state.js";
 
@@ -41,7 +49,7 @@ export type RunRecord = {
   purpose: Purpose;
   /** Where the model was told that its answer was no end: in which step, and the entry. */
   told: { readonly modelCallIndex: number; readonly seq: number } | null;
-  /** The text of the answer so far: of the present step, and of the answers that it continues. */
+  /** The text of the answer so far, untrimmed: of the present step, and of the answers that it continues. */
   answer: string;
   /** What the done tool said in the present step. */
   doneMessage: string | undefined;
@@ -153,7 +161,8 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
 }
 
 /** What the model is told where its own answer was no end. */
-export const continueText = "Your answer was cut at the output limit. Go on exactly where it stopped; repeat nothing.";
+export const continueText =
+  "Your answer was cut at the output limit. Go on exactly where it stopped, with the space or line break that comes next if there is one; repeat nothing.";
 export const remindText =
   "You have not signalled that the work is done. Go on, or call the tool that signals it if there is nothing left to do.";
 export const summaryText =
@@ -202,8 +211,9 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.usage = addUsage(run.usage, event.usage);
   run.steps += 1;
   run.doneMessage = undefined;
-  const text = textOf(event.message);
-  run.answer = run.purpose === "continue" && run.answer !== "" ? `${run.answer}\n${text}` : text;
+  const text = untrimmedTextOf(event.message);
+  // The model was asked to go on exactly where its answer was cut, which may be within a word.
+  run.answer = run.purpose === "continue" ? run.answer + text : text;
   transcript.calls = new Map();
   if (run.purpose === "summary") return;
   const message = withUniqueIds(transcript.ids, event.message);

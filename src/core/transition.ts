@@ -140,6 +140,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
     lives: 0,
     waitedMs: 0,
     fallback: 0,
+    failing: null,
     stopping: null,
   };
   return preparing;

@@ -63,7 +63,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return [failedAttempt(event)];
+      return [failedAttempt(event, after)];
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
@@ -151,10 +151,13 @@ function steeredEvents(
   return text === "" ? [steered] : [{ type: "text", runId, modelCallIndex, text }, steered];
 }
 
-function failedAttempt(event: EventOf<"model_failed">): PublicEventBody {
-  const { runId, modelCallIndex, attempt, failure, next } = event;
-  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, failure } as const;
-  return next.type === "retry" ? { ...body, retryInMs: next.inMs } : body;
+/** A limit of the run, or its end, may be reached before what was to follow. */
+function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
+  const { runId, modelCallIndex, attempt, model, failure, next } = event;
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure } as const;
+  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
+    return { ...body, next: "give_up" };
+  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
 }
 
 function compactedEvent({ runId, summary, tokensBefore, tokensAfter }: EventOf<"compacted">): PublicEventBody {

@@ -1,7 +1,7 @@
 /**
  * How a stream of the AI SDK ends: its finish reason and its usage, any of which may be absent.
  */
-import type { FinishReason, ModelFailure, Usage } from "../core/message.js";
+import { endedWithError, type FinishReason, type ModelFailure, type Usage } from "../core/message.js";
 import { cutShort, isObject, MalformedPart } from "./ai-sdk-part.js";
 
 export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
@@ -25,8 +25,7 @@ export function endingOf(value: unknown): Ending {
     return { finishReason, failure: cutShort };
   }
   if (unified !== "error") return { finishReason };
-  const message = "The provider ended its answer with an error.";
-  return { finishReason, failure: { kind: "provider", message, ...(raw !== undefined && { code: raw }) } };
+  return { finishReason, failure: { ...endedWithError, ...(raw !== undefined && { code: raw }) } };
 }
 
 export function usageOf(value: unknown): Usage {

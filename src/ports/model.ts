@@ -133,6 +133,19 @@ export type MessageDelta = DeltaBody & {
   readonly seq: number;
 };
 
+/**
+ * How long a model is waited for, in milliseconds; `Infinity` for as long as it takes. What takes longer is a failure of
+ * kind `timeout`, which is retried as any other.
+ */
+export type ModelTimeouts = {
+  /** Until the answer begins, from the request on; 120,000. A model that says it has begun to think has not begun to answer. */
+  readonly firstChunkMs?: number;
+  /** Between two increments of the answer; 60,000. */
+  readonly chunkMs?: number;
+  /** For the whole answer; 600,000. */
+  readonly totalMs?: number;
+};
+
 export interface Model {
   /** How it is called in logs and lists: `provider/model`. */
   readonly id: string;

@@ -4,7 +4,7 @@
 import type { RunResult } from "../core/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
-import type { Model } from "../ports/model.js";
+import type { Model, ModelTimeouts } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
@@ -17,15 +17,8 @@ import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, type Observer, observe } from "./listeners.js";
 import { createLive, type Live } from "./live.js";
-import {
-  type AgentParts,
-  checkLease,
-  checkName,
-  compileLimits,
-  compileRetry,
-  compileTools,
-  type Limits,
-} from "./parts.js";
+import { compileModels, type Fallback } from "./models.js";
+import { type AgentParts, checkLease, checkName, compileLimits, compileTools, type Limits } from "./parts.js";
 import { type Input, type StartOptions, sessionInfo } from "./request.js";
 import { createSession, inputBody, type Session } from "./session.js";
 import type { StreamItem, Subscription } from "./subscription.js";
@@ -40,8 +33,12 @@ export type AgentOptions<ModelLike = Model> = Callbacks & {
   readonly tools?: Tools;
   readonly systemPrompt?: string;
   readonly limits?: Limits;
+  /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
+  readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
   /** A policy, or changes to the default one. */
   readonly retry?: RetryOptions | RetryPolicy;
+  /** How long a model is waited for. */
+  readonly timeouts?: ModelTimeouts;
   /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
   readonly canExecuteTool?: CanExecuteTool;
   /** What tools get as `context.deps`. */
@@ -256,11 +253,10 @@ function compileParts<ModelLike>(
   const compiled = compileTools(tools);
   return {
     name: checkName(name),
-    model: surroundings.asModel(options.model),
+    models: compileModels(options, surroundings.asModel),
     ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
     ...compiled,
     limits: compileLimits(limits),
-    retry: compileRetry(options.retry),
     ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
     deps: options.deps,
     ...(options.root === undefined ? {} : { root: options.root }),

@@ -5,23 +5,21 @@
 import type { RunLimits, State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
-import type { Model as PortModel, ToolSpecification } from "../ports/model.js";
-import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
+import type { ToolSpecification } from "../ports/model.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
 import type { Family } from "./family.js";
 import type { Listener } from "./listeners.js";
-import { createRetryPolicy } from "./retry.js";
+import type { CalledModels } from "./models.js";
 import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";
 
 export type AgentParts = {
   readonly name: string;
-  readonly model: PortModel;
+  readonly models: CalledModels;
   readonly systemPrompt?: string;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];
   readonly limits: RunLimits;
-  readonly retry: RetryPolicy;
   readonly canExecuteTool?: CanExecuteTool;
   readonly deps: unknown;
   readonly root?: string;
@@ -109,10 +107,6 @@ const shortestLeaseMs = 100;
 export function compileTools(tools: Tools): Pick<AgentParts, "tools" | "specifications"> {
   const compiled = normaliseTools(tools);
   return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
-}
-
-export function compileRetry(retry: RetryOptions | RetryPolicy | undefined): RetryPolicy {
-  return retry !== undefined && "decide" in retry ? retry : createRetryPolicy(retry);
 }
 
 /** @throws PawlError `agent_mismatch`, `root_mismatch`: a session is carried on only by what it belongs to. */

@@ -7,7 +7,7 @@ import { checkJson } from "../core/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../core/message.js";
 import type { SessionInfo } from "../core/state.js";
 import { PawlError } from "../errors.js";
-import type { Limits } from "./parts.js";
+import type { AgentParts, Limits } from "./parts.js";
 
 /** Text, parts (text and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
@@ -97,11 +97,9 @@ export function titleOf(messages: readonly UserMessage[]): string {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
-export function sessionInfo(
-  agent: { readonly name: string; readonly model: { readonly id: string }; readonly root?: string },
-  title: string,
-): SessionInfo {
-  const { name, model, root } = agent;
+export function sessionInfo(agent: Pick<AgentParts, "name" | "models" | "root">, title: string): SessionInfo {
+  const { name, models, root } = agent;
+  const { model } = models[0];
   return { agent: name, model: model.id, ...(root === undefined ? {} : { root }), ...(title === "" ? {} : { title }) };
 }
 

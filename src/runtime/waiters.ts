@@ -116,7 +116,7 @@ function interrupted(
   const runId = "runId" in awaited ? awaited.runId : (present?.runId ?? "");
   const run = present?.runId === runId ? present : null;
   const steps = run?.counters.totalSteps ?? 0;
-  const said = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run.answer : "";
+  const said = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run.answer.trim() : "";
   const message = error instanceof Error ? error.message : String(error);
   return {
     sessionId,

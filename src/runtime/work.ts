@@ -26,13 +26,6 @@ export type Work = {
 export type WorkMemory = {
   /** Inputs as their schema gave them, by call key. */
   readonly validated: Map<string, unknown>;
-  /** When the first attempt of the present model call began, and how many of its answers were empty. */
-  modelCall: {
-    readonly modelCallIndex: number;
-    readonly runId: string;
-    readonly startedAt: number;
-    empty: number;
-  } | null;
   /** The message that is being streamed. */
   partial: Assembly | null;
 };

@@ -63,6 +63,7 @@ const runFields: Fields = {
   lives: "number",
   waitedMs: "number",
   fallback: "number",
+  failing: "object or null",
   stopping: "object or null",
 };
 

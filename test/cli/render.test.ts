@@ -107,7 +107,9 @@ describe("a stream, as a person sees it", () => {
         event("attempt_failed", {
           modelCallIndex: 1,
           attempt: 1,
+          model: "m",
           failure: { kind: "network", message: "reset\nby peer" },
+          next: "retry",
           retryInMs: 2_000,
         }),
         ...deltas(1, 2, start, ...text("Yes.")),
@@ -284,7 +286,9 @@ describe("progress", () => {
       event("attempt_failed", {
         modelCallIndex: 1,
         attempt: 1,
+        model: "m",
         failure: { kind: "network", message: "" },
+        next: "retry",
         retryInMs: 30_000,
       }),
       30_000,

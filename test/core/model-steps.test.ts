@@ -9,6 +9,7 @@ import {
   decides,
   ends,
   fails,
+  failsEmpty,
   finishes,
   happen,
   prepared,
@@ -138,22 +139,27 @@ describe("an answer with calls", () => {
 });
 
 describe("an answer that was cut", () => {
-  test("at the output cap goes on in a new step, and the texts are joined", () => {
+  test("at the output cap goes on in a new step, and the texts are joined", verifies("FIN-3#output-cap"), () => {
     const session = startedSession();
     step(session, { text: "The first half", finish: "length" });
     expect(session.state).toMatchObject({ purpose: "continue", modelCallIndex: 2 });
     prepared(session);
     expect(session.transcript.messages.at(-1)).toEqual(userMessage(continueText));
-    answers(session, { text: "and the second." });
+    answers(session, { text: " and the sec", finish: "length" });
+    step(session, { text: "ond.\n" });
     ends(session);
-    expect(final(session)).toMatchObject({ reason: "stop", text: "The first half\nand the second.", steps: 2 });
+    expect(final(session)).toMatchObject({ reason: "stop", text: "The first half and the second.", steps: 3 });
   });
 
-  test("at the output cap goes on so many times, and then ends with what there is", () => {
-    const session = startedSession({ maxContinuations: 2 });
-    for (const text of ["one", "two", "three"]) step(session, { text, finish: "length" });
-    expect(final(session)).toMatchObject({ status: "failed", reason: "output_limit", text: "one\ntwo\nthree" });
-  });
+  test(
+    "at the output cap goes on so many times, and then ends with what there is",
+    verifies("FIN-3#output-cap"),
+    () => {
+      const session = startedSession({ maxContinuations: 2 });
+      for (const text of ["one, ", "two, ", "three "]) step(session, { text, finish: "length" });
+      expect(final(session)).toMatchObject({ status: "failed", reason: "output_limit", text: "one, two, three" });
+    },
+  );
 
   test("by a filter or an error ends the run, though somebody steered", () => {
     for (const [finish, reason] of [
@@ -236,7 +242,29 @@ describe("a failed attempt", () => {
     expect(transition(session.state, second)).toBe(session.state);
   });
 
-  test("is followed by a fallback, which the next step starts without", () => {
+  test("is counted with its model and its step, and those that were empty by themselves", verifies("RTRY-3"), () => {
+    const session = startedSession();
+    const failing = () => runOf(session.state).failing;
+    prepared(session);
+    expect(failing()).toBeNull();
+    fails(session, retry);
+    wakes(session, { timer: "backoff", attempt: 1 });
+    expect(failing()).toEqual({ since: 1_000, attempts: 1, empty: 0 });
+    fails(session, { type: "retry", inMs: 0 }, "cancelled");
+    restarts(session);
+    prepared(session);
+    failsEmpty(session);
+    expect(failing()).toEqual({ since: 1_000, attempts: 2, empty: 1 });
+    fails(session, { type: "fallback", index: 1 });
+    expect(failing()).toBeNull();
+    fails(session, { type: "retry", inMs: 0 });
+    answers(session, { calls: ["one"] });
+    allows(session, 1);
+    finishes(session, 1);
+    expect(failing()).toBeNull();
+  });
+
+  test("is followed by a fallback, which the rest of the run stays with", verifies("RTRY-7"), () => {
     const session = startedSession();
     prepared(session);
     fails(session, { type: "fallback", index: 1 });
@@ -244,7 +272,11 @@ describe("a failed attempt", () => {
     answers(session, { calls: ["one"] });
     allows(session, 1);
     finishes(session, 1);
-    expect(session.state).toMatchObject({ fallback: 0, modelCallIndex: 2 });
+    expect(session.state).toMatchObject({ fallback: 1, modelCallIndex: 2 });
+    step(session, { text: "Done." });
+    ends(session);
+    start(session, "r2");
+    expect(session.state).toMatchObject({ fallback: 0, failing: null });
   });
 
   test("counts over the run, fallbacks too, and ends it at the limit", verifies("LOOP-4#counters"), () => {

@@ -12,6 +12,7 @@ import {
   type Event,
   type EventBody,
   type EventOf,
+  emptyResponse,
   type FinishReason,
   initialState,
   type PublicEvent,
@@ -188,6 +189,20 @@ export function fails(
   kind: EventOf<"model_failed">["failure"]["kind"] = "overloaded",
   usage?: Usage,
 ): void {
+  failsWith(session, next, { kind, message: "it failed" }, usage);
+}
+
+/** The model gives an answer with nothing in it, and is asked again. */
+export function failsEmpty(session: Session): void {
+  failsWith(session, { type: "retry", inMs: 0 }, { kind: "provider", code: emptyResponse, message: "nothing" });
+}
+
+function failsWith(
+  session: Session,
+  next: EventOf<"model_failed">["next"],
+  failure: EventOf<"model_failed">["failure"],
+  usage?: Usage,
+): void {
   const { runId, modelCallIndex, attempt } = runOf(session.state);
   happen(session, {
     type: "model_failed",
@@ -195,7 +210,7 @@ export function fails(
     modelCallIndex,
     attempt,
     model: "m",
-    failure: { kind, message: "it failed" },
+    failure,
     next,
     timing: { startedAt: 1_000, durationMs: 3 },
     ...(usage === undefined ? {} : { usage }),

@@ -208,7 +208,7 @@ describe("what else happens", () => {
     happen(session, { type: "late_result", callKey: "r1/1/1", outcome: "ok" });
     expect(session.events.slice(from)).toMatchObject([
       { type: "compacted", summary: "s", tokensBefore: 9, tokensAfter: 2 },
-      { type: "attempt_failed", attempt: 1, retryInMs: 5, failure: { kind: "overloaded" } },
+      { type: "attempt_failed", attempt: 1, model: "m", next: "retry", retryInMs: 5, failure: { kind: "overloaded" } },
       { type: "restarted" },
       { type: "restarted" },
       { type: "call_start" },

@@ -70,6 +70,7 @@ const endings: readonly Ending[] = [
   { reason: "stop", script: [{ text: "  An answer.\n" }], text: "An answer." },
   { reason: "done", script: [{ calls: [{ name: "finish" }] }], text: "It is done." },
   { reason: "other", script: [{ text: "Hm.", finish: "other" }], text: "Hm." },
+  { reason: "other", script: [{ finish: "other" }] },
   { reason: "max_steps", script: [call, call, { text: "What was done." }], options: { limits: { maxSteps: 2 } } },
   {
     reason: "max_steps",
@@ -86,11 +87,11 @@ const endings: readonly Ending[] = [
   {
     reason: "output_limit",
     script: [
-      { text: "One", finish: "length" },
-      { text: "two", finish: "length" },
-      { text: "three", finish: "length" },
+      { text: "One ", finish: "length" },
+      { text: "tw", finish: "length" },
+      { text: "o", finish: "length" },
     ],
-    text: "One\ntwo\nthree",
+    text: "One two",
   },
   { reason: "content_filter", script: [{ text: "Well,", finish: "content-filter" }], text: "Well," },
   { reason: "content_filter", script: [{ error: { kind: "content_filter", message: "no" } }] },

@@ -153,6 +153,7 @@ export function stateAt(seq: number, status: Status): State {
     lives: 0,
     waitedMs: 0,
     fallback: 0,
+    failing: null,
     stopping: null,
   };
   const calls = [
