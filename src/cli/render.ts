@@ -15,6 +15,7 @@ import {
   type UserMessage,
 } from "../index.js";
 import { closingLine, fixedText } from "./closing-line.js";
+import { failedAttempt } from "./failed-attempt.js";
 import type { Paint } from "./paint.js";
 import { cut, duration, oneLine, shortInput, shortResult, visible } from "./text.js";
 
@@ -279,16 +280,6 @@ function showResult(page: Page, event: EventNamed<"call_complete">, { paint, col
   note(page, `  ${mark} ${said}${paint("dim", took)}`);
   page.calls.delete(event.callKey);
   if (page.calls.size === 0) page.isSideBySide = false;
-}
-
-function failedAttempt({ failure, attempt, next, retryInMs = 0 }: EventNamed<"attempt_failed">): string {
-  const after = {
-    retry: `Trying again in ${duration(retryInMs)}.`,
-    fallback: "Going on with the next model.",
-    compact: "The conversation is summed up to make room.",
-    give_up: "No further attempt.",
-  };
-  return `Model call failed (${failure.kind}, attempt ${attempt}): ${oneLine(failure.message)} ${after[next]}`;
 }
 
 function showFinal(page: Page, { result, at }: EventNamed<"final">, options: RenderOptions): void {
