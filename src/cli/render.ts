@@ -17,7 +17,7 @@ import {
 import { closingLine, fixedText } from "./closing-line.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Paint } from "./paint.js";
-import { cut, duration, oneLine, shortInput, shortResult, visible } from "./text.js";
+import { cut, duration, shortInput, shortResult, visible } from "./text.js";
 
 export type Piece = { readonly to: "out" | "err"; readonly text: string };
 
