@@ -1,7 +1,7 @@
 /** Who may import whom. A layer sees what it stands on and nothing else; there are no cycles. */
 
 /** The modules behind the package's entry points that a program may use. */
-const publicEntries = "^src/(index|core/index|stores/sqlite|models/index|tools/index)[.]ts$";
+const publicEntries = "^src/(index|core/index|stores/sqlite|models/index|tools/index|tools/mcp/index)[.]ts$";
 
 /** `src/<layer>` may import itself, these layers, and packages and built-in modules. */
 function layer(name, ...allowed) {

@@ -9,6 +9,7 @@ export const errorCodes = [
   "duplicate_tool",
   "unknown_model",
   "missing_package",
+  "mcp_server_changed",
   "no_session",
   "run_finished",
   "shut_down",

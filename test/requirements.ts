@@ -314,6 +314,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "CLI-5",
   "SEC-7",
   "SEC-8",
+  "SEC-10",
   "SEC-12",
   "SEC-13",
   "SEC-16",

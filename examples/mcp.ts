@@ -1,0 +1,36 @@
+/**
+ * Tools from an MCP server that runs as a child process: shown, pinned, and asked for until it is trusted.
+ */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createAgent } from "pawl";
+import { createScriptedModel } from "pawl/testing";
+import { connectMcpServer, type McpServerOptions } from "pawl/tools/mcp";
+
+writeFileSync("note.txt", "The rent is due on Friday.");
+const program = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-filesystem/dist/index.js");
+const server: McpServerOptions = {
+  name: "files",
+  transport: { type: "stdio", command: process.execPath, args: [program, process.cwd()] },
+};
+
+// The first time: somebody looks at what it is and what it offers. Every call is asked for.
+const first = await connectMcpServer(server);
+console.log("the server is", first.command);
+console.log("it offers", first.tools.map((tool) => tool.name).join(", "));
+const pins = first.pins();
+await first.close();
+
+// From then on it is trusted, as long as it stays what it was.
+const trusted = await connectMcpServer({ ...server, trust: "all", pins });
+assert.deepEqual(trusted.changed(), []);
+const model = createScriptedModel([
+  { calls: [{ name: "files_read_text_file", input: { path: `${process.cwd()}/note.txt` } }] },
+  { text: "It is due on Friday." },
+]);
+const result = await createAgent({ model, tools: trusted.tools }).run("When is the rent due?");
+console.log(result.status, "-", result.text);
+assert.equal(result.status, "completed");
+assert.match(JSON.stringify(model.requests.at(-1)?.messages), /The rent is due on Friday/);
+await trusted.close();

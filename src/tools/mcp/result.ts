@@ -1,0 +1,40 @@
+/**
+ * What an MCP server gave for a call, as a tool's output. Text stays text; images and sounds go to the model as files.
+ */
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { FilePart, Json, TextPart, ToolOutput } from "../../core/message.js";
+
+type Content = CallToolResult["content"][number];
+
+/** @throws Error with what the server said, where it calls the call failed */
+export function outputOf(result: CallToolResult): ToolOutput {
+  const parts = result.content.map(partOf);
+  const texts = parts.filter((part) => part.type === "text");
+  const text = texts.map((part) => part.text).join("\n");
+  if (result.isError === true) throw new Error(text === "" ? "The server says that it failed, and not why." : text);
+  if (parts.length > texts.length) return { type: "content", parts };
+  // The result is JSON that the SDK has parsed.
+  if (parts.length === 0 && result.structuredContent !== undefined)
+    return { type: "json", value: result.structuredContent as Json };
+  return { type: "text", text: text === "" ? "(no output)" : text };
+}
+
+function partOf(content: Content): TextPart | FilePart {
+  switch (content.type) {
+    case "text":
+      return { type: "text", text: content.text };
+    case "image":
+    case "audio":
+      return { type: "file", mediaType: content.mimeType, data: content.data };
+    case "resource_link":
+      return { type: "text", text: `${content.title ?? content.name}: ${content.uri}` };
+    case "resource":
+      return resourcePart(content.resource);
+  }
+}
+
+function resourcePart(resource: Extract<Content, { type: "resource" }>["resource"]): TextPart | FilePart {
+  if ("text" in resource) return { type: "text", text: `${resource.uri}:\n${resource.text}` };
+  const mediaType = resource.mimeType ?? "application/octet-stream";
+  return { type: "file", mediaType, data: resource.blob, filename: resource.uri };
+}
