@@ -1,7 +1,16 @@
 /**
- * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, and a
- * simulated world in which the real loop is crashed and raced.
+ * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, a crash
+ * kit for agents of one's own, and a simulated world in which the real loop is crashed and raced.
  */
+export type { Respond } from "./crash/attend.js";
+export { checkSession } from "./crash/check-session.js";
+export {
+  CrashFailure,
+  type CrashPlay,
+  type CrashReport,
+  type CrashTestOptions,
+  crashTest,
+} from "./crash-test.js";
 export {
   createScriptedModel,
   type Script,
@@ -10,6 +19,7 @@ export {
   type ScriptedModelOptions,
   type ScriptedStep,
 } from "./scripted-model.js";
+export { InvariantBroken } from "./simulation/invariants.js";
 export { SimulationFailure, type SimulationOptions, type SimulationReport, simulate } from "./simulation.js";
 export { type ConformanceCase, type StoreUnderTest, storeConformance } from "./store-conformance.js";
 export { createTestClock, settled, type TestClock } from "./test-clock.js";

@@ -35,8 +35,8 @@ export type ScriptedCall = {
   readonly id?: string;
 };
 
-/** Steps in order, one for each request, attempts that failed included; or a function of the request. */
-export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep);
+/** Steps in order, one for each request, attempts that failed included; or a function of the request, for what is to survive a crash. */
+export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
 
 export type ScriptedModelOptions = {
   /** Default `scripted`. */

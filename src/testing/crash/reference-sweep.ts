@@ -30,7 +30,7 @@ export async function sweepScenario(scenario: Scenario, store: Store, kind: Swee
       dies,
       points: kind === "waits" ? "waits" : "commits",
       // Half of the time the next process sees that the one before it is dead; otherwise its lease has to end.
-      sameHost: dies.reduce((sum, point) => sum + point, 0) % 2 === 0,
+      sameHost: (dies[0] ?? 0) % 2 === 0,
     });
   const clean = await play([]);
   const playAt = async (dies: readonly number[]): Promise<Ending> => {

@@ -46,7 +46,7 @@ export type Happening =
       readonly callKey: string;
       readonly tool: string;
       readonly attempt: number;
-      readonly input: number;
+      readonly input: unknown;
     }
   /** The world changed. */
   | { readonly type: "tool_acted"; readonly callKey: string; readonly tool: string; readonly input: number }
@@ -103,7 +103,7 @@ function lineOf(fact: Exclude<Fact, SilentFact>): string {
       return `${fact.process} calls the model: ${runId}/${modelCallIndex} attempt ${attempt}, ${messages.length} messages`;
     }
     case "tool_started":
-      return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${fact.input})`;
+      return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${JSON.stringify(fact.input)})`;
     case "tool_acted":
       return `  world: ${fact.tool} ${fact.callKey} takes effect (${fact.input})`;
     case "tool_settled":

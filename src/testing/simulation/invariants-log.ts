@@ -17,12 +17,27 @@ export const logInvariants: readonly Invariant[] = [
   { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
   { number: 4, name: "one result for each call, in call order, in all that a model is sent", check: oneResultEach },
   { number: 10, name: "deltas put together equal the committed message", check: deltasAreTheMessage },
-  { number: 10, name: "what is committed is what the model meant to say", check: messagesAreMeant },
   { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
   { number: 12, name: "a run ends within a bounded number of lives", check: livesAreCounted },
   { number: 12, name: "what is active can be claimed", check: nothingStays },
   { number: 13, name: "counters never go down within a run", check: countersOnlyGrow },
 ];
+
+/** Those that need no more than the log and the state that goes with it. */
+export const storedInvariants: readonly Invariant[] = [
+  { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
+  { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
+  { number: 4, name: "one result for each call", check: oneResultEach },
+  { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
+  { number: 12, name: "a run ends within a bounded number of lives", check: livesAreCounted },
+];
+
+/** Where it is known what the model meant. */
+export const meantInvariant: Invariant = {
+  number: 10,
+  name: "what is committed is what the model meant to say",
+  check: messagesAreMeant,
+};
 
 function nothingIsLost({ log, rows, facts }: History): string | undefined {
   const gap = log.findIndex((entry, index) => entry.seq !== index + 1);

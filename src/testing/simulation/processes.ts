@@ -17,26 +17,41 @@ export type ProcessOptions = {
 };
 
 export function startProcess(world: World, { parts, sameHost }: ProcessOptions): Process {
-  const name = `p${world.processes.length + 1}`;
-  const owner: Owner = { id: name, host: "simulated", pid: world.processes.length + 1, startedAt: 0 };
-  const self = () => process;
-  const agent = buildAgent(
-    {
-      ...parts(self),
-      store: storeOf(world, self),
-      clock: clockOf(world, self),
-      makeId: () => `id${world.number()}`,
-      leaseMs,
-      retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
-      observers: [{ onDelta: (delta) => world.note({ type: "delta", process: name, delta }) }],
-    },
-    {
-      asModel: (model) => model,
-      createStore: () => world.store,
-      createOwner: () => owner,
-      isDead: ({ id }) => sameHost && world.processes.some((one) => one.name === id && one.status === "killed"),
-    },
+  return enterWorld(world, (self, { owner, name }) =>
+    buildAgent(
+      {
+        ...parts(self),
+        store: storeOf(world, self),
+        clock: clockOf(world, self),
+        makeId: () => `id${world.number()}`,
+        leaseMs,
+        retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
+        observers: [{ onDelta: (delta) => world.note({ type: "delta", process: name, delta }) }],
+      },
+      {
+        asModel: (model) => model,
+        createStore: () => world.store,
+        createOwner: () => owner,
+        isDead: (other) => sameHost && isKilled(world, other),
+      },
+    ),
   );
+}
+
+/** Whether the process that an owner stands for was killed. */
+export function isKilled({ processes }: World, { id }: Owner): boolean {
+  return processes.some((one) => one.name === id && one.status === "killed");
+}
+
+/** Another process, with what `build` makes for it. */
+export function enterWorld(
+  world: World,
+  build: (self: () => Process, named: Pick<Process, "name" | "owner">) => Process["agent"],
+): Process {
+  const pid = world.processes.length + 1;
+  const name = `p${pid}`;
+  const owner: Owner = { id: name, host: "simulated", pid, startedAt: 0 };
+  const agent = build(() => process, { name, owner });
   const process: Process = { name, owner, agent, status: "running" };
   world.processes.push(process);
   world.note({ type: "process", process: name, what: "started" });

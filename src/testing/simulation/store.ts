@@ -1,8 +1,11 @@
 /**
  * A store as one process of a simulation reaches it: every request and every answer waits for its turn, and may be lost.
+ *
+ * What is noted is of the one session that all is about; those of agents behind tools are in the store beside it.
  */
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
+import type { Happening } from "./facts.js";
 import type { Process, World } from "./world.js";
 
 export function storeOf(world: World, process: () => Process): Store {
@@ -18,19 +21,20 @@ export function storeOf(world: World, process: () => Process): Store {
         const late = world.clock.now() !== options.now;
         const { setting } = askedNow(world);
         if (result.type === "claimed")
-          world.note({ type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
+          note(world, sessionId, { type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
         return result;
       });
       if (claimed.type === "claimed")
-        world.note({ type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
+        note(world, sessionId, { type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
       return claimed;
     },
     async renew(leases, now, leaseMs) {
       const asked = askedNow(world);
       const gone = await request("renew", () => store.renew(leases, now, leaseMs));
       for (const { sessionId, epoch } of leases)
-        if (!gone.includes(sessionId)) world.note({ type: "renewed", process: process().name, epoch, ...asked });
-        else world.note({ type: "refused", process: process().name, epoch, why: "its lease is gone" });
+        if (!gone.includes(sessionId))
+          note(world, sessionId, { type: "renewed", process: process().name, epoch, ...asked });
+        else note(world, sessionId, { type: "refused", process: process().name, epoch, why: "its lease is gone" });
       return gone;
     },
     async release(lease) {
@@ -38,14 +42,21 @@ export function storeOf(world: World, process: () => Process): Store {
         chance.happens(world.faults.busy) ? ({ type: "busy" } as const) : await store.release(lease),
       );
       if (result.type === "released")
-        world.note({ type: "confirmed", process: process().name, epoch: lease.epoch, seq: null, released: true });
+        note(world, lease.sessionId, {
+          type: "confirmed",
+          process: process().name,
+          epoch: lease.epoch,
+          seq: null,
+          released: true,
+        });
       return result;
     },
     commit: (lease, commit) => write(world, process(), lease, commit),
     async post(sessionId, message) {
       return await request("post", async () => {
         const result = await store.post(sessionId, message);
-        if (result.type === "posted") world.note({ type: "posted", process: process().name, id: message.id });
+        if (result.type === "posted")
+          note(world, sessionId, { type: "posted", process: process().name, id: message.id });
         return result;
       });
     },
@@ -67,6 +78,10 @@ export function storeOf(world: World, process: () => Process): Store {
     verify: (sessionId) => store.verify(sessionId),
     close: async () => {},
   };
+}
+
+function note(world: World, sessionId: string, happening: Happening): void {
+  if (sessionId === world.sessionId) world.note(happening);
 }
 
 /** The time as the clocks have it, and how far the wall clock is set from the other. */
@@ -99,16 +114,27 @@ async function ask<Result>(world: World, process: Process, what: string, act: ()
 
 async function write(world: World, process: Process, lease: Lease, commit: Commit): Promise<CommitResult> {
   const { name } = process;
-  const { epoch } = lease;
+  const { epoch, sessionId } = lease;
   try {
     const result = await ask(world, process, "commit", () => apply(world, name, lease, commit));
     if (result.type === "ok")
-      world.note({ type: "confirmed", process: name, epoch, seq: result.seq, released: commit.release === true });
+      note(world, sessionId, {
+        type: "confirmed",
+        process: name,
+        epoch,
+        seq: result.seq,
+        released: commit.release === true,
+      });
     else if (result.type !== "busy" && result.type !== "inbox_not_empty")
-      world.note({ type: "refused", process: name, epoch, why: result.type });
+      note(world, sessionId, { type: "refused", process: name, epoch, why: result.type });
     return result;
   } catch (error) {
-    world.note({ type: "refused", process: name, epoch, why: error instanceof Error ? error.message : String(error) });
+    note(world, sessionId, {
+      type: "refused",
+      process: name,
+      epoch,
+      why: error instanceof Error ? error.message : String(error),
+    });
     throw error;
   }
 }
@@ -118,7 +144,7 @@ async function apply(world: World, process: string, lease: Lease, commit: Commit
   if (chance.happens(faults.busy)) return { type: "busy" };
   const result = await store.commit(lease, commit);
   if (result.type !== "ok") return result;
-  world.note({ type: "written", process, epoch: lease.epoch, commit });
+  note(world, lease.sessionId, { type: "written", process, epoch: lease.epoch, commit });
   // A network that sends a request again when it waits too long for the answer.
   if (chance.happens(faults.twice)) await store.commit(lease, commit);
   return result;

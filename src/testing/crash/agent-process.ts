@@ -1,0 +1,152 @@
+/**
+ * Somebody's own agent as a process of a world: its store, its clock and its ids are the world's; its model and its tools do what
+ * they do, each at its turn, one at a time.
+ *
+ * 1. What they really wait for (a request, a file) is waited for, in real time, and no other time goes by meanwhile.
+ * 2. What takes longer than `patienceMs` is left to itself: time goes on, so that timeouts and aborts reach what waits for them.
+ * 3. What is under way when its process dies runs to its end in the world outside, as a request that was sent does.
+ */
+import type { Agent, AnyModel } from "../../create-agent.js";
+import { asModel } from "../../models/ai-sdk.js";
+import type { Model } from "../../ports/model.js";
+import type { Owner, Store } from "../../ports/store.js";
+import type { AnyTool, CanExecuteTool, ToolContext } from "../../ports/tool.js";
+import { normaliseTools } from "../../runtime/tools.js";
+import { enterWorld, isKilled, leaseMs } from "../simulation/processes.js";
+import { storeOf } from "../simulation/store.js";
+import { clockOf, type Process, type World } from "../simulation/world.js";
+
+export type AgentProcessOptions = {
+  readonly agent: Agent;
+  /** Whether the next process can see that this one is dead. */
+  readonly sameHost: boolean;
+  readonly patienceMs: number;
+};
+
+/** Where something is done: in which world, by whom. */
+type Place = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+
+export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
+  return enterWorld(world, (self, { owner, name }) => {
+    const { options } = agent;
+    const place: Place = { world, self, patienceMs };
+    return agent.with({
+      store: ownedStore(storeOf(world, self), owner, (other) => sameHost && isKilled(world, other)),
+      clock: clockOf(world, self),
+      makeId: () => `id${world.number()}`,
+      leaseMs,
+      model: watchModel(place, options.model),
+      tools: [...normaliseTools(options.tools ?? []).values()].map(({ tool }) => watchTool(place, tool)),
+      observers: [
+        ...(options.observers ?? []),
+        { onDelta: (delta) => world.note({ type: "delta", process: name, delta }) },
+      ],
+      ...(options.canExecuteTool === undefined
+        ? {}
+        : { canExecuteTool: watchPermissions(place, options.canExecuteTool) }),
+    });
+  });
+}
+
+/** The agent takes itself for this process; in the world it is one of several. */
+function ownedStore(store: Store, owner: Owner, isDead: (other: Owner) => boolean): Store {
+  return {
+    ...store,
+    claim: (sessionId, options) =>
+      store.claim(sessionId, { ...options, owner, isDead: (other) => other.id === owner.id || isDead(other) }),
+    due: (now, limit) => store.due(now, limit, isDead),
+  };
+}
+
+function watchModel({ world, self, patienceMs }: Place, modelLike: AnyModel): Model {
+  const model = asModel(modelLike);
+  return {
+    ...model,
+    async *stream(request, signal) {
+      world.note({
+        type: "model_called",
+        process: self().name,
+        request: { ...request, messages: [...request.messages] },
+      });
+      await world.turn(self(), "model", signal);
+      const deltas = model.stream(request, signal)[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const next = await outside(world, patienceMs, () => deltas.next());
+          if (next.done === true) return;
+          yield next.value;
+        }
+      } finally {
+        await deltas.return?.();
+      }
+    },
+  };
+}
+
+function watchTool(place: Place, tool: AnyTool): AnyTool {
+  const { execute, executeRaw, recover } = tool;
+  return {
+    ...tool,
+    ...(execute === undefined
+      ? {}
+      : {
+          execute: (input: unknown, context: ToolContext) =>
+            work(place, tool.name, input, context, () => execute(input, context)),
+        }),
+    ...(executeRaw === undefined
+      ? {}
+      : {
+          executeRaw: (text: string, context: ToolContext) =>
+            work(place, tool.name, text, context, () => executeRaw(text, context)),
+        }),
+    ...(typeof recover === "object"
+      ? {
+          recover: {
+            reconcile: async (call: Parameters<typeof recover.reconcile>[0]) => {
+              await place.world.turn(place.self(), `${tool.name} is asked about`, call.signal);
+              return await outside(place.world, place.patienceMs, async () => recover.reconcile(call));
+            },
+          },
+        }
+      : {}),
+  };
+}
+
+/** A turn until it begins, and one until the process learns what it gave. */
+async function work<Output>(
+  { world, self, patienceMs }: Place,
+  tool: string,
+  input: unknown,
+  context: ToolContext,
+  execute: () => Output | Promise<Output>,
+): Promise<Output> {
+  const { idempotencyKey: callKey, attempt, signal } = context;
+  world.note({ type: "tool_started", process: self().name, callKey, tool, attempt, input });
+  await world.turn(self(), `${tool} works`, signal);
+  signal.throwIfAborted();
+  const settled = outside(world, patienceMs, async () => execute());
+  try {
+    return await settled;
+  } finally {
+    await world.turn(self(), `${tool} answers`);
+  }
+}
+
+function watchPermissions({ world, patienceMs }: Place, canExecuteTool: CanExecuteTool): CanExecuteTool {
+  return (request) => outside(world, patienceMs, async () => canExecuteTool(request));
+}
+
+/** Something that really happens: the world waits for it, but not for ever. */
+function outside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
+  const acting = act();
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patienceMs);
+  });
+  const ended = acting.then(
+    () => {},
+    () => {},
+  );
+  void world.include(Promise.race([ended, patience])).finally(() => clearTimeout(timer));
+  return acting;
+}

@@ -1,0 +1,38 @@
+/**
+ * A session, checked by what is stored of it alone: whoever wrote it, and however often it died.
+ */
+import type { Store } from "../../ports/store.js";
+import type { Invariant } from "../simulation/history.js";
+import { checkInvariants, InvariantBroken } from "../simulation/invariants.js";
+import { storedInvariants } from "../simulation/invariants-log.js";
+
+const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "what is stored is whole" };
+
+/**
+ * Checks a session's log and its state: without gaps, one message for each step, one result for each call, the log folds to the
+ * state, no damage.
+ * @throws InvariantBroken, or PawlError `store_corrupt`
+ */
+export async function checkSession(store: Store, sessionId: string): Promise<void> {
+  const [problem] = await store.verify(sessionId);
+  if (problem !== undefined) throw new InvariantBroken(undamaged, problem.what);
+  const log = await store.read(sessionId);
+  const loaded = await store.load(sessionId);
+  if (loaded === null) return;
+  const { state, seq } = loaded;
+  const commit = {
+    expectedSeq: 0,
+    events: log.map(({ event }) => event),
+    state,
+    at: 0,
+    activity: "resting",
+    dueAt: null,
+  } as const;
+  const row = { type: "written", process: "", epoch: 0, at: 0, commit } as const;
+  if (seq !== log.length)
+    throw new InvariantBroken(undamaged, `the state is that of entry ${seq}, the log ends at ${log.length}`);
+  checkInvariants(
+    { facts: [], rows: [row], log, events: [], clients: { questions: [], readers: [] }, isCalm: false },
+    storedInvariants,
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * What must hold after a play with anybody's agent: what the log, the rows and the starts of calls tell.
+ */
+import type { Event } from "../../core/event.js";
+import type { History, Invariant } from "../simulation/history.js";
+import { effectInvariants, nameOf } from "../simulation/invariants-effects.js";
+import { logInvariants } from "../simulation/invariants-log.js";
+import { answers } from "../simulation/invariants-tools.js";
+
+export const agentInvariants: readonly Invariant[] = [
+  ...logInvariants,
+  ...effectInvariants,
+  { number: 5, name: "a call that may not run again by itself is started once", check: startedOnce },
+  { number: 6, name: "a call with a result is not started again", check: nothingAfterResult },
+  { number: 6, name: "no result 'ok' of a call that was not started", check: noInventedResults },
+  { number: 9, name: "no call that asks is started before it is approved", check: nothingUnapproved },
+];
+
+type Decided = Extract<Event, { type: "tool_decided" }>["decision"];
+
+/** The last decision on each call. */
+function decisionsOf({ log }: History): ReadonlyMap<string, Decided> {
+  return new Map(log.flatMap(({ event }) => (event.type === "tool_decided" ? [[event.callKey, event.decision]] : [])));
+}
+
+function startedOnce(history: History): string | undefined {
+  const decisions = decisionsOf(history);
+  const starts = new Map<string, number>();
+  for (const fact of history.facts) {
+    if (fact.type !== "tool_started") continue;
+    const { callKey, tool } = fact;
+    const count = (starts.get(callKey) ?? 0) + 1;
+    starts.set(callKey, count);
+    const decision = decisions.get(callKey);
+    const recover = decision !== undefined && "policy" in decision ? decision.policy.recover : undefined;
+    const agreed = history.log.filter(({ event }) => answers(event, callKey, ["rerun", "approve"])).length;
+    if (recover === "fail" && count > 1) return `${callKey} (${tool}) was started ${count} times`;
+    if (recover === "ask" && count > 1 + agreed) return `${callKey} (${tool}) ran again and nobody agreed`;
+  }
+  return undefined;
+}
+
+function nothingAfterResult({ facts }: History): string | undefined {
+  const ended = new Set<string>();
+  for (const fact of facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events) if (event.type === "tool_finished") ended.add(event.callKey);
+    if (fact.type === "tool_started" && ended.has(fact.callKey)) return `${nameOf(fact)} after its result was kept`;
+  }
+  return undefined;
+}
+
+function noInventedResults({ facts, log }: History): string | undefined {
+  const started = new Set(facts.flatMap((fact) => (fact.type === "tool_started" ? fact.callKey : [])));
+  const elsewhere = new Set(log.flatMap(({ event }) => (event.type === "tool_waiting" ? event.callKey : [])));
+  for (const { seq, event } of log) {
+    if (event.type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
+      elsewhere.add(event.callKey);
+    if (event.type !== "tool_finished" || event.outcome !== "ok" || event.because !== undefined) continue;
+    if (!started.has(event.callKey) && !elsewhere.has(event.callKey))
+      return `entry ${seq} is a result of ${event.callKey}`;
+  }
+  return undefined;
+}
+
+function nothingUnapproved(history: History): string | undefined {
+  const approved = new Set<string>();
+  const decisions = decisionsOf(history);
+  for (const fact of history.facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events)
+        if (event.type === "answered" && answers(event, event.callKey, ["approve", "modify"]))
+          approved.add(event.callKey);
+    if (fact.type !== "tool_started" || approved.has(fact.callKey)) continue;
+    if (decisions.get(fact.callKey)?.verdict === "ask") return `${nameOf(fact)}, which nobody approved`;
+  }
+  return undefined;
+}

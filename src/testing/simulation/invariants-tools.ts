@@ -1,0 +1,94 @@
+/**
+ * Invariants of what took effect in the world, by the tools of the simulation.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Event } from "../../core/event.js";
+import type { History, Invariant } from "./history.js";
+import { nameOf } from "./invariants-effects.js";
+import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
+
+export const toolInvariants: readonly Invariant[] = [
+  { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
+  { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
+  { number: 8, name: "what settles after its call was given up is recorded", check: lateResultsAreKept },
+  { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
+];
+
+function atMostOnce({ facts, log }: History): string | undefined {
+  const inputs = new Map<string, string>();
+  const starts = new Map<string, number>();
+  for (const fact of facts) {
+    if (fact.type === "tool_acted" && (fact.tool === "keyed" || onceOnly.has(fact.tool))) {
+      const name = `${fact.tool} ${fact.input}`;
+      if (inputs.has(name)) return `${name} took effect for ${inputs.get(name)} and again for ${fact.callKey}`;
+      inputs.set(name, fact.callKey);
+    }
+    if (fact.type !== "tool_started") continue;
+    const count = (starts.get(fact.callKey) ?? 0) + 1;
+    starts.set(fact.callKey, count);
+    if (count > 1 && onceOnly.has(fact.tool)) return `${fact.callKey} (${fact.tool}) was started ${count} times`;
+    const agreed = log.filter(({ event }) => answers(event, fact.callKey, ["rerun", "approve"])).length;
+    if (fact.tool === "unsure" && count > 1 + agreed) return `${fact.callKey} ran again and nobody agreed`;
+  }
+  return undefined;
+}
+
+export function answers(event: Event, callKey: string, types: readonly string[]): boolean {
+  return event.type === "answered" && event.callKey === callKey && types.includes(event.answer.type);
+}
+
+function noInventedResults({ facts, log }: History): string | undefined {
+  const settled = new Map<string, unknown[]>();
+  for (const fact of facts) {
+    if (fact.type === "tool_settled") settled.set(fact.callKey, [...(settled.get(fact.callKey) ?? []), fact.output]);
+    if (fact.type !== "written") continue;
+    for (const event of fact.commit.events) {
+      if (event.type !== "tool_finished" || event.outcome !== "ok" || event.done !== undefined) continue;
+      const { callKey, output } = event;
+      if (settled.get(callKey)?.some((one) => isDeepStrictEqual(one, output)) === true) continue;
+      if (log.some((entry) => entry.seq === event.because && answers(entry.event, callKey, ["result"]))) continue;
+      if (output?.type === "text" && output.text.startsWith("given ")) continue;
+      return `${callKey} is said to have given ${JSON.stringify(output)}`;
+    }
+  }
+  return undefined;
+}
+
+/** Only where nothing goes wrong: who dies, or cannot reach the store, has nobody to tell. */
+function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined {
+  const givenUp = new Set<string>();
+  for (const fact of facts) {
+    if (!isCalm) return undefined;
+    if (fact.type === "written")
+      for (const event of fact.commit.events)
+        if (event.type === "tool_finished" && event.outcome === "interrupted") givenUp.add(event.callKey);
+    if (fact.type !== "tool_settled" || fact.output === null || !givenUp.has(fact.callKey)) continue;
+    if (!log.some(({ event }) => event.type === "late_result" && event.callKey === fact.callKey))
+      return `${fact.callKey} settled after all, and the log does not say so`;
+  }
+  return undefined;
+}
+
+function nothingUnapproved({ facts }: History): string | undefined {
+  const approved = new Map<string, number | null>();
+  for (const fact of facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events) {
+        if (answers(event, event.type === "answered" ? event.callKey : "", ["approve", "modify"]))
+          if (event.type === "answered") approved.set(event.callKey, editedInput(event.answer));
+      }
+    if (fact.type !== "tool_started") continue;
+    if (forbidden.has(fact.tool)) return `${nameOf(fact)}, which is forbidden`;
+    if (!approvalNeeded.has(fact.tool)) continue;
+    const input = approved.get(fact.callKey);
+    if (input === undefined) return `${nameOf(fact)}, which nobody approved`;
+    if (input !== null && input !== fact.input) return `${nameOf(fact)} with ${fact.input}; approved was ${input}`;
+  }
+  return undefined;
+}
+
+function editedInput(answer: Extract<Event, { type: "answered" }>["answer"]): number | null {
+  if (answer.type !== "modify") return null;
+  const { input } = answer;
+  return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : null;
+}

@@ -1,0 +1,291 @@
+/**
+ * The crash kit, on agents as users write them: it finds nothing where nothing is wrong, and what is wrong where something is.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createAgent, createMemoryStore, defineTool, done, type Store, type ToolContext } from "../../src/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite.js";
+import {
+  CrashFailure,
+  type CrashTestOptions,
+  crashTest,
+  createScriptedModel,
+  type ScriptedStep,
+} from "../../src/testing/index.js";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+
+const object = { type: "object" } as const;
+
+/** A model that says the same whenever it is asked for a step: it has no memory that a crash could take. */
+function modelOf(...steps: readonly ScriptedStep[]) {
+  return createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]);
+}
+
+/** A service that books each key once, as payment services do. */
+function createLedger() {
+  const booked = new Map<string, number>();
+  let requests = 0;
+  return {
+    book(key: string) {
+      requests += 1;
+      if (!booked.has(key)) booked.set(key, requests);
+      return `booked ${key.split("/").slice(1).join("/")}`;
+    },
+    count: () => booked.size,
+    has: (key: string) => booked.has(key),
+    clear: () => booked.clear(),
+  };
+}
+
+describe("nothing is wrong with", () => {
+  test("tools of every kind of recovery", verifies("REC-7", "REC-4"), async () => {
+    const ledger = createLedger();
+    const book = (_: unknown, { idempotencyKey }: ToolContext) => ledger.book(idempotencyKey);
+    const tool = (name: string, more: object) => ({ name, description: name, input: object, execute: book, ...more });
+    const reconcile = async ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
+      ledger.has(idempotencyKey)
+        ? ({ status: "finished", output: ledger.book(idempotencyKey) } as const)
+        : ({ status: "not_started" } as const);
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf(
+            { text: "First", calls: [{ name: "look" }, { name: "pay" }, { name: "keyed" }] },
+            { calls: [{ name: "traced" }, { name: "unsure" }] },
+            { text: "Done." },
+          ),
+          tools: [
+            tool("look", { readOnly: true }),
+            tool("pay", {}),
+            tool("keyed", { recover: "rerun" }),
+            tool("traced", { recover: { reconcile } }),
+            tool("unsure", { recover: "ask" }),
+          ],
+        }),
+      input: "pay",
+      reset: ledger.clear,
+      check({ result, log }) {
+        expect(result).toMatchObject({ status: "completed", text: "Done." });
+        const ok = log.filter(({ event }) => event.type === "tool_finished" && event.outcome === "ok");
+        expect(ledger.count()).toBeGreaterThanOrEqual(ok.length);
+      },
+    });
+    expect(report.points).toBeGreaterThanOrEqual(12);
+    expect(report).toMatchObject({ plays: report.points + 1, crashes: report.points });
+    expect(report.repeated).toMatchObject({ pay: 0, unsure: 0 });
+    expect(report.unknown).toMatchObject({ look: 0, keyed: 0, traced: 0 });
+    expect(report.repeated.keyed).toBeGreaterThan(0);
+    expect(report.unknown.pay).toBeGreaterThan(0);
+  });
+
+  test("tools at every pair of crashes", verifies("REC-7"), async () => {
+    const ledger = createLedger();
+    const pay = (_: unknown, { idempotencyKey }: ToolContext) => ledger.book(idempotencyKey);
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "pay" }] }, { text: "Done." }),
+          tools: [{ name: "pay", description: "pays", input: object, recover: "rerun", execute: pay }],
+        }),
+      input: "pay",
+      pairs: true,
+      reset: ledger.clear,
+      check: () => expect(ledger.count()).toBe(1),
+    });
+    expect(report.crashes).toBeGreaterThan(report.points * report.points);
+  });
+
+  test("a model and tools that really take their time, in a file", verifies("REC-7"), async () => {
+    const service = createServer((_, response) => response.end("served"));
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void service.close());
+    const { port } = service.address() as AddressInfo;
+    const provider = await startProviderServer("openai-chat", ({ body }) => {
+      const messages = body.messages as readonly { readonly role: string }[];
+      return messages.some(({ role }) => role === "tool")
+        ? { type: "answer", text: "All done." }
+        : { type: "answer", calls: [{ name: "fetch_page", input: {} }] };
+    });
+    onTestFinished(() => provider.close());
+    const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+    const store = await openSqliteStore({ path: ":memory:" });
+    onTestFinished(() => store.close());
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: createOpenAICompatible({ name: "local", baseURL: provider.baseURL })("test"),
+          tools: [
+            defineTool({
+              name: "fetch_page",
+              description: "fetches",
+              input: object,
+              readOnly: true,
+              execute: async () => (await fetch(`http://127.0.0.1:${port}`)).text(),
+            }),
+          ],
+        }),
+      input: "fetch it",
+      points: "waits",
+      store,
+      check: ({ result }) => expect(result).toMatchObject({ status: "completed", text: "All done." }),
+    });
+    expect(report.points).toBeGreaterThanOrEqual(12);
+    expect(report.unknown).toEqual({ fetch_page: 0 });
+    expect(report.repeated.fetch_page).toBeGreaterThan(0);
+  });
+
+  test("approvals, and results that come from elsewhere", verifies("REC-7"), async () => {
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "pay" }, { name: "outside" }] }, { text: "Done." }),
+          tools: [
+            { name: "pay", description: "pays", input: object, needsApproval: true, execute: () => "paid" },
+            { name: "outside", description: "elsewhere", input: object },
+          ],
+        }),
+      input: "pay",
+      respond: ({ why }) => (why === "external" ? { type: "result", output: "given" } : { type: "approve" }),
+      check: ({ result }) => expect(result.status).toBe("completed"),
+    });
+    expect(report.repeated).toEqual({ pay: 0, outside: 0 });
+  });
+
+  test("an agent as a tool, whose session is crashed too", verifies("REC-7"), async () => {
+    const report = await crashTest({
+      agent: () => {
+        const helper = createAgent({
+          name: "helper",
+          model: modelOf({ calls: [{ name: "look" }] }, { text: "Seen." }),
+          tools: [{ name: "look", description: "looks", input: object, readOnly: true, execute: () => "a thing" }],
+        });
+        return createAgent({
+          model: modelOf({ calls: [{ name: "helper", input: { task: "look" } }] }, { text: "Done." }),
+          tools: [helper.asTool({ description: "helps" })],
+        });
+      },
+      input: "get help",
+      check: ({ result }) => expect(result).toMatchObject({ status: "completed", text: "Done." }),
+    });
+    expect(report.points).toBeGreaterThanOrEqual(14);
+    expect(report.unknown).toEqual({ helper: 0 });
+  });
+
+  test("a tool that never settles: its timeout counts once patience is over", verifies("REC-7"), async () => {
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "stuck" }] }, { calls: [{ name: "finish" }] }),
+          tools: [
+            {
+              name: "stuck",
+              description: "hangs",
+              input: object,
+              timeoutMs: 500,
+              execute: () => new Promise(() => {}),
+            },
+            { name: "finish", description: "ends", input: object, recover: "rerun", execute: () => done("enough") },
+          ],
+        }),
+      input: "wait",
+      patienceMs: 5,
+      check: ({ result }) => expect(result).toMatchObject({ status: "completed", reason: "done" }),
+    });
+    expect(report.repeated.stuck).toBe(0);
+  });
+});
+
+describe("what is wrong is found", () => {
+  const charging =
+    (charge: () => void): CrashTestOptions["agent"] =>
+    () =>
+      createAgent({
+        model: modelOf({ calls: [{ name: "charge" }] }, { text: "Charged." }),
+        tools: [{ name: "charge", description: "charges", input: object, recover: "rerun", execute: charge }],
+      });
+
+  test(
+    "a tool that says it may run again, and charges twice: named with the crash that shows it",
+    verifies("REC-7"),
+    async () => {
+      let charges = 0;
+      const options: CrashTestOptions = {
+        agent: charging(() => {
+          charges += 1;
+        }),
+        input: "charge",
+        reset: () => {
+          charges = 0;
+        },
+        check: () => expect(charges).toBe(1),
+      };
+      const failure = await crashTest(options).catch((error) => error);
+      expect(failure).toBeInstanceOf(CrashFailure);
+      expect(failure).toMatchObject({ invariant: null, message: expect.stringMatching(/^With a crash at \d+: /) });
+      expect(failure.at).toHaveLength(1);
+      expect(failure.message).toContain(`Again: crashTest({ …, at: [${failure.at}] })`);
+      expect(failure.message).toMatch(/p1 killed[\s\S]*p2 runs charge/);
+      await expect(crashTest({ ...options, at: failure.at })).rejects.toMatchObject({ at: failure.at });
+      await expect(crashTest({ ...options, at: [] })).resolves.toMatchObject({ plays: 1, crashes: 0 });
+    },
+  );
+
+  const brokenStores: { readonly [what: string]: readonly [number, (store: Store) => Partial<Store>] } = {
+    "loses an event": [
+      1,
+      (store) => ({ read: async (...place) => (await store.read(...place)).filter(({ seq }) => seq !== 3) }),
+    ],
+    "forgets how far a call has come": [
+      11,
+      (store) => ({
+        commit: (lease, commit) =>
+          store.commit(lease, {
+            ...commit,
+            state:
+              commit.state.status === "tool_running"
+                ? ({ ...commit.state, lives: 0, updated: 1 } as never)
+                : commit.state,
+          }),
+      }),
+    ],
+    "gives everybody the lease": [
+      2,
+      (store) => {
+        let epoch = 0;
+        return {
+          async claim(sessionId, options) {
+            const claimed = await store.claim(sessionId, options);
+            if (claimed.type === "held") return claimed;
+            epoch = epoch === 0 ? claimed.lease.epoch : epoch;
+            return { ...claimed, lease: { ...claimed.lease, epoch } };
+          },
+        };
+      },
+    ],
+  };
+
+  test.each(Object.keys(brokenStores))("a store that %s", verifies("REC-7"), async (what) => {
+    const [invariant, breakIt] = brokenStores[what] ?? [0, () => ({})];
+    const store = createMemoryStore();
+    const broken: Store = { ...store, ...breakIt(store) };
+    const failure = await crashTest({ agent: charging(() => {}), input: "charge", store: broken }).catch(
+      (error) => error,
+    );
+    expect(failure).toMatchObject({ name: "CrashFailure", invariant });
+  });
+
+  test("a point that is not there", async () => {
+    await expect(crashTest({ agent: charging(() => {}), input: "charge", at: [999] })).rejects.toThrow("no point 999");
+  });
+
+  test("a call that runs elsewhere, where nobody says what it came to", async () => {
+    const agent = () =>
+      createAgent({
+        model: modelOf({ calls: [{ name: "outside" }] }),
+        tools: [{ name: "outside", description: "elsewhere", input: object }],
+      });
+    await expect(crashTest({ agent, input: "go" })).rejects.toThrow(/Without a crash: .*give `respond`/);
+  });
+});
