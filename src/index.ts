@@ -22,6 +22,7 @@ export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
 export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";
+export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { Owner, SessionSummary, Store } from "./ports/store.js";
 export type {
@@ -46,8 +47,9 @@ export {
 } from "./runtime/client.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
-export type { Callbacks, Observer } from "./runtime/listeners.js";
+export type { Callbacks } from "./runtime/listeners.js";
 export type { Limits } from "./runtime/parts.js";
+export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/redact.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { SendOptions, Session } from "./runtime/session.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/stored-approvals.js";

@@ -4,16 +4,10 @@
 import type { RunResult } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
+import type { Observer } from "../ports/observer.js";
 import { textOfError } from "./error-text.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
-
-/** Receives every committed event and every delta. */
-export type Observer = {
-  readonly name?: string;
-  readonly onEvent?: (event: PublicEvent) => unknown;
-  readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
-};
 
 /** For those who want no iterator (STRM-5). */
 export type Callbacks = {
