@@ -110,6 +110,29 @@ export function isBusy(error: unknown): boolean {
   return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
 }
 
+/** `BEGIN` alone takes no lock. */
+const locks = { read: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], write: ["BEGIN IMMEDIATE"] } as const;
+
+/**
+ * Runs work under a lock. A prepared statement is run in no other way where somebody else may hold the file: in `libsql` one that
+ * meets a lock stays open, and the next transaction of its connection then keeps everybody else out after its end.
+ */
+export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof locks, work: () => Result): Result {
+  let isOpen = false;
+  try {
+    for (const sql of locks[lock]) {
+      handle.exec(sql);
+      isOpen = true;
+    }
+    const result = work();
+    handle.exec("COMMIT");
+    return result;
+  } catch (error) {
+    if (isOpen) rollBack(handle);
+    throw error;
+  }
+}
+
 /** SQLite ends the transaction itself after some errors (a full disk): there is nothing left to roll back then. */
 export function rollBack(handle: SqliteHandle): void {
   try {

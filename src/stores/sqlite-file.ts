@@ -4,7 +4,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { PawlError } from "../errors.js";
-import { isBusy, numbersOf, rollBack, type SqliteHandle } from "./sqlite-driver.js";
+import { inTransaction, isBusy, numbersOf, type SqliteHandle } from "./sqlite-driver.js";
 import { applicationId, createTables, tablesVersion } from "./sqlite-schema.js";
 
 export type Synchronous = "full" | "normal";
@@ -38,21 +38,16 @@ export function fileOf(handle: SqliteHandle): string {
  */
 export function prepareFile(handle: SqliteHandle, file: string, synchronous: Synchronous): void {
   handle.exec("PRAGMA busy_timeout = 0");
-  const isNew = identify(handle, file) === "empty";
+  const isNew = inTransaction(handle, "read", () => identify(handle, file)) === "empty";
   chooseJournal(handle, file, isNew);
   handle.exec(`PRAGMA synchronous = ${synchronous}`);
   // What is deleted is overwritten: it may have been secret.
-  handle.prepare("PRAGMA secure_delete = ON").get();
-  handle.exec("BEGIN IMMEDIATE");
-  try {
+  handle.exec("PRAGMA secure_delete = ON");
+  inTransaction(handle, "write", () => {
     // Another process may have made the tables meanwhile.
     if (identify(handle, file) === "empty") handle.exec(createTables);
     else probeWriting(handle);
-    handle.exec("COMMIT");
-  } catch (error) {
-    rollBack(handle);
-    throw error;
-  }
+  });
 }
 
 /** A database that cannot be written must say so now, not at the first commit. Nothing is left of it. */
@@ -86,7 +81,7 @@ function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
  * mode, an older one turns it back, and nobody changes the journal of a file that others may have open.
  */
 function chooseJournal(handle: SqliteHandle, file: string, isNew: boolean): void {
-  const current = text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode");
+  const current = journalOf(handle);
   const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
   if (current === "memory" || (current === "wal" && isSafe)) return;
   const wanted = isNew && isSafe ? "wal" : "truncate";
@@ -100,11 +95,16 @@ function chooseJournal(handle: SqliteHandle, file: string, isNew: boolean): void
 
 function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
   try {
-    return text(handle.prepare(`PRAGMA journal_mode = ${mode}`).get(), "journal_mode");
+    handle.exec(`PRAGMA journal_mode = ${mode}`);
   } catch (error) {
-    if (isBusy(error)) return text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode");
-    throw error;
+    // Others have the file open: what they chose stays.
+    if (!isBusy(error)) throw error;
   }
+  return journalOf(handle);
+}
+
+function journalOf(handle: SqliteHandle): string {
+  return inTransaction(handle, "read", () => text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode"));
 }
 
 /** WAL is safe with several writers from SQLite 3.51.3 on. */

@@ -3,17 +3,18 @@
  *
  * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
  * 2. Work that refuses has written nothing.
- * 3. Reads see only what is committed: a transaction never spans turns.
+ * 3. Reads see only what is committed, all of one state: a transaction never spans turns.
  */
 import { PawlError } from "../errors.js";
-import { isBusy, rollBack, type SqliteHandle } from "./sqlite-driver.js";
-import type { Statements } from "./sqlite-schema.js";
+import { inTransaction, isBusy, type SqliteHandle } from "./sqlite-driver.js";
 
 export type Transactions = {
   /** Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error. */
   readonly write: <Result>(work: () => Result) => Promise<Result>;
   /** Runs work that only reads; tried again while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
+  /** Runs work that only reads at once; throws where the database is locked. */
+  readonly readNow: <Result>(work: () => Result) => Result;
   /** Refuses what comes from now on, and waits for what is under way. */
   readonly end: () => Promise<void>;
   readonly check: () => void;
@@ -21,7 +22,6 @@ export type Transactions = {
 
 export type TransactionOptions = {
   readonly handle: SqliteHandle;
-  readonly statements: Statements;
   readonly file: string;
   /** How long a lock is waited for, in milliseconds. */
   readonly busyMs: number;
@@ -34,7 +34,7 @@ type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: f
 const largestGroup = 256;
 
 export function createTransactions(options: TransactionOptions): Transactions {
-  const { file, busyMs } = options;
+  const { handle, file, busyMs } = options;
   const waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let isOpen = true;
@@ -66,10 +66,11 @@ export function createTransactions(options: TransactionOptions): Transactions {
     async read(work) {
       const attempt = (): ReturnType<typeof work> => {
         check();
-        return work();
+        return inTransaction(handle, "read", work);
       };
       return await whileBusy(attempt, busyMs);
     },
+    readNow: (work) => inTransaction(handle, "read", work),
     async end() {
       isOpen = false;
       await flushing;
@@ -89,17 +90,8 @@ async function runGroup(group: readonly Job[], options: TransactionOptions): Pro
   }
 }
 
-function transact(group: readonly Job[], { handle, statements }: TransactionOptions): readonly unknown[] {
-  statements.begin.run();
-  try {
-    const values = group.map((job) => job.work());
-    // Not a prepared statement: `libsql` keeps one that was busy open, and its lock with it.
-    handle.exec("COMMIT");
-    return values;
-  } catch (error) {
-    rollBack(handle);
-    throw error;
-  }
+function transact(group: readonly Job[], { handle }: TransactionOptions): readonly unknown[] {
+  return inTransaction(handle, "write", () => group.map((job) => job.work()));
 }
 
 /** Short: who writes without pause lets go only for moments, which others have to hit. */

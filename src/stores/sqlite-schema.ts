@@ -149,8 +149,6 @@ const statements = {
   heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.owner IS NOT NULL`,
   claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
   postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
-
-  begin: "BEGIN IMMEDIATE",
 } as const;
 
 export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
@@ -162,8 +160,8 @@ export function prepareStatements(handle: SqliteHandle): Statements {
 }
 
 /**
- * In `libsql` a `get` that found the file locked leaves its parameters behind, and the next one answers for those: another session's
- * row, and no error. `all` begins anew each time.
+ * In `libsql` a `get` that fails leaves its parameters behind, and the next one answers for those: with another session's row, and
+ * no error. `all` begins anew each time.
  */
 function withoutGet(statement: SqliteStatement): SqliteStatement {
   return {

@@ -17,7 +17,12 @@ type Seen = {
 };
 
 /** Looks every `everyMs` milliseconds while somebody watches; call it when a listener was added. */
-export function createPolling(db: Database, watchers: Watchers, everyMs: number): { start(): void; stop(): void } {
+export function createPolling(
+  db: Database,
+  watchers: Watchers,
+  read: <Result>(work: () => Result) => Result,
+  everyMs: number,
+): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
   let seen: Seen | null = null;
   const stop = (): void => {
@@ -30,7 +35,10 @@ export function createPolling(db: Database, watchers: Watchers, everyMs: number)
       return;
     }
     try {
-      if (seen === null || dataVersionOf(db) !== seen.dataVersion) seen = look(db, seen, watchers.notify);
+      const found = read(() => (dataVersionOf(db) === seen?.dataVersion ? null : look(db, seen)));
+      if (found === null) return;
+      seen = found.seen;
+      for (const sessionId of found.changed) watchers.notify(sessionId);
     } catch {
       // Locked, or failing: a change is a hint, the next look tells of it, and the next use of the store of the failure.
     }
@@ -47,19 +55,16 @@ export function createPolling(db: Database, watchers: Watchers, everyMs: number)
   };
 }
 
-function look(db: Database, before: Seen | null, notify: (sessionId: string) => void): Seen {
+function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changed: ReadonlySet<string> } {
   const { statements } = db;
-  // Read first: what changes while we look is looked at again.
-  const dataVersion = dataVersionOf(db);
   const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
-  const now: Seen = {
-    dataVersion,
+  const seen: Seen = {
+    dataVersion: dataVersionOf(db),
     epoch: (statements.epoch.get() as { readonly epoch: number }).epoch,
     message: (statements.lastMessage.get() as { readonly number: number }).number,
     tails: new Map(held.map((row) => [textOf(row.name), row.tail])),
   };
-  if (before !== null) for (const sessionId of changedSince(db, before, now)) notify(sessionId);
-  return now;
+  return { seen, changed: before === null ? new Set() : changedSince(db, before, seen) };
 }
 
 function changedSince(db: Database, before: Seen, now: Seen): ReadonlySet<string> {

@@ -50,7 +50,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     await whileBusy(() => prepareFile(handle, file, synchronous), busyMs);
     if (isOurs && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
-    const transactions = createTransactions({ handle, statements: db.statements, file, busyMs });
+    const transactions = createTransactions({ handle, file, busyMs });
     return assemble(db, transactions, pollMs, () => {
       if (isOurs) handle.close();
     });
@@ -80,7 +80,7 @@ async function open(options: SqliteOptions): Promise<{ readonly handle: SqliteHa
 function assemble(db: sessions.Database, transactions: Transactions, pollMs: number, closeHandle: () => void): Store {
   const { file } = db;
   const watchers = createWatchers();
-  const polling = createPolling(db, watchers, pollMs);
+  const polling = createPolling(db, watchers, transactions.readNow, pollMs);
   const fail = (error: unknown): never => {
     throw storeFailure(error, file);
   };

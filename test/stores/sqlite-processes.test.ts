@@ -132,6 +132,25 @@ describe("after another process held the lock", () => {
       await store.close();
     });
   });
+
+  test("who met it keeps nobody else out by what it writes next", verifies("STOR-4"), async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      const store = await openSqliteStore({ path, busyMs: 20 });
+      const other = await openSqliteStore({ path, busyMs: 20 });
+      const lease = await claim(store);
+      let seq = 0;
+      for (const meet of [() => store.load("s"), () => store.due(t0, 10), () => store.renew([lease], t0, leaseMs)]) {
+        const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+        await expect(meet()).rejects.toMatchObject({ code: "store_failed" });
+        child.say("let go");
+        await child.ended;
+        seq = await commit(store, lease, seq);
+        expect(await other.post("s", message(`after ${seq}`))).toEqual({ type: "posted" });
+      }
+      await Promise.all([store.close(), other.close()]);
+    });
+  });
 });
 
 describe("several processes", () => {
