@@ -259,8 +259,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "TOOL-3": ["position", "issues", "raw"],
   "TOOL-4": ["thrown", "timeout", "normalised", "unstorable"],
   "TOOL-5": ["results", "ids"],
-  // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, replay, trace, worker.
-  "CLI-4": ["part-1", "part-2"],
+  // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
+  "CLI-4": ["part-1", "part-2", "replay", "trace"],
 };
 
 const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
@@ -312,6 +312,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "CLI-1",
   "CLI-3",
   "CLI-4#part-1",
+  "CLI-4#part-2",
   "CLI-5",
   "SEC-7",
   "SEC-8",

@@ -3,13 +3,10 @@
  *
  * The whole call is shown, and nothing in it is hidden: what is approved is what runs (SEC-6).
  */
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Decision, Json, PendingApproval } from "../index.js";
+import { editorOf, inEditor } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
 import type { Terminal } from "./terminal.js";
@@ -98,9 +95,9 @@ async function decided(reply: Reply | null, approval: PendingApproval, asker: As
 
 /** The changed input; null where it was left as it was, or cannot be read. */
 async function edited(input: Json, { terminal, interruptions }: Asker): Promise<Json | null> {
-  const editor = process.env.VISUAL || process.env.EDITOR;
+  const editor = editorOf(process.env);
   const text =
-    editor === undefined || editor === ""
+    editor === undefined
       ? await question("  Input > ", interruptions, JSON.stringify(input))
       : inEditor(editor, JSON.stringify(input, null, 2));
   if (text === null) return null;
@@ -109,19 +106,6 @@ async function edited(input: Json, { terminal, interruptions }: Asker): Promise<
   } catch (error) {
     terminal.err(`  This is no JSON: ${error instanceof Error ? error.message : String(error)}\n`);
     return null;
-  }
-}
-
-function inEditor(editor: string, text: string): string | null {
-  const folder = mkdtempSync(join(tmpdir(), "pawl-edit-"));
-  try {
-    const file = join(folder, "input.json");
-    writeFileSync(file, `${text}\n`, { mode: 0o600 });
-    // An editor is a command line, as in EDITOR="code --wait".
-    const { status } = spawnSync(`${editor} "${file}"`, { stdio: "inherit", shell: true });
-    return status === 0 ? readFileSync(file, "utf8") : null;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

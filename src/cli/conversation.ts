@@ -11,6 +11,7 @@ import { exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
+import { whoDecides } from "./person.js";
 import type { Terminal } from "./terminal.js";
 import type { View } from "./view.js";
 
@@ -46,7 +47,7 @@ export async function converse(
 ): Promise<number> {
   const { agent, sessionId, view, terminal, canAsk } = conversation;
   const session = agent.session(sessionId);
-  const seen: Seen = { seq: after, denied: 0, hasEnd: false };
+  const seen: Seen = { seq: after, unasked: new Set(), denied: 0, hasEnd: false };
   let result = await leg(conversation, session, seen, () => start(session));
   while (!("left" in result) && result.status === "awaiting_human") {
     const answers = await answersTo(result.approvals, conversation);
@@ -80,11 +81,11 @@ export async function outcomeOf(session: Session): Promise<RunResult> {
 }
 
 function nobodyAsked(denied: number): string {
-  return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, or allow every tool with --yes.`;
+  return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, let it wait with --park, or allow every tool with --yes.`;
 }
 
-/** What was shown: up to which entry, how many denials, and whether the end was the last of it. */
-type Seen = { seq: number; denied: number; hasEnd: boolean };
+/** What was shown: up to which entry, calls that nobody was asked about, how many were denied, and whether the end was the last of it. */
+type Seen = { seq: number; readonly unasked: Set<string>; denied: number; hasEnd: boolean };
 
 async function leg(
   conversation: Conversation,
@@ -127,7 +128,9 @@ function note(seen: Seen, item: StreamItem): void {
     seen.seq = item.seq;
     seen.hasEnd = item.type === "final" || item.type === "suspended";
   }
-  if (item.type === "tool_result" && item.outcome === "denied") seen.denied += 1;
+  if (item.type === "tool_call") seen.unasked.add(item.callKey);
+  if (item.type === "approval_requested") seen.unasked.delete(item.callKey);
+  if (item.type === "tool_result" && item.outcome === "denied" && seen.unasked.has(item.callKey)) seen.denied += 1;
 }
 
 const byCtrlC = { note: "Ctrl-C" };
@@ -191,7 +194,7 @@ async function answersTo(
         : conversation.canAsk
           ? await ask(approval, conversation)
           : null;
-    const shown = { by: "pawl", ...(inputHash === undefined ? {} : { inputHash }) };
+    const shown = { by: whoDecides(), ...(inputHash === undefined ? {} : { inputHash }) };
     if (decision !== null) answers.push((session) => session.answer(callKey, decision, shown));
     else if (conversation.canAsk) return [];
   }

@@ -25,6 +25,7 @@ const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "bad_configuration",
   "bad_input",
   "no_session",
+  "no_such_call",
   "root_mismatch",
   "run_finished",
   "session_active",

@@ -1,8 +1,10 @@
 /**
  * The agent of the command line: file tools within a folder, and a shell where it was allowed.
  */
-import { type Agent, createAgent, type Model, PawlError, type Store } from "../index.js";
+import { hasCalls } from "../core/index.js";
+import { type Agent, createAgent, type Model, type Observer, PawlError, type State, type Store } from "../index.js";
 import { createFileTools, createShellTool } from "../tools/index.js";
+import { shortId } from "./home.js";
 import type { Permissions } from "./permissions.js";
 
 /** Sessions of the command line belong to the agent of this name. */
@@ -16,11 +18,12 @@ export type FolderAgentOptions = {
   readonly root: string;
   readonly allowShell: boolean;
   readonly permissions: Permissions;
+  readonly observers?: readonly Observer[];
 };
 
 /** @throws PawlError `bad_configuration` where the root is no folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, home, model, root, allowShell, permissions } = options;
+  const { store, home, model, root, allowShell, permissions, observers = [] } = options;
   // Whether it asks is decided in one place: by the permissions.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
   return createAgent({
@@ -31,7 +34,22 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     tools: [...createFileTools({ root, protect: [home] }), ...shell],
     systemPrompt: systemPrompt(root, allowShell),
     canExecuteTool: permissions.canExecuteTool,
+    observers,
   });
+}
+
+/**
+ * A command that waits, or was approved, would fail as that of an unknown tool where there is no shell.
+ * @throws PawlError `bad_configuration`
+ */
+export function checkShell(state: State | undefined, sessionId: string, allowShell: boolean): void {
+  if (allowShell || state === undefined || !hasCalls(state)) return;
+  if (!state.calls.some(({ name, at }) => name === "shell" && (at === "asking" || at === "ready"))) return;
+  const id = shortId(sessionId);
+  throw new PawlError(
+    "bad_configuration",
+    `A command waits in session ${id}, and there is no shell. Let it run with --allow-shell, or end it: pawl abort ${id}`,
+  );
 }
 
 /** An agent that looks at sessions and ends them, and runs nothing. It takes the name of the agent that they belong to. */

@@ -11,11 +11,18 @@ export type Permissions = {
   readonly allow: (tool: string) => void;
 };
 
-export function createPermissions({ allowAll }: { readonly allowAll: boolean }): Permissions {
+export type PermissionOptions = {
+  readonly allowAll: boolean;
+  /** How long a question waits before it counts as denied; for ever unless given. */
+  readonly expiresInMs?: number | undefined;
+};
+
+export function createPermissions({ allowAll, expiresInMs }: PermissionOptions): Permissions {
+  const asked = expiresInMs === undefined ? "ask" : ({ verdict: "ask", expiresInMs } as const);
   const allowed = new Set<string>();
   const isAllowed = (tool: string) => allowAll || allowed.has(tool);
   return {
-    canExecuteTool: ({ tool }) => (tool.readOnly || isAllowed(tool.name) ? "allow" : "ask"),
+    canExecuteTool: ({ tool }) => (tool.readOnly || isAllowed(tool.name) ? "allow" : asked),
     isAllowed,
     allow: (tool) => allowed.add(tool),
   };

@@ -87,7 +87,7 @@ function hintOf(result: RunResult): string | null {
   const id = shortId(result.sessionId);
   switch (exitCodeOf(result)) {
     case exitCodes.waiting:
-      return `To answer: pawl resume ${id}`;
+      return `To answer: pawl resume ${id} on a terminal, or pawl approvals ${id}`;
     case exitCodes.interrupted:
       return `To carry on: pawl resume ${id}`;
     case exitCodes.limit:

@@ -3,7 +3,15 @@
  */
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Agent, type Model, PawlError, type RunResult, type Session, type Store } from "../index.js";
+import {
+  type Agent,
+  type Model,
+  PawlError,
+  type RunResult,
+  type Session,
+  type StartOptions,
+  type Store,
+} from "../index.js";
 import { chooseModel } from "../models/index.js";
 import { detectSandbox } from "../tools/index.js";
 import { converse } from "./conversation.js";
@@ -21,8 +29,24 @@ export type WorkOptions = {
   readonly model?: string;
   readonly yes?: true;
   readonly allowShell?: true;
+  /** How long a question waits; milliseconds. */
+  readonly expireAfter?: number;
   readonly json?: true;
 };
+
+/** What a new run may be told. */
+export type RunOptions = {
+  readonly maxSteps?: number;
+  /** What would ask waits where nobody can be asked. */
+  readonly park?: true;
+};
+
+export function startOptions({ maxSteps, park }: RunOptions, canAsk: boolean): StartOptions {
+  return {
+    ...(maxSteps === undefined ? {} : { limits: { maxSteps } }),
+    ...(canAsk || park === true ? {} : { interactive: false }),
+  };
+}
 
 export type Target = {
   readonly sessionId: string;
@@ -54,7 +78,7 @@ export async function withWork(
       store,
       async begin({ sessionId, root, after, lastModel }, start) {
         const model = await chooseAndTell(options.model, lastModel, terminal);
-        const permissions = createPermissions({ allowAll: options.yes === true });
+        const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
         const allowShell = options.allowShell === true;
         const agent = createFolderAgent({ store, home, model, root, allowShell, permissions });
         const canAsk = terminal.isInteractive && options.json !== true;

@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
@@ -43,7 +44,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
     expect(log.find(({ type }) => type === "answered")).toMatchObject({
       answer: { type: "deny", note: "it is British" },
-      by: "pawl",
+      by: userInfo().username,
       inputHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
   });

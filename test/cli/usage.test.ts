@@ -28,6 +28,21 @@ describe("help", () => {
     expect(stdout).toContain("--debug");
   });
 
+  test.each([
+    ["approvals", "pawl approvals 3f8c"],
+    ["approve", "pawl approve 3f8c/1/2 --edit"],
+    ["deny", 'pawl deny 3f8c --note "Use a branch"'],
+    ["steer", 'pawl steer 3f8c "Leave the tests alone"'],
+    ["fork", "pawl fork 3f8c --at 12"],
+    ["worker", "pawl worker --once"],
+  ])("of %s shows an example, its options, and --json", verifies("CLI-4#part-2"), async (command, example) => {
+    const { code, stdout, stderr } = await createWorld().pawl([command, "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("Examples:\n  $ pawl");
+    expect(stdout).toContain(example);
+    expect(stdout).toContain("--json");
+  });
+
   test("pawl alone shows it, as a mistake", async () => {
     const { code, stderr } = await createWorld().pawl([]);
     expect(code).toBe(2);
@@ -52,6 +67,11 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number of 1 or more"],
     ["an unknown model", ["run", "x", "--model", "nothing"], 'There is no model "nothing"'],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
+    ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
+    ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],
+    ["nothing to say", ["steer", "nothing"], "Say what it is to know"],
+    ["an unknown session to fork", ["fork", "nothing"], 'There is no session "nothing"'],
+    ["no entry", ["fork", "nothing", "--at", "0"], "whole number of 1 or more"],
     ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
   ])("%s", verifies("CLI-3"), async (_, args, what) => {
     const ended = await createWorld().pawl(args);

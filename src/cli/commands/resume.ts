@@ -3,7 +3,7 @@
  */
 import { isOwnerDead, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { outcomeOf } from "../conversation.js";
-import { agentName } from "../folder-agent.js";
+import { agentName, checkShell } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -16,6 +16,7 @@ export async function resume(id: string, options: WorkOptions, terminal: Termina
     const { sessionId, info, seq, holder } = summary;
     await checkUnfinished(store, summary);
     if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
+    checkShell((await store.load(sessionId))?.state, sessionId, options.allowShell === true);
     const short = visible(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${visible(info.title)}`;
     terminal.err(`${terminal.paint("dim", `Resuming ${short}${title}`)}\n`);

@@ -7,16 +7,16 @@ import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { realFolder, type WorkOptions, withWork } from "../work.js";
+import { type RunOptions, realFolder, startOptions, type WorkOptions, withWork } from "../work.js";
 
-export type RunOptions = WorkOptions & {
-  readonly root?: string;
-  readonly session?: string;
-  readonly continue?: true;
-  readonly maxSteps?: number;
-};
+export type RunCommandOptions = WorkOptions &
+  RunOptions & {
+    readonly root?: string;
+    readonly session?: string;
+    readonly continue?: true;
+  };
 
-export async function run(words: readonly string[], options: RunOptions, terminal: Terminal): Promise<number> {
+export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
   const task = await readTask(words);
   return withWork(options, terminal, async ({ store, begin }) => {
     const folder = realFolder(options.root ?? ".");
@@ -26,12 +26,7 @@ export async function run(words: readonly string[], options: RunOptions, termina
     const lastModel = known?.info?.model;
     return begin(
       { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
-      (agent, canAsk) =>
-        agent.run(task, {
-          sessionId,
-          ...(options.maxSteps === undefined ? {} : { limits: { maxSteps: options.maxSteps } }),
-          ...(canAsk ? {} : { interactive: false }),
-        }),
+      (agent, canAsk) => agent.run(task, { sessionId, ...startOptions(options, canAsk) }),
     );
   });
 }
@@ -51,7 +46,11 @@ async function readTask(words: readonly string[]): Promise<string> {
 }
 
 /** The session to go on with; undefined where a new one is to begin. */
-async function knownSession(store: Store, options: RunOptions, folder: string): Promise<SessionSummary | undefined> {
+async function knownSession(
+  store: Store,
+  options: RunCommandOptions,
+  folder: string,
+): Promise<SessionSummary | undefined> {
   const known =
     options.continue === true
       ? await latestOf(store, folder)

@@ -12,6 +12,7 @@ import type { Terminal } from "../terminal.js";
 import { age, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
 
 export type JsonOption = { readonly json?: true };
+export type ShowOptions = JsonOption & { readonly numbers?: true };
 
 async function withStore(work: (store: Store) => Promise<void>): Promise<number> {
   const store = await openStore(homeOf(process.env));
@@ -67,7 +68,7 @@ function table(shown: readonly SessionSummary[], all: readonly SessionSummary[],
 
 const heads = ["ID", "STATUS", "AGE", "TITLE"];
 
-export function show(id: string, options: JsonOption, terminal: Terminal): Promise<number> {
+export function show(id: string, options: ShowOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const summary = await getSession(store, id);
     const agent = createKeeperAgent(store);
@@ -77,11 +78,13 @@ export function show(id: string, options: JsonOption, terminal: Terminal): Promi
       return;
     }
     terminal.out(heading(summary, terminal));
-    await transcript(agent, summary.sessionId, terminal);
+    await transcript(agent, summary.sessionId, options.numbers === true, terminal);
     const { sessionId } = summary;
     const progress = progressOf(summary);
-    if (progress === "waiting" || progress === "interrupted")
-      terminal.err(`It is ${progress}. To carry on: pawl resume ${visible(shortId(sessionId))}\n`);
+    const short = visible(shortId(sessionId));
+    if (progress === "interrupted") terminal.err(`It is interrupted. To carry on: pawl resume ${short}\n`);
+    if (progress === "waiting")
+      terminal.err(`It is waiting. To answer: pawl resume ${short} on a terminal, or pawl approvals ${short}\n`);
   });
 }
 
@@ -97,10 +100,28 @@ function heading(summary: SessionSummary, { paintOut }: Terminal): string {
   return `${paintOut("dim", facts.join(" · "))}\n`;
 }
 
-async function transcript(agent: Agent, sessionId: string, terminal: Terminal): Promise<void> {
+async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, terminal: Terminal): Promise<void> {
   const renderer = createRenderer({ paint: terminal.paintOut, columns: terminal.columns(), showInput: true });
-  for await (const event of agent.session(sessionId).events({ follow: false }))
-    for (const { text } of renderer.show(event)) terminal.out(text);
+  for await (const event of agent.session(sessionId).events({ follow: false })) {
+    const shown = renderer
+      .show(event)
+      .map(({ text }) => text)
+      .join("");
+    terminal.out(isNumbered && "seq" in event ? numbered(shown, event.seq, terminal) : shown);
+  }
+}
+
+const numberWidth = 5;
+
+/** The number of its entry in front of the first line, and room in front of the others. */
+function numbered(text: string, seq: number, { paintOut }: Terminal): string {
+  const [first = "", ...others] = text.replace(/\n$/, "").split("\n");
+  if (text === "") return "";
+  const lines = [
+    `${paintOut("dim", String(seq).padStart(numberWidth))} ${first}`,
+    ...others.map((line) => `${" ".repeat(numberWidth + 1)}${line}`),
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 const page = 1_000;

@@ -1,0 +1,32 @@
+/**
+ * `pawl approvals`: what waits for a person, in all sessions.
+ */
+import { exitCodes } from "../exit.js";
+import { homeOf, openStore } from "../home.js";
+import { describe, listPending, matching, type Pending } from "../pending.js";
+import type { Terminal } from "../terminal.js";
+import { counted, jsonLine } from "../text.js";
+
+export async function approvals(id: string | undefined, options: { readonly json?: true }, terminal: Terminal) {
+  const store = await openStore(homeOf(process.env));
+  try {
+    const all = await listPending(store);
+    const shown = id === undefined ? all : matching(all, id);
+    if (options.json === true) for (const one of shown) terminal.out(jsonLine(one));
+    else show(shown, terminal);
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+function show(shown: readonly Pending[], terminal: Terminal): void {
+  const now = Date.now();
+  for (const one of shown) terminal.out(`${describe(one, now, terminal.paintOut)}\n`);
+  const [first] = shown;
+  terminal.err(
+    first === undefined
+      ? "Nothing waits for an answer.\n"
+      : `${counted(shown.length, "call")} ${shown.length === 1 ? "waits" : "wait"}. To answer: pawl approve ${first.id}, or pawl deny ${first.id} --note "why"\n`,
+  );
+}

@@ -1,0 +1,107 @@
+/**
+ * `pawl worker`: carries on the sessions of the command line that are due, each with its own folder, model and tools.
+ *
+ * Permissions are the worker's own: what a run was allowed when it began (`--yes`, `--allow-shell`) is not allowed here by itself.
+ */
+import { type Agent, createWorker, type Model, type SessionInfo, type Store, type WorkerReport } from "../../index.js";
+import { chooseModel } from "../../models/index.js";
+import { describeError, exitCodes } from "../exit.js";
+import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
+import { homeOf, openStore } from "../home.js";
+import { type Interruptions, listenForInterruptions } from "../interruptions.js";
+import { createPermissions } from "../permissions.js";
+import type { Terminal } from "../terminal.js";
+import type { WorkOptions } from "../work.js";
+import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
+
+export type WorkerCommandOptions = Omit<WorkOptions, "model"> & {
+  readonly once?: true;
+  readonly concurrency: number;
+};
+
+const graceMs = 5_000;
+
+export async function worker(options: WorkerCommandOptions, terminal: Terminal): Promise<number> {
+  const interruptions = listenForInterruptions(terminal);
+  const home = homeOf(process.env);
+  const store = await openStore(home);
+  const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
+  const { concurrency } = options;
+  const agents = createAgents({ store, home, view, options });
+  const onReport = (report: WorkerReport) => view.report(report, textOf(report));
+  const working = createWorker({ store, agents, concurrency, onReport });
+  const departure = onDeparture(interruptions, () => {
+    terminal.err(`Leaving: what runs has ${graceMs / 1_000} s to settle.\n`);
+    return working.stop({ graceMs });
+  });
+  try {
+    terminal.err(`${terminal.paint("dim", greeting(options))}\n`);
+    await (options.once === true ? working.runUntilIdle() : working.run());
+    await departure.done();
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+function greeting({ once, yes, allowShell }: WorkerCommandOptions): string {
+  const allowed = [
+    yes === true ? "every tool is allowed" : "what needs approval waits for it",
+    ...(allowShell === true ? ["with a shell"] : []),
+  ];
+  return `${once === true ? "Carrying on what is due" : "Waiting for what is due"}; ${allowed.join(", ")}.`;
+}
+
+function textOf(report: WorkerReport): string {
+  return report.type === "refused" ? describeError(report.error, false) : "";
+}
+
+/** Ctrl-C and SIGTERM alike: take no more, let what runs settle, and go. */
+function onDeparture({ stop, leave }: Interruptions, depart: () => Promise<void>) {
+  let departing: Promise<void> | null = null;
+  const begin = () => {
+    departing ??= depart();
+    departing.catch(() => {});
+  };
+  for (const signal of [stop, leave]) {
+    signal.addEventListener("abort", begin, { once: true });
+    if (signal.aborted) begin();
+  }
+  return { done: async () => void (await departing) };
+}
+
+type Means = {
+  readonly store: Store;
+  readonly home: string;
+  readonly view: WorkerView;
+  readonly options: WorkerCommandOptions;
+};
+
+/** One agent for each folder and model. */
+function createAgents({ store, home, view, options }: Means) {
+  const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
+  const allowShell = options.allowShell === true;
+  const models = new Map<string, Promise<Model>>();
+  const agents = new Map<string, Promise<Agent>>();
+
+  async function make(name: string, root: string): Promise<Agent> {
+    const chosen = models.get(name) ?? chooseModel({ name }).then(({ model }) => model);
+    models.set(name, chosen);
+    const model = await chosen;
+    return createFolderAgent({ store, home, model, root, allowShell, permissions, observers: [view.observer] });
+  }
+
+  return async ({ agent, model, root }: SessionInfo, sessionId: string): Promise<Agent | null> => {
+    if (agent !== agentName || root === undefined) return null;
+    checkShell((await store.load(sessionId))?.state, sessionId, allowShell);
+    const key = JSON.stringify([model, root]);
+    const made = agents.get(key) ?? make(model, root);
+    agents.set(key, made);
+    // A key that is missing now may be there for the next session.
+    made.catch(() => {
+      agents.delete(key);
+      models.delete(model);
+    });
+    return made;
+  };
+}
