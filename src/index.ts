@@ -23,6 +23,15 @@ export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
 export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";
 export type { Observer } from "./ports/observer.js";
+export type {
+  JsonSchema,
+  MessageDelta,
+  Model,
+  ModelDelta,
+  ModelRequest,
+  RecordedAttempt,
+  ToolSpecification,
+} from "./ports/model.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { Owner, SessionSummary, Store } from "./ports/store.js";
 export type {
@@ -50,6 +59,8 @@ export type { View } from "./runtime/iterate.js";
 export type { Callbacks } from "./runtime/listeners.js";
 export type { Limits } from "./runtime/parts.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/redact.js";
+export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
+export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/replay/replay.js";
 export type { Input, StartOptions } from "./runtime/request.js";
 export type { SendOptions, Session } from "./runtime/session.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/stored-approvals.js";

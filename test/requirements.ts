@@ -305,6 +305,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "REC-3",
   "REC-5",
   "REC-7",
+  "REC-6",
   "REC-8",
   "STOR-1",
   "STOR-3",

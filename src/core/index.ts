@@ -2,6 +2,7 @@
  * `pawl/core`: the loop as a pure state machine. No I/O, no clock, no chance; it runs anywhere.
  */
 export { type Advance, advance, consequences } from "./consequences.js";
+export { type Difference, differenceText, excerpts, firstDifference } from "./difference.js";
 export type { Effect, EffectType } from "./effect.js";
 export { dueAt, effects } from "./effects.js";
 export type {

@@ -10,6 +10,8 @@ export type { ImportedModule, ImportPackage } from "./import-package.js";
 export { isAiSdkModel, type LanguageModel, type LanguageModelV4 } from "./language-model.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./local-servers.js";
 export type { Environment } from "./providers.js";
+export { type RecordOptions, recordModel } from "./record.js";
+export { readRecording } from "./recording.js";
 export {
   createModelRegistry,
   type ModelProvider,
@@ -17,3 +19,4 @@ export {
   type RegistryOptions,
   resolveModel,
 } from "./registry.js";
+export { createReplayModel, type ReplayModel, type ReplayModelOptions, type RequestDifference } from "./replay.js";

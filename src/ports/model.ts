@@ -157,3 +157,16 @@ export interface Model {
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelDelta>;
 }
+
+/**
+ * One attempt of a model call, as it was recorded. A model that threw, or was aborted, ends with the failure that it counts as.
+ */
+export type RecordedAttempt = {
+  /** The model's id. */
+  readonly model: string;
+  /** What was asked. Of an attempt that is taken from a session's log only the messages are known (`isWhole` is false). */
+  readonly request: RequestIdentity & Pick<ModelRequest, "messages"> & Partial<ModelRequest>;
+  readonly isWhole: boolean;
+  /** What the model said, in order; the last one is `done` or `error`. */
+  readonly deltas: readonly DeltaBody[];
+};

@@ -20,6 +20,8 @@ import { type Callbacks, callBack, observe } from "./listeners.js";
 import { createLive, type Live } from "./live.js";
 import { compileModels, type Fallback } from "./models.js";
 import { type AgentParts, checkLease, checkName, compileLimits, compileTools, type Limits } from "./parts.js";
+import type { Replay, ReplayOptions } from "./replay/replay.js";
+import { replaySession } from "./replay/replay-session.js";
 import { type Input, type StartOptions, sessionInfo } from "./request.js";
 import { createSession, inputBody, type Session } from "./session.js";
 import type { StreamItem, Subscription } from "./subscription.js";
@@ -136,6 +138,7 @@ type Assembled = {
   readonly parts: AgentParts;
   readonly live: (sessionId: string) => Live;
   readonly session: (sessionId: string) => Session;
+  readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
@@ -180,8 +183,12 @@ function assemble<ModelLike>(
         await forkSession(sessionId, targetId, at, parts, keeper);
         return session(targetId);
       },
+      replay: (replayOptions) => replay(sessionId, replayOptions),
     });
   }
+
+  const replay: Assembled["replay"] = (sessionId, replayOptions) =>
+    replaySession(sessionId, parts, surroundings.createStore(), replayOptions);
 
   async function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
     isShutDown = true;
@@ -192,18 +199,19 @@ function assemble<ModelLike>(
     ]);
   }
 
-  return { parts, live, session, shutdown };
+  return { parts, live, session, replay, shutdown };
 }
 
 type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
 
-function childAgent({ parts, live, session, shutdown }: Assembled): BoundChild {
+function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
     limits: parts.limits,
     sessionInfo: (title) => sessionInfo(parts, title),
     takeUp: (sessionId) => live(sessionId).takeUp(),
     session,
+    replay,
     shutdown,
   };
 }

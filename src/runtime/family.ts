@@ -4,6 +4,7 @@
 import type { RunResult } from "../core/outcome.js";
 import { hasCalls, type RunLimits, type SessionInfo, type State } from "../core/state.js";
 import type { Answers } from "./answer.js";
+import type { Replay, ReplayOptions } from "./replay/replay.js";
 
 /** An agent that sessions of a parent may start, in the parent's store. */
 export type ChildAgent = {
@@ -15,6 +16,7 @@ export type ChildAgent = {
   /** Takes a child session up in this process, where it is not held elsewhere. */
   readonly takeUp: (sessionId: string) => Promise<void>;
   readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
+  readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
 };
 

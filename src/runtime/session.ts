@@ -15,6 +15,7 @@ import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
 import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
+import type { Replay, ReplayOptions } from "./replay/replay.js";
 import {
   checkRunId,
   type Input,
@@ -51,6 +52,12 @@ export type Session = Answers & {
    * @throws PawlError `no_session`, `bad_input` where there is no such entry, `session_busy` where the new id is taken
    */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
+  /**
+   * Runs the log again against the present code and agent: its tools' schemas, its policies, its retries. Models and tools give
+   * what was recorded; nothing outside is touched, nothing is written. Tells the first difference.
+   * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
+   */
+  readonly replay: (options?: ReplayOptions) => Promise<Replay>;
   readonly state: () => Promise<State>;
   /** What the model sees. */
   readonly messages: () => Promise<readonly Message[]>;
@@ -69,9 +76,10 @@ export type Session = Answers & {
 export type SessionMeans = {
   readonly live: () => Live;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
+  readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: AgentParts, { live, fork }: SessionMeans): Session {
+export function createSession(id: string, parts: AgentParts, { live, fork, replay }: SessionMeans): Session {
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const post = (messageId: string, body: InboxBody, shared: boolean) =>
@@ -173,6 +181,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork }: Ses
     resume,
     result,
     fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
+    replay: (options = {}) => replay(options),
     state: load,
     messages: async () => [...(await loadTranscript(store, id, await load())).messages],
     events,

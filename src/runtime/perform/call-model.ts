@@ -65,7 +65,8 @@ function requestOf(effect: EffectOf<"call_model">, { sessionId, parts, state, tr
   };
 }
 
-const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: summaryText }] };
+/** What stands after the conversation where a model is asked to sum up. */
+export const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: summaryText }] };
 const noTools: readonly ToolSpecification[] = [];
 
 function activeTools(

@@ -1,0 +1,75 @@
+/**
+ * Where two values begin to differ: what was recorded, and what there is now.
+ */
+import { formatPath } from "./json.js";
+import type { Json } from "./message.js";
+
+export type Difference = {
+  /** The place in the value: `decision.verdict`, `messages[2].parts[0].text`; empty where it is the whole. */
+  readonly path: string;
+  /** Absent where there was nothing. */
+  readonly recorded?: Json;
+  /** Absent where there is nothing. */
+  readonly present?: Json;
+};
+
+/** The first difference of two values that are plain data, in the order of the recorded one; undefined where they are equal. */
+export function firstDifference(recorded: unknown, present: unknown): Difference | undefined {
+  return differenceAt(recorded, present, []);
+}
+
+function differenceAt(recorded: unknown, present: unknown, path: readonly PropertyKey[]): Difference | undefined {
+  if (recorded === present) return undefined;
+  if (Array.isArray(recorded) && Array.isArray(present)) {
+    const length = Math.max(recorded.length, present.length);
+    for (let index = 0; index < length; index += 1) {
+      const found = differenceAt(recorded[index], present[index], [...path, index]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  if (isObject(recorded) && isObject(present)) {
+    for (const key of new Set([...Object.keys(recorded), ...Object.keys(present)])) {
+      const found = differenceAt(recorded[key], present[key], [...path, key]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  return {
+    path: formatPath(path),
+    ...(recorded === undefined ? {} : { recorded: recorded as Json }),
+    ...(present === undefined ? {} : { present: present as Json }),
+  };
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A difference in words, on one line: long texts are cut to where they begin to differ. */
+export function differenceText({ path, recorded, present }: Difference): string {
+  const [was, is] = excerpts(recorded, present);
+  return `${path === "" ? "" : `${path}: `}recorded ${was}, now ${is}`;
+}
+
+/** Both values as JSON, of long ones what is around their first difference. */
+export function excerpts(recorded: Json | undefined, present: Json | undefined): readonly [string, string] {
+  const was = textOf(recorded);
+  const is = textOf(present);
+  let same = 0;
+  while (same < was.length && was[same] === is[same]) same += 1;
+  const start = Math.max(0, same - shownBefore);
+  return [excerpt(was, start), excerpt(is, start)];
+}
+
+const shownBefore = 40;
+const shownAfter = 120;
+
+function textOf(value: Json | undefined): string {
+  return value === undefined ? "nothing" : JSON.stringify(value);
+}
+
+function excerpt(text: string, start: number): string {
+  const end = start + shownBefore + shownAfter;
+  return `${start === 0 ? "" : "…"}${text.slice(start, end)}${text.length > end ? "…" : ""}`;
+}

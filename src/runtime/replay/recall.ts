@@ -1,0 +1,186 @@
+/**
+ * What the present code does where an entry of a recorded log stands. Nothing outside is touched: the model says what was
+ * recorded, and tools only note that they would have run.
+ *
+ * 1. What people, time, crashes and other programs did is given, as it was recorded.
+ * 2. What models and tools gave is given too; what is made of it, and whether they would be asked at all, is the present code's.
+ * 3. All else (preparing, deciding, what follows a failure, the end of a run) is done again.
+ */
+import type { Event, EventBody, EventOf } from "../../core/event.js";
+import { type Call, hasCalls, type State } from "../../core/state.js";
+import type { Transcript } from "../../core/transcript.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Model } from "../../ports/model.js";
+import type { Store } from "../../ports/store.js";
+import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
+import { createCancellation } from "../cancellation.js";
+import type { AgentParts } from "../parts.js";
+import { perform } from "../perform/index.js";
+import type { CompiledTool } from "../tools.js";
+import type { EffectOf, Work, WorkMemory } from "../work.js";
+import { canBeSaid, deltasOf } from "./recorded-attempts.js";
+
+export type RecallOptions = {
+  readonly sessionId: string;
+  readonly parts: AgentParts;
+  /** Where what would go to other sessions ends. */
+  readonly store: Store;
+  /** Whether a policy is asked again, or has its say from the recording. */
+  readonly policy: "present" | "recorded";
+  /** Answers in the place of the recording, where one is given. */
+  readonly model?: Model;
+};
+
+export type Recall = {
+  /** The event that the present code makes in this place; undefined where what was recorded stands. */
+  readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
+};
+
+export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+  let memory = createMemory();
+  let now = 0;
+  let reached = false;
+  const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
+  const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
+
+  async function act(effect: Parameters<typeof perform>[0], state: State, transcript: Transcript, changes = {}) {
+    const present: AgentParts = { ...parts, store, clock, tools, listeners: [], ...changes };
+    const work: Work = {
+      sessionId,
+      parts: present,
+      state,
+      transcript,
+      memory,
+      now: clock.now,
+      publishDelta() {},
+      publishProgress() {},
+    };
+    reached = false;
+    const made = await perform(effect, work, createCancellation());
+    return reached ? undefined : made;
+  }
+
+  async function callAgain(event: EventOf<"model_finished" | "model_failed">, state: State, transcript: Transcript) {
+    if (model === undefined && !canBeSaid(event)) return undefined;
+    const { runId, modelCallIndex, attempt, timing } = event;
+    now = timing.startedAt;
+    const recorded: Model = {
+      id: event.model,
+      async *stream(request, signal) {
+        now = timing.startedAt + timing.durationMs;
+        yield* model === undefined ? deltasOf(event) : model.stream(request, signal);
+      },
+    };
+    const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
+    return act(effect, state, transcript, { model: recorded });
+  }
+
+  function decideAgain({ runId, callKey, decision }: EventOf<"tool_decided">, state: State, transcript: Transcript) {
+    const permissions = policy === "recorded" ? { canExecuteTool: saying(decision, now) } : {};
+    return act({ type: "decide", key: "replay", runId, callKey }, state, transcript, permissions);
+  }
+
+  function ofCall(
+    type: "run_tool" | "reconcile",
+    event: { readonly runId: string },
+    call: Call,
+  ): EffectOf<typeof type> {
+    const attempt = "attempt" in call ? call.attempt : 1;
+    return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
+  }
+
+  async function presentEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
+    now = event.at;
+    switch (event.type) {
+      case "restarted":
+        memory = createMemory();
+        return undefined;
+      case "prepared":
+        // How much of the log had come when it was prepared is a matter of time.
+        return act({ type: "prepare", key: "replay", runId: event.runId }, { ...state, seq: event.upTo }, transcript);
+      case "model_finished":
+      case "model_failed":
+        return callAgain(event, state, transcript);
+      case "tool_decided":
+      case "tool_waiting":
+      case "tool_finished": {
+        const call = callOf(event, state);
+        if (call?.at === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
+        if (event.type === "tool_decided") return decideAgain(event, state, transcript);
+        // A result without an attempt was sent by somebody else.
+        const isOurs = call?.at === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+      }
+      case "steered":
+        return event.by === "user" || state.status === "idle"
+          ? undefined
+          : act({ type: "finish", key: "replay", runId: state.runId }, state, transcript);
+      case "run_finished": {
+        const type = state.status === "preparing" && state.for === "finish" ? "finish" : "prepare";
+        return act({ type, key: "replay", runId: event.runId }, state, transcript);
+      }
+      case "session_created":
+      case "run_started":
+      case "run_queued":
+      case "compacted":
+      case "woke":
+      case "answered":
+      case "abort_requested":
+      case "late_result":
+      case "parent_notified":
+      case "migrated":
+        return undefined;
+    }
+  }
+
+  return { presentEvent };
+}
+
+function createMemory(): WorkMemory {
+  return { validated: new Map(), modelCall: null, partial: null };
+}
+
+function callOf({ callKey }: { readonly callKey: string }, state: State): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+/** The tool as it is, but for what it does: that it would be done is noted. */
+function noting(compiled: CompiledTool, note: () => void): CompiledTool {
+  const { tool } = compiled;
+  const noted: AnyTool = {
+    ...tool,
+    ...(tool.execute === undefined ? {} : { execute: note }),
+    ...(tool.executeRaw === undefined ? {} : { executeRaw: note }),
+    ...(typeof tool.recover !== "object" ? {} : { recover: { reconcile: () => unknownAsNoted(note) } }),
+  };
+  return { ...compiled, tool: noted };
+}
+
+async function unknownAsNoted(note: () => void) {
+  note();
+  return { status: "unknown" } as const;
+}
+
+/** A policy that says what was recorded. What was refused for another reason passed it. */
+function saying(decision: EventOf<"tool_decided">["decision"], now: number): CanExecuteTool {
+  return (): Permission => {
+    switch (decision.verdict) {
+      case "allow":
+      case "block":
+      case "reject":
+        return "allow";
+      case "ask":
+        return {
+          verdict: "ask",
+          ...(decision.question === undefined ? {} : { question: decision.question }),
+          ...(decision.expiresAt === undefined ? {} : { expiresInMs: Math.max(0, decision.expiresAt - now) }),
+        };
+      case "deny":
+        return {
+          verdict: "deny",
+          reason: decision.reason,
+          ...(decision.stopRun === undefined ? {} : { stopRun: decision.stopRun }),
+        };
+    }
+  };
+}

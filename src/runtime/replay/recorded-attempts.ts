@@ -1,0 +1,109 @@
+/**
+ * A session is its own recording: the attempts of its model calls, from its log.
+ *
+ * 1. The deltas put together give the message that was committed, or the failure; how they were cut is not in the log.
+ * 2. What was asked is what the present code makes of the log; the system prompt and the tools are not in it.
+ */
+import type { Entry, EventOf } from "../../core/event.js";
+import type { AssistantPart, ProviderMetadata, ToolCallPart } from "../../core/message.js";
+import { appendEntry, createTranscript, type Transcript } from "../../core/transcript.js";
+import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
+import { rawTextOf } from "../input.js";
+import { summaryRequest } from "../perform/call-model.js";
+
+export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
+
+/** The attempts of a session's model calls, in order, for a model that replays them. @param entries its log, from the start */
+export function recordedAttempts(sessionId: string, entries: readonly Entry[]): readonly RecordedAttempt[] {
+  const transcript = createTranscript();
+  const attempts: RecordedAttempt[] = [];
+  for (const entry of entries) {
+    const { event } = entry;
+    if (event.type === "model_finished" || event.type === "model_failed")
+      attempts.push(attemptOf(sessionId, event, transcript));
+    appendEntry(transcript, entry);
+  }
+  return attempts;
+}
+
+function attemptOf(sessionId: string, event: AttemptEvent, { messages, run }: Transcript): RecordedAttempt {
+  const { runId, modelCallIndex, attempt, model } = event;
+  const asked = run?.purpose === "summary" ? [...messages, summaryRequest] : [...messages];
+  return {
+    model,
+    request: { sessionId, runId, modelCallIndex, attempt, messages: asked },
+    isWhole: false,
+    deltas: deltasOf(event),
+  };
+}
+
+/** What a model could have said for this to come of it. */
+export function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
+  if (event.type === "model_failed") return [endOfFailure(event)];
+  const { message, finishReason, usage, providerMetadata } = event;
+  const said = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
+  return [...said, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
+}
+
+/** An answer without content is a failure only of who reads it. */
+function endOfFailure({ failure, usage }: EventOf<"model_failed">): DeltaBody {
+  if (failure.code === "empty_response") return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
+  return { kind: "error", failure, ...(usage === undefined ? {} : { usage }) };
+}
+
+function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return [
+        { kind: `${part.type}-start`, id, ...metadata(part.providerMetadata) },
+        ...(part.text === "" ? [] : [{ kind: `${part.type}-delta`, id, text: part.text } as const]),
+        { kind: `${part.type}-end`, id },
+      ];
+    case "tool_call":
+      return [
+        {
+          kind: "tool-call",
+          id: part.toolCallId,
+          name: part.name,
+          input: argumentsOf(part),
+          ...(part.providerExecuted === true ? { providerExecuted: true } : {}),
+          ...metadata(part.providerMetadata),
+        },
+      ];
+    case "tool_result":
+      return [
+        {
+          kind: "tool-result",
+          id: part.toolCallId,
+          name: part.name,
+          output: part.output,
+          ...(part.isError === true ? { isError: true } : {}),
+          ...metadata(part.providerMetadata),
+        },
+      ];
+    case "file":
+      return [{ kind: "file", mediaType: part.mediaType, data: part.data, ...metadata(part.providerMetadata) }];
+    case "source": {
+      const { type: _, ...source } = part;
+      return [{ kind: "source", ...source }];
+    }
+  }
+}
+
+/** The arguments as they were written, or others that mean the same. */
+function argumentsOf({ input, invalid }: ToolCallPart): string {
+  return (invalid === undefined ? undefined : rawTextOf(input)) ?? JSON.stringify(input);
+}
+
+/** Arguments that were too long are not in the log: nobody can say the like of them again. */
+export function canBeSaid(event: AttemptEvent): boolean {
+  if (event.type === "model_failed") return true;
+  return event.message.parts.every(
+    (part) => part.type !== "tool_call" || part.invalid === undefined || rawTextOf(part.input) !== undefined,
+  );
+}
+
+function metadata(providerMetadata: ProviderMetadata | undefined): { readonly providerMetadata?: ProviderMetadata } {
+  return providerMetadata === undefined ? {} : { providerMetadata };
+}

@@ -1,0 +1,161 @@
+/**
+ * Replay: the log of a session, run again against the present code and agent (REC-6).
+ *
+ * 1. Nothing is written and nothing outside is touched: no model is called, no tool runs, the store is only read.
+ * 2. Every entry must follow from the state before it, and be what the present code makes of that place.
+ * 3. What has to follow at once must be the next entry, and nothing may be left to follow where the log ends.
+ * 4. The first difference ends the replay: what comes after it would have gone another way.
+ */
+import { consequences } from "../../core/consequences.js";
+import { differenceText, firstDifference } from "../../core/difference.js";
+import { effects } from "../../core/effects.js";
+import type { Entry, Event, EventBody } from "../../core/event.js";
+import type { Json } from "../../core/message.js";
+import { initialState, type State } from "../../core/state.js";
+import { appendEntry, createTranscript } from "../../core/transcript.js";
+import { refusal, transition } from "../../core/transition.js";
+import type { Store } from "../../ports/store.js";
+import { childOf } from "../family.js";
+import { noSession } from "../given-out.js";
+import { readEntries } from "../history.js";
+import { type AgentParts, checkAgent } from "../parts.js";
+import { createRecall, type Recall } from "./recall.js";
+import type { Replay, ReplayDifference, ReplayOptions } from "./replay.js";
+
+/** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */
+export async function replaySession(
+  sessionId: string,
+  parts: AgentParts,
+  scratch: Store,
+  options: ReplayOptions = {},
+): Promise<Replay> {
+  const loaded = await parts.store.load(sessionId);
+  if (loaded === null) return noSession(sessionId);
+  checkAgent(sessionId, loaded.state, parts);
+  const { policy = "present", model } = options;
+  const recall = createRecall({ sessionId, parts, store: scratch, policy, ...(model === undefined ? {} : { model }) });
+  const children = new Map<string, string>();
+  const transcript = createTranscript();
+  let state: State = initialState;
+  let entries = 0;
+  const told = (difference: Finding | undefined): Replay => ({
+    sessionId,
+    entries,
+    sessions: 1,
+    difference: difference === undefined ? null : { sessionId, ...difference },
+  });
+
+  for await (const entry of readEntries(parts.store, sessionId, 0)) {
+    const difference = await differenceAt(entry, state, transcript, recall);
+    if (difference !== undefined) return told(difference);
+    noteChild(entry, state, children);
+    state = transition(state, entry.event);
+    appendEntry(transcript, entry);
+    entries += 1;
+  }
+  const difference = differenceAtEnd(state, loaded.state);
+  if (difference !== undefined) return told(difference);
+  return withChildren(told(undefined), children, parts, options);
+}
+
+type Finding = Omit<ReplayDifference, "sessionId">;
+
+async function differenceAt(
+  { seq, event }: Entry,
+  state: State,
+  transcript: Parameters<Recall["presentEvent"]>[2],
+  { presentEvent }: Recall,
+): Promise<Finding | undefined> {
+  const [following] = consequences(state);
+  if (following !== undefined) return compared(seq, event, following);
+  if (transition(state, event) === state) return notTaken(seq, event, state);
+  const present = await presentEvent(event, state, transcript);
+  return present === undefined ? undefined : compared(seq, event, present);
+}
+
+function compared(seq: number, recorded: Event, present: EventBody): Finding | undefined {
+  const difference = firstDifference(comparable(recorded), comparable(present));
+  if (difference === undefined) return undefined;
+  const message = `Entry ${seq} (${recorded.type}) would be another one: ${differenceText(difference)}.`;
+  return { seq, event: recorded.type, ...difference, message };
+}
+
+/** What of an event follows from the log and the code: not times, nor chance. */
+function comparable(event: Event | EventBody): object {
+  const { at: _, timing: __, ...rest } = { at: 0, timing: undefined, ...event };
+  switch (rest.type) {
+    case "model_failed":
+      return rest.next.type === "retry" ? { ...rest, next: { type: "retry" } } : rest;
+    case "tool_decided": {
+      const { decision } = rest;
+      const expires = decision.verdict === "ask" && decision.expiresAt !== undefined;
+      return expires ? { ...rest, decision: { ...decision, expiresAt: "some time" } } : rest;
+    }
+    case "tool_waiting": {
+      // A fork keeps the children of its source, whose ids follow from the source's.
+      const { childId: _child, ...waiting } = rest;
+      return waiting;
+    }
+    default:
+      return rest;
+  }
+}
+
+function notTaken(seq: number, event: Event, state: State): Finding {
+  const wanted = [...new Set(effects(state).map(({ type }) => type))];
+  const why = refusal(state, event)?.message ?? "it does not apply";
+  const instead =
+    wanted.length === 0 ? "The present code waits for nothing there" : `Wanted there: ${wanted.join(", ")}`;
+  return {
+    seq,
+    event: event.type,
+    path: "",
+    recorded: { type: event.type },
+    present: { status: state.status, effects: wanted },
+    message: `Entry ${seq} (${event.type}) cannot happen any more: ${why}. ${instead}.`,
+  };
+}
+
+function differenceAtEnd(state: State, stored: State): Finding | undefined {
+  const [following] = consequences(state);
+  if (following !== undefined)
+    return {
+      seq: state.seq + 1,
+      event: null,
+      path: "",
+      present: following as Json,
+      message: `The log ends with entry ${state.seq}, and the present code would go on with ${following.type}.`,
+    };
+  // A session that somebody drives may have gone on meanwhile.
+  const difference = stored.seq === state.seq ? firstDifference(stored, state) : undefined;
+  if (difference === undefined) return undefined;
+  const message = `The state after entry ${state.seq} would be another one: ${differenceText(difference)}.`;
+  return { seq: state.seq, event: null, ...difference, message };
+}
+
+/** Whose child it is, by the tool that it stands behind. */
+function noteChild({ event }: Entry, state: State, children: Map<string, string>): void {
+  if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
+  const call = state.calls.find(({ callKey }) => callKey === event.callKey);
+  if (call !== undefined) children.set(event.childId, call.name);
+}
+
+async function withChildren(
+  replay: Replay,
+  children: ReadonlyMap<string, string>,
+  { store, family }: AgentParts,
+  options: ReplayOptions,
+): Promise<Replay> {
+  let { entries, sessions } = replay;
+  for (const [childId, name] of children) {
+    const child = await store.load(childId);
+    // A fork shows the calls of its source, whose children are the source's.
+    if (child?.state.session?.parent?.sessionId !== replay.sessionId) continue;
+    const replayed = await childOf(name, family)?.replay(childId, options);
+    if (replayed === undefined) continue;
+    entries += replayed.entries;
+    sessions += replayed.sessions;
+    if (replayed.difference !== null) return { ...replay, entries, sessions, difference: replayed.difference };
+  }
+  return { ...replay, entries, sessions };
+}
