@@ -14,6 +14,7 @@ import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
 import { createCancellation } from "../cancellation.js";
+import type { CalledModel } from "../models.js";
 import type { AgentParts } from "../parts.js";
 import { perform } from "../perform/index.js";
 import type { CompiledTool } from "../tools.js";
@@ -43,7 +44,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
 
-  async function act(effect: Parameters<typeof perform>[0], state: State, transcript: Transcript, changes = {}) {
+  async function act(effect: Awake, state: State, transcript: Transcript, changes: Partial<AgentParts> = {}) {
     const present: AgentParts = { ...parts, store, clock, tools, listeners: [], ...changes };
     const work: Work = {
       sessionId,
@@ -71,8 +72,10 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         yield* model === undefined ? deltasOf(event) : model.stream(request, signal);
       },
     };
+    const inPlace = (one: CalledModel): CalledModel => ({ ...one, model: recorded });
+    const [first, ...others] = parts.models;
     const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
-    return act(effect, state, transcript, { model: recorded });
+    return act(effect, state, transcript, { models: [inPlace(first), ...others.map(inPlace)] });
   }
 
   function decideAgain({ runId, callKey, decision }: EventOf<"tool_decided">, state: State, transcript: Transcript) {
@@ -136,8 +139,11 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   return { presentEvent };
 }
 
+/** An effect that is carried out, and not only waited for. */
+type Awake = Parameters<typeof perform>[0];
+
 function createMemory(): WorkMemory {
-  return { validated: new Map(), modelCall: null, partial: null };
+  return { validated: new Map(), partial: null };
 }
 
 function callOf({ callKey }: { readonly callKey: string }, state: State): Call | undefined {

@@ -5,7 +5,7 @@
  * 2. What was asked is what the present code makes of the log; the system prompt and the tools are not in it.
  */
 import type { Entry, EventOf } from "../../core/event.js";
-import type { AssistantPart, ProviderMetadata, ToolCallPart } from "../../core/message.js";
+import { type AssistantPart, emptyResponse, type ProviderMetadata, type ToolCallPart } from "../../core/message.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
 import { rawTextOf } from "../input.js";
@@ -47,7 +47,7 @@ export function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
 
 /** An answer without content is a failure only of who reads it. */
 function endOfFailure({ failure, usage }: EventOf<"model_failed">): DeltaBody {
-  if (failure.code === "empty_response") return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
+  if (failure.code === emptyResponse) return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
   return { kind: "error", failure, ...(usage === undefined ? {} : { usage }) };
 }
 
