@@ -21,8 +21,6 @@ export { createWorker } from "./create-worker.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
-export type { JsonSchema, MessageDelta, Model, ModelDelta, ModelRequest, ToolSpecification } from "./ports/model.js";
-export type { Observer } from "./ports/observer.js";
 export type {
   JsonSchema,
   MessageDelta,
@@ -32,6 +30,7 @@ export type {
   RecordedAttempt,
   ToolSpecification,
 } from "./ports/model.js";
+export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { Owner, SessionSummary, Store } from "./ports/store.js";
 export type {
