@@ -11,6 +11,7 @@ export {
   type CrashTestOptions,
   crashTest,
 } from "./crash-test.js";
+export { KillFailure, type KillPlay, type KillReport, type KillTestOptions, killTest } from "./kill-test.js";
 export {
   createScriptedModel,
   type Script,

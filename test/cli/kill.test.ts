@@ -8,7 +8,7 @@ import { type ProviderServer, type ScriptedAnswer, startProviderServer } from ".
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, type Ended, type World } from "./pawl.js";
 
-const preload = fileURLToPath(new URL("../fixtures/kill-at-commit.mjs", import.meta.url));
+const preload = fileURLToPath(new URL("../../dist/testing/kill-at-commit.js", import.meta.url));
 const shell = (command: string) => ({ name: "shell", input: { command } });
 
 /** A model whose answer follows from the conversation alone, as a real one's might: asked again, it says the same. */
@@ -81,7 +81,7 @@ describe("kill -9 of pawl run", () => {
   /** Kills a run at one point, resumes it at once, and checks what came of it. */
   async function killAndResume(point: string, server: ProviderServer): Promise<string> {
     const world = createWorld(files);
-    const env = { OPENAI_BASE_URL: server.baseURL, PAWL_TEST_COMMIT: point };
+    const env = { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: point };
     const killed = await world.pawl(run, { env, node: ["--import", preload] });
     expect(killed.signal, `${point}: ${killed.stderr}`).toBe("SIGKILL");
     const before = await logOf(world);
@@ -126,7 +126,7 @@ describe("kill -9 of pawl run", () => {
   }, async () => {
     const server = await startModel(steps);
     const counted = await createWorld(files).pawl(run, {
-      env: { OPENAI_BASE_URL: server.baseURL },
+      env: { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: "count" },
       node: ["--import", preload],
     });
     expect(counted).toMatchObject({ code: 0, stdout: "First.\nSecond.\nAll done.\n" });
@@ -200,10 +200,10 @@ describe("kill -9 of pawl run", () => {
     const server = await startModel(steps);
     const env = { OPENAI_BASE_URL: server.baseURL };
     const node = ["--import", preload];
-    let ended = await world.pawl(run, { env: { ...env, PAWL_TEST_COMMIT: "after 4" }, node });
+    let ended = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: "after 4" }, node });
     let kills = 0;
     for (; ended.signal === "SIGKILL"; kills++)
-      ended = await world.pawl(resume, { env: { ...env, PAWL_TEST_COMMIT: "after 4" }, node });
+      ended = await world.pawl(resume, { env: { ...env, PAWL_KILL_AT: "after 4" }, node });
     expect(kills).toBeGreaterThanOrEqual(2);
     expect(ended.code === 0 || ended.stderr.includes("nothing to resume")).toBe(true);
     const log = await logOf(world);
@@ -220,7 +220,7 @@ describe("kill -9 of pawl run", () => {
         const world = createWorld(files);
         const env = { OPENAI_BASE_URL: server.baseURL };
         const node = ["--import", preload];
-        const failed = await world.pawl(run, { env: { ...env, PAWL_TEST_COMMIT: `full ${number}` }, node });
+        const failed = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: `full ${number}` }, node });
         expect(failed.code, failed.stderr).toBe(75);
         expect(failed.stderr).toMatch(/interrupted \(store_failed\): .*The disk of the store .* is full\./);
         expect(failed.stderr).toContain("To carry on: pawl resume s");

@@ -15,8 +15,8 @@ export type CallRecord = {
   readonly acts: number;
 };
 
-/** Every call that a model asked for, by its key. */
-export function callsOf(log: readonly Entry[], facts: readonly Fact[]): ReadonlyMap<string, CallRecord> {
+/** Every call that a model asked for, by its key; its starts as far as the log has them, where the world does not. */
+export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, CallRecord> {
   const calls = new Map<string, CallRecord>();
   const add = (callKey: string, more: (call: CallRecord) => Partial<CallRecord>) => {
     const call = calls.get(callKey);
@@ -28,9 +28,12 @@ export function callsOf(log: readonly Entry[], facts: readonly Fact[]): Readonly
         const callKey = callKeyOf(event.runId, event.modelCallIndex, index + 1);
         calls.set(callKey, { tool, outcome: "", starts: 0, acts: 0 });
       }
-    if (event.type === "tool_finished") add(event.callKey, () => ({ outcome: event.outcome }));
+    if (event.type === "tool_finished") {
+      const { outcome, attempt = 1 } = event;
+      add(event.callKey, () => ({ outcome, starts: facts === null ? attempt : 0 }));
+    }
   }
-  for (const fact of facts) {
+  for (const fact of facts ?? []) {
     if (fact.type === "tool_started") add(fact.callKey, ({ starts }) => ({ starts: starts + 1 }));
     if (fact.type === "tool_acted") add(fact.callKey, ({ acts }) => ({ acts: acts + 1 }));
   }

@@ -1,0 +1,40 @@
+/**
+ * A program in a process of its own.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+export type Ended = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type Program = { readonly kill: () => void; readonly ended: Promise<Ended> };
+
+export type ProgramOptions = {
+  /** Its working directory. */
+  readonly folder: string;
+  readonly arguments: readonly string[];
+  readonly env: { readonly [name: string]: string };
+};
+
+/** Starts Node. */
+export function startProgram({ folder, arguments: given, env }: ProgramOptions): Program {
+  const child = spawn(process.execPath, given, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, "close").then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
+  return { kill: () => void child.kill("SIGKILL"), ended };
+}

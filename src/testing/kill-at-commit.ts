@@ -1,0 +1,55 @@
+/**
+ * Loaded before a program: kills its process with SIGKILL right before or right after its n-th commit to SQLite, or lets commits
+ * fail from the n-th on, as on a full disk.
+ *
+ *     PAWL_KILL_AT="after 3" node --import pawl/testing/kill-at-commit program.js
+ *
+ * PAWL_KILL_AT is `before N`, `after N`, `full N`, or `count`: the number of commits is then told on standard error at the end.
+ * Without it nothing happens. It works through `node:sqlite`, or `libsql` where Node has none (Node 20), whoever opened the database.
+ */
+import process from "node:process";
+import { PawlError } from "../errors.js";
+
+/** What of a database class counts here: every transaction ends through it. */
+type Database = { readonly prototype: { exec: (this: unknown, sql: string) => unknown } };
+
+const setting = process.env.PAWL_KILL_AT;
+if (setting !== undefined) watchCommits(await databaseOf(), setting);
+
+async function databaseOf(): Promise<Database> {
+  const builtIn = process.getBuiltinModule?.("node:sqlite") as { readonly DatabaseSync: Database } | undefined;
+  if (builtIn !== undefined) return builtIn.DatabaseSync;
+  const libsql: { readonly default: unknown } = await import("libsql");
+  return libsql.default as Database;
+}
+
+function watchCommits({ prototype }: Database, setting: string): void {
+  const [moment = "", number = "0"] = setting.split(" ");
+  if (!/^((before|after|full) [1-9]\d*|count)$/.test(setting))
+    throw new PawlError(
+      "bad_configuration",
+      `PAWL_KILL_AT is "${setting}"; it must be "before N", "after N", "full N" or "count".`,
+    );
+  const at = Number(number);
+  let commits = 0;
+  const { exec } = prototype;
+  prototype.exec = function (sql) {
+    if (sql !== "COMMIT") return exec.call(this, sql);
+    commits += 1;
+    if (moment === "before" && commits === at) die();
+    if (moment === "full" && commits >= at) throw fullDisk();
+    const result = exec.call(this, sql);
+    if (moment === "after" && commits === at) die();
+    return result;
+  };
+  if (moment === "count") process.on("exit", () => process.stderr.write(`commits: ${commits}\n`));
+}
+
+function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
+/** As both libraries raise it: SQLITE_FULL is 13. */
+function fullDisk(): Error {
+  return Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL", rawCode: 13, errcode: 13 });
+}

@@ -1,0 +1,245 @@
+/**
+ * The real-process killer: somebody's program is started again and again on a store, and killed with SIGKILL before and after every
+ * commit, or at random, until it has done its work. What is in the store is checked after every death.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Entry } from "../core/event.js";
+import { isResting } from "../core/state.js";
+import type { Store } from "../ports/store.js";
+import { callsOf } from "./crash/calls.js";
+import { checkSession } from "./crash/check-session.js";
+import { type Ended, startProgram } from "./crash/program.js";
+import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
+import { createChance } from "./simulation/chance.js";
+
+export type KillTestOptions = {
+  /**
+   * A program for Node, started with the same arguments in each life. It asks for its runs by a `sessionId` and a `runId` that are
+   * always the same, so that a later life carries on what an earlier one began, and ends with exit code 0.
+   */
+  readonly script: string;
+  readonly args?: readonly string[];
+  /** Added to the environment of this process. */
+  readonly env?: { readonly [name: string]: string };
+  /** Options of Node itself. */
+  readonly nodeOptions?: readonly string[];
+  /** Opens the store that the program used, from the folder that was its working directory. */
+  readonly openStore: (folder: string) => Promise<Store>;
+  /** What must hold of your own, when the program has done its work. What it throws is a failure. */
+  readonly check?: (play: KillPlay) => void | Promise<void>;
+  /** Puts something into the new folder that a play begins with. */
+  readonly prepare?: (folder: string) => void | Promise<void>;
+  /**
+   * `commits`: each play dies once, before or after one of its commits (the default). `random`: this many deaths, at any moment.
+   * `at`: one play, which dies before or after these commits of its lives (`["after 4"]`), as a failure names them.
+   */
+  readonly kills?: "commits" | { readonly random: number; readonly seed?: number } | { readonly at: readonly string[] };
+  /** Plays at the same time; 2. */
+  readonly atOnce?: number;
+  /** How long a life may take, in milliseconds; a minute. */
+  readonly timeoutMs?: number;
+};
+
+/** One play, when the program has done its work. */
+export type KillPlay = {
+  readonly folder: string;
+  readonly store: Store;
+  /** The logs of all sessions, by their ids. */
+  readonly logs: ReadonlyMap<string, readonly Entry[]>;
+  /** Where it died: `before 3`, `after 3`, or `12 ms`. */
+  readonly at: readonly string[];
+  /** What the last life printed. */
+  readonly stdout: string;
+};
+
+export type KillReport = {
+  readonly plays: number;
+  /** Deaths by SIGKILL. */
+  readonly kills: number;
+  /** Starts after the first one of a call, by tool. */
+  readonly repeated: Readonly<Record<string, number>>;
+  /** Calls that ended as *interrupted, outcome unknown*, by tool. */
+  readonly unknown: Readonly<Record<string, number>>;
+};
+
+/** A play in which something did not hold. `at`: where the program died. */
+export class KillFailure extends Error {
+  override readonly name = "KillFailure";
+  readonly at: readonly string[];
+
+  constructor(at: readonly string[], cause: unknown) {
+    super(`Killed ${at.join(", ") || "never"}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.at = at;
+  }
+}
+
+/**
+ * Kills a program at every commit, or at random, and checks what is left.
+ *
+ * Commits are seen through `pawl/testing/kill-at-commit`, which knows SQLite.
+ * @throws KillFailure
+ */
+export async function killTest(options: KillTestOptions): Promise<KillReport> {
+  const { kills = "commits", atOnce = 2 } = options;
+  const plays: Played[] = [];
+  const next =
+    kills === "commits"
+      ? everyCommit(options, plays)
+      : "at" in kills
+        ? once(options, kills.at, plays)
+        : atRandom(options, kills, plays);
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (await next());
+    }),
+  );
+  return {
+    plays: plays.length,
+    kills: plays.reduce((sum, play) => sum + play.at.length, 0),
+    ...sumOf(plays.map(({ tally }) => tally)),
+  };
+}
+
+type Played = { readonly at: readonly string[]; readonly tally: Tally; readonly tookMs: number };
+
+/** Gives false when there is nothing more to play. */
+type Next = () => Promise<boolean>;
+
+function everyCommit(options: KillTestOptions, plays: Played[]): Next {
+  let commit = 0;
+  let isOver = false;
+  return async () => {
+    if (isOver) return false;
+    commit += 1;
+    for (const moment of [`before ${commit}`, `after ${commit}`]) {
+      const played = await play(options, (life) => (life === 1 ? { commit: moment } : null));
+      plays.push(played);
+      // The program has fewer commits than that.
+      if (played.at.length === 0) isOver = true;
+    }
+    return !isOver;
+  };
+}
+
+function once(options: KillTestOptions, at: readonly string[], plays: Played[]): Next {
+  let isOver = false;
+  return async () => {
+    if (isOver) return false;
+    isOver = true;
+    const deathOf = (commit: string | undefined): Death => (commit === undefined ? null : { commit });
+    plays.push(await play(options, (life) => deathOf(at[life - 1])));
+    return false;
+  };
+}
+
+function atRandom(
+  options: KillTestOptions,
+  { random, seed = 1 }: { readonly random: number; readonly seed?: number },
+  plays: Played[],
+): Next {
+  const chance = createChance(seed);
+  let left = random;
+  let usualMs: number | null = null;
+  return async () => {
+    if (left <= 0) return false;
+    if (usualMs === null) {
+      const clean = await play(options, () => null);
+      usualMs = clean.tookMs;
+    }
+    const lifeMs = usualMs;
+    const played = await play(options, () => {
+      if (left <= 0) return null;
+      left -= 1;
+      return { afterMs: Math.ceil(chance.fraction() * lifeMs) };
+    });
+    // A life that had ended by then was not killed.
+    left += played.missed;
+    plays.push(played);
+    return true;
+  };
+}
+
+/** How a life ends before its time; null where it does not. */
+type Death = { readonly commit: string } | { readonly afterMs: number } | null;
+
+async function play(
+  options: KillTestOptions,
+  deathOf: (life: number) => Death,
+): Promise<Played & { readonly missed: number }> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-kill-"));
+  const at: string[] = [];
+  const startedAt = performance.now();
+  let logs: KillPlay["logs"] = new Map();
+  try {
+    await options.prepare?.(folder);
+    for (let life = 1; ; life += 1) {
+      const death = deathOf(life);
+      const ended = await live(options, folder, death);
+      const isKilled = ended.signal === "SIGKILL" && death !== null && !ended.tookTooLong;
+      if (isKilled) at.push("commit" in death ? death.commit : `${death.afterMs} ms`);
+      const tookMs = performance.now() - startedAt;
+      const store = await options.openStore(folder);
+      try {
+        logs = await checkStore(store, logs, !isKilled);
+        if (isKilled) continue;
+        expectEnd(ended);
+        await options.check?.({ folder, store, logs, at, stdout: ended.stdout });
+      } finally {
+        await store.close();
+      }
+      const tally = sumOf([...logs.values()].map((log) => tallyOf(callsOf(log, null).values())));
+      return { at, tally, tookMs, missed: death !== null && "afterMs" in death ? 1 : 0 };
+    }
+  } catch (cause) {
+    throw new KillFailure(at, cause);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Lived = Ended & { readonly tookTooLong: boolean };
+
+async function live(options: KillTestOptions, folder: string, death: Death): Promise<Lived> {
+  const { script, args = [], env = {}, nodeOptions = [], timeoutMs = 60_000 } = options;
+  const program = startProgram({
+    folder,
+    arguments: [...nodeOptions, "--import", killAtCommit, script, ...args],
+    env: { ...env, ...(death !== null && "commit" in death ? { PAWL_KILL_AT: death.commit } : {}) },
+  });
+  let tookTooLong = false;
+  const limit = setTimeout(() => {
+    tookTooLong = true;
+    program.kill();
+  }, timeoutMs);
+  const killing = death !== null && "afterMs" in death ? setTimeout(program.kill, death.afterMs) : undefined;
+  const ended = await program.ended;
+  clearTimeout(limit);
+  clearTimeout(killing);
+  return { ...ended, tookTooLong };
+}
+
+const killAtCommit = new URL("kill-at-commit.js", import.meta.url).href;
+
+function expectEnd({ code, signal, stderr, tookTooLong }: Lived): void {
+  if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);
+  if (code !== 0) throw new Error(`the program ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
+}
+
+/** Every session is whole, and has all that it had; at the end none is left for somebody to carry on. */
+async function checkStore(store: Store, before: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
+  const logs = new Map<string, readonly Entry[]>();
+  for (const { sessionId } of await store.list()) {
+    await checkSession(store, sessionId);
+    const log = await store.read(sessionId);
+    const known = before.get(sessionId) ?? [];
+    if (!isDeepStrictEqual(log.slice(0, known.length), known)) throw new Error(`${sessionId} has lost entries`);
+    logs.set(sessionId, log);
+    const state = (await store.load(sessionId))?.state;
+    if (isEnd && state !== undefined && !isResting(state)) throw new Error(`${sessionId} is left '${state.status}'`);
+  }
+  for (const sessionId of before.keys()) if (!logs.has(sessionId)) throw new Error(`${sessionId} is gone`);
+  return logs;
+}
