@@ -69,6 +69,9 @@ const overflowSentences: readonly RegExp[] = [
   /context the overflows/i,
 ];
 
+/** The same, of providers that have no code of its own for an account without money. */
+const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
+
 const timeoutCodes: ReadonlySet<string> = new Set([
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
@@ -118,11 +121,14 @@ function kindOf(
     if (kind !== undefined) return kind;
   }
   if (body.dailyQuota) return "quota";
+  if (body.flagged) return "content_filter";
   const kind = statusCode !== undefined ? kindOfStatus(statusCode) : kindWithoutStatus(error, systemCode);
-  const mayBeOverflow = kind === "invalid_request" || kind === "provider";
-  return mayBeOverflow && overflowSentences.some((sentence) => sentence.test(body.message ?? messageOf(error)))
-    ? "context_overflow"
-    : kind;
+  return kind === "invalid_request" || kind === "provider" ? kindOfWords(body.message ?? messageOf(error), kind) : kind;
+}
+
+function kindOfWords(message: string, kind: ModelFailureKind): ModelFailureKind {
+  if (overflowSentences.some((sentence) => sentence.test(message))) return "context_overflow";
+  return quotaSentences.some((sentence) => sentence.test(message)) ? "quota" : kind;
 }
 
 function kindOfStatus(status: number): ModelFailureKind {
@@ -141,6 +147,7 @@ function kindOfStatus(status: number): ModelFailureKind {
       return "context_overflow";
     case 429:
       return "rate_limit";
+    case 498: // Groq: the capacity of its flexible tier is used up.
     case 503:
     case 529:
       return "overloaded";

@@ -14,6 +14,8 @@ export type ErrorBody = {
   readonly details: readonly JsonObject[];
   /** The quota of a day is used up: waiting for seconds does not help. */
   readonly dailyQuota: boolean;
+  /** A moderation in front of the model flagged the request (OpenRouter has no code for it, and status 403 for other things too). */
+  readonly flagged: boolean;
   /** The title of a web page, which may be empty. */
   readonly page?: string;
 };
@@ -26,10 +28,12 @@ const longestBody = 256 * 1024;
 /** Reads the body out of an error that was thrown, or out of an error that came inside a stream. */
 export function readErrorBody(error: unknown): ErrorBody {
   const text = stringIn(error, "responseBody");
-  if (text !== undefined && isPage(text)) return { codes: [], details: [], dailyQuota: false, page: titleOf(text) };
+  if (text !== undefined && isPage(text)) return { ...nothing, page: titleOf(text) };
   const found = findError(parse(text)) ?? findError(dataOf(error));
-  return found !== undefined ? describe(found) : { codes: [], details: [], dailyQuota: false };
+  return found !== undefined ? describe(found) : nothing;
 }
+
+const nothing: ErrorBody = { codes: [], details: [], dailyQuota: false, flagged: false };
 
 /** The parsed part of an SDK error; errors inside a stream are plain objects and their own data. */
 function dataOf(error: unknown): unknown {
@@ -70,6 +74,7 @@ function describe(error: JsonObject): ErrorBody {
     codes,
     details,
     dailyQuota: details.some(isDailyQuota),
+    flagged: isObject(error.metadata) && typeof error.metadata.flagged_input === "string",
     ...(message !== undefined && message.trim() !== "" && { message }),
     ...(typeof status === "number" && { status }),
   };

@@ -68,7 +68,15 @@ export type ScriptedFailure = {
   readonly headers?: { readonly [name: string]: string };
 };
 
-export type ScriptedReply = ScriptedAnswer | ScriptedFailure;
+/** A response as it goes over the wire. */
+export type RawReply = {
+  readonly type: "raw";
+  readonly status: number;
+  readonly headers?: { readonly [name: string]: string };
+  readonly body: string;
+};
+
+export type ScriptedReply = ScriptedAnswer | ScriptedFailure | RawReply;
 
 export type RecordedRequest = {
   readonly path: string;
@@ -149,6 +157,7 @@ async function respond(
   const turn = requests.length;
   const reply = typeof script === "function" ? script(recorded, turn) : script[turn - 1];
   if (reply === undefined) return refuse(response, format.failure("server-error", ""));
+  if (reply.type === "raw") return refuse(response, reply, reply.headers);
   if (reply.type === "failure") {
     const failure = reply.failure === "html" ? badGateway : format.failure(reply.failure, keyOf(request));
     return refuse(response, failure, reply.headers);
