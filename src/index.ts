@@ -27,6 +27,7 @@ export type {
   Model,
   ModelDelta,
   ModelRequest,
+  ModelTimeouts,
   RecordedAttempt,
   ToolSpecification,
 } from "./ports/model.js";
@@ -56,6 +57,7 @@ export {
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks } from "./runtime/listeners.js";
+export type { Fallback } from "./runtime/models.js";
 export type { Limits } from "./runtime/parts.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";

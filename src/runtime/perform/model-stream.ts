@@ -26,7 +26,7 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
   const attempt = createCancellation();
   return new Promise((resolve) => {
     let over = false;
-    const watch = watchStall(timeouts, clock, (failure) => cutOff(failure));
+    const watch = watchStall(timeouts, clock, cutOff);
 
     function finish(): void {
       over = true;
@@ -41,6 +41,7 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
     }
 
     function cutOff(failure: ModelFailure): void {
+      if (over) return;
       fail(failure);
       attempt.cancel();
     }
