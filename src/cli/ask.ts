@@ -3,14 +3,14 @@
  *
  * The whole call is shown, and nothing in it is hidden: what is approved is what runs (SEC-6).
  */
-import { stderr, stdin } from "node:process";
-import { createInterface } from "node:readline/promises";
 import type { Decision, Json, PendingApproval } from "../index.js";
 import { editorOf, inEditor } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
+import { question } from "./question.js";
 import type { Terminal } from "./terminal.js";
 import { exact, wholeInput } from "./text.js";
+import { dropTyped } from "./typing.js";
 
 export type Reply =
   | { readonly type: "yes" }
@@ -51,6 +51,7 @@ export async function ask(approval: PendingApproval, asker: Asker): Promise<Deci
   const { paint } = terminal;
   const isRecovery = approval.why === "recovery";
   const title = isRecovery ? "was interrupted" : "wants to run";
+  await dropTyped(asker.interruptions);
   terminal.err(`${paint("yellow", "?")} ${paint("bold", exact(approval.name))} ${title}:\n`);
   terminal.err(`${wholeInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${exact(approval.question)}\n`);
@@ -98,7 +99,7 @@ async function edited(input: Json, { terminal, interruptions }: Asker): Promise<
   const editor = editorOf(process.env);
   const text =
     editor === undefined
-      ? await question("  Input > ", interruptions, JSON.stringify(input))
+      ? await question("  Input > ", interruptions, { given: JSON.stringify(input) })
       : inEditor(editor, JSON.stringify(input, null, 2));
   if (text === null) return null;
   try {
@@ -106,31 +107,5 @@ async function edited(input: Json, { terminal, interruptions }: Asker): Promise<
   } catch (error) {
     terminal.err(`  This is no JSON: ${error instanceof Error ? error.message : String(error)}\n`);
     return null;
-  }
-}
-
-/** One line from the person; null where they leave: end of input, Ctrl-C, or the process is to go. */
-async function question(prompt: string, interruptions: Interruptions, given = ""): Promise<string | null> {
-  if (interruptions.leave.aborted || interruptions.stop.aborted) return null;
-  const lines = createInterface({ input: stdin, output: stderr });
-  const over = new AbortController();
-  const end = () => over.abort();
-  lines.once("SIGINT", () => {
-    interruptions.interrupt();
-    end();
-  });
-  lines.once("close", end);
-  interruptions.leave.addEventListener("abort", end, { once: true });
-  try {
-    const asked = lines.question(prompt, { signal: over.signal });
-    if (given !== "") lines.write(given);
-    return await asked;
-  } catch (error) {
-    if (!over.signal.aborted) throw error;
-    stderr.write("\n");
-    return null;
-  } finally {
-    interruptions.leave.removeEventListener("abort", end);
-    lines.close();
   }
 }

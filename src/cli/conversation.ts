@@ -4,15 +4,17 @@
  * It goes in legs: each shows all that happens until the run ends or waits, and only then is anybody asked.
  */
 import { setImmediate } from "node:timers/promises";
+import { isResting } from "../core/index.js";
 import type { Store, StreamItem } from "../index.js";
 import { type Agent, isOwnerDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
 import { type Asker, ask } from "./ask.js";
-import { exitCodeOf, exitCodes } from "./exit.js";
+import { describeError, exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
 import { whoDecides } from "./person.js";
 import type { Terminal } from "./terminal.js";
+import { listenForTyping, type Typing } from "./typing.js";
 import type { View } from "./view.js";
 
 export type Conversation = {
@@ -47,9 +49,14 @@ export async function converse(
 ): Promise<number> {
   const { agent, sessionId, view, terminal, canAsk } = conversation;
   const session = agent.session(sessionId);
-  const seen: Seen = { seq: after, unasked: new Set(), denied: 0, hasEnd: false };
+  const seen: Seen = { seq: after, unasked: new Set(), denied: 0, hasEnd: false, hasSteered: false };
   let result = await leg(conversation, session, seen, () => start(session));
-  while (!("left" in result) && result.status === "awaiting_human") {
+  while (!("left" in result)) {
+    if (result.status !== "awaiting_human") {
+      if (!(await isUnderWay(session, seen))) break;
+      result = await leg(conversation, session, seen, () => outcomeOf(session));
+      continue;
+    }
     const answers = await answersTo(result.approvals, conversation);
     if (conversation.interruptions.stop.aborted)
       result = await leg(conversation, session, seen, async () => {
@@ -84,8 +91,37 @@ function nobodyAsked(denied: number): string {
   return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, let it wait with --park, or allow every tool with --yes.`;
 }
 
-/** What was shown: up to which entry, calls that nobody was asked about, how many were denied, and whether the end was the last of it. */
-type Seen = { seq: number; readonly unasked: Set<string>; denied: number; hasEnd: boolean };
+/** What was shown, and said. */
+type Seen = {
+  /** The last entry. */
+  seq: number;
+  /** Calls that nobody was asked about, and how many of them were denied. */
+  readonly unasked: Set<string>;
+  denied: number;
+  /** The end was the last of it. */
+  hasEnd: boolean;
+  hasSteered: boolean;
+};
+
+/** What a person says when the run is just over begins the next one. */
+async function isUnderWay(session: Session, { hasSteered }: Seen): Promise<boolean> {
+  return hasSteered && !isResting(await session.state());
+}
+
+/** What the person types goes in before the next model call. */
+function listen({ terminal, interruptions, canAsk }: Conversation, session: Session, seen: Seen): Typing | null {
+  if (!canAsk) return null;
+  const onLine = async (line: string) => {
+    try {
+      await session.steer(line);
+      seen.hasSteered = true;
+      terminal.err(`${terminal.paint("dim", "  It goes in before the next model call.")}\n`);
+    } catch (error) {
+      terminal.err(`  It was not said: ${describeError(error, false)}\n`);
+    }
+  };
+  return listenForTyping({ terminal, interruptions, onLine });
+}
 
 async function leg(
   conversation: Conversation,
@@ -106,8 +142,10 @@ async function leg(
   const shown = show(session.events({ after: seen.seq, signal: over.signal }));
   shown.catch(() => {});
   const departure = watchDeparture(conversation, session);
+  const typing = listen(conversation, session, seen);
   try {
     const result = await Promise.race([act(), departure.left]);
+    await typing?.end("left" in result || result.status !== "awaiting_human" ? "leave" : "finish");
     over.abort();
     const [watched] = await Promise.allSettled([shown]);
     // A store that gave out can show no more; the result says so.
@@ -117,6 +155,7 @@ async function leg(
     if (!seen.hasEnd) await show(session.events({ after: seen.seq, follow: false }));
     return result;
   } finally {
+    await typing?.end("leave");
     departure.forget();
     over.abort();
     view.pause();

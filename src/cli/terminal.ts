@@ -11,6 +11,8 @@ export type Terminal = {
   readonly err: (text: string) => void;
   /** Shows what goes on, on a terminal only; null takes it away. */
   readonly status: (line: string | null) => void;
+  /** Keeps back what is written until the returned function is called; on a line of its own, a person can write meanwhile. */
+  readonly hold: () => () => void;
   /** Somebody can be asked. */
   readonly isInteractive: boolean;
   /** Standard error is a terminal. */
@@ -30,6 +32,8 @@ export function openTerminal(environment: { readonly [name: string]: string | un
   const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
   let shown = false;
   let readerLeft = false;
+  let isAtLineStart = true;
+  let held: (() => void)[] | null = null;
   // A reader that leaves (`| head`) is no failure: what it did not take is in the session.
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -38,21 +42,37 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     });
 
   function status(line: string | null): void {
-    if (!isLive || (line === null && !shown)) return;
+    if (!isLive || held !== null || (line === null && !shown)) return;
     stderr.write(`\r\x1b[2K${line ?? ""}`);
     shown = line !== null;
   }
 
+  function write(stream: typeof stdout | typeof stderr, text: string): void {
+    if (held !== null) {
+      held.push(() => write(stream, text));
+      return;
+    }
+    status(null);
+    if (text !== "" && stream.isTTY) isAtLineStart = text.endsWith("\n");
+    if (stream !== stdout || !readerLeft) stream.write(text);
+  }
+
+  function hold(): () => void {
+    status(null);
+    if (!isAtLineStart) write(stderr, "\n");
+    held = [];
+    return () => {
+      const kept = held ?? [];
+      held = null;
+      for (const writeNow of kept) writeNow();
+    };
+  }
+
   return {
-    out(text) {
-      status(null);
-      if (!readerLeft) stdout.write(text);
-    },
-    err(text) {
-      status(null);
-      stderr.write(text);
-    },
+    out: (text) => write(stdout, text),
+    err: (text) => write(stderr, text),
     status,
+    hold,
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     isLive,
     paint: createPaint(stderr, environment),

@@ -83,7 +83,8 @@ export async function withWork(
         const agent = createFolderAgent({ store, home, model, root, allowShell, permissions });
         const canAsk = terminal.isInteractive && options.json !== true;
         const view = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
-        terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
+        const how = canAsk ? " · type to say something while it works, Ctrl-C ends it" : "";
+        terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}${how}`)}\n`);
         if (allowShell) terminal.err(`${terminal.paint("yellow", sandboxNote())}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.leave.aborted) return exitCodes.interrupted;

@@ -1,0 +1,143 @@
+/**
+ * What a person says to a run at work: on its own terminal, and from another one.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+
+async function eventsIn({ pawl }: World, sessionId = "s") {
+  return jsonLines((await pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
+}
+
+const said = (text: string) => ({
+  type: "steered",
+  by: "user",
+  input: [{ role: "user", parts: [{ type: "text", text }] }],
+});
+
+describe("pawl steer", () => {
+  test("says something to a run of another process", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", calls: [{ name: "shell", input: { command: gate.command } }] },
+      { type: "answer", text: "With tabs." },
+    ]);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const args = ["--model", "openai-compatible/test", "--session", "s", "--yes", "--allow-shell", "--json"];
+    const running = world.start(["run", "work", ...args], { env, input: "" });
+    await gate.begun(running);
+    const steered = await world.pawl(["steer", "s", "Use", "tabs"]);
+    expect(steered).toMatchObject({ code: 0, stdout: "Said to s: it goes in before the next model call.\n" });
+    await running.said('"type":"steered"');
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 0 });
+    await server.close();
+    expect(JSON.stringify(server.requests[1]?.body.messages)).toContain("Use tabs");
+    expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Use tabs")));
+  });
+
+  test("waits with a run that waits, and takes its words from standard input", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld({ "notes.txt": "colour\n" });
+    await world.pawl(["run", 'Replace "colour" with "color" in notes.txt', "--session", "s", "--park"]);
+    const { code, stdout } = await world.pawl(["steer", "s", "--json"], { input: "Keep it\nBritish\n" });
+    expect(code).toBe(0);
+    expect(jsonLines(stdout)).toEqual([{ sessionId: "s", steered: "Keep it\nBritish" }]);
+    await world.pawl(["approve", "s", "--resume"]);
+    expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Keep it\nBritish")));
+  });
+
+  test("has nothing to steer where no run is under way", verifies("CLI-3"), async () => {
+    const world = createWorld();
+    await world.pawl(["run", "List the files", "--session", "s"]);
+    const ended = await world.pawl(["steer", "s", "Faster"]);
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("there is nothing to steer") });
+  });
+});
+
+describe("typing while a run is at work", () => {
+  async function atWork(world: World) {
+    const gate = createGate(world.root);
+    const args = ["--session", "s", "--yes", "--allow-shell"];
+    const running = world.startOnTerminal(["run", `run: ${gate.command}`, ...args]);
+    await gate.begun(running);
+    return { running, gate };
+  }
+
+  test("a line is said to it, and what it prints meanwhile is kept back", verifies("CLI-2"), async () => {
+    const world = createWorld();
+    const { running, gate } = await atWork(world);
+    running.type("Use ta");
+    await running.said(/Say > .*Use ta/);
+    running.type("bs\r");
+    await running.said("It goes in before the next model call.");
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 0 });
+    expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Use tabs")));
+  });
+
+  test("nothing is said by an empty line, and what is pasted is said as one", verifies("CLI-2"), async () => {
+    const world = createWorld();
+    const { running, gate } = await atWork(world);
+    running.type(" ");
+    await running.said("Say > ");
+    running.type("\r");
+    running.type("one\r");
+    await running.said("It goes in");
+    running.type("two\rthree\r");
+    await running.said(/It goes in[\s\S]*It goes in/);
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 0 });
+    const steered = (await eventsIn(world)).filter(({ type }) => type === "steered");
+    expect(steered).toMatchObject([said("one"), said("two\nthree")]);
+  });
+
+  test("Ctrl-C ends the run, on a line that was begun too", verifies("CLI-3"), async () => {
+    const world = createWorld();
+    const { running } = await atWork(world);
+    running.type("\u0003");
+    expect(await running.ended).toMatchObject({ code: 130 });
+
+    const again = createWorld();
+    const { running: typing } = await atWork(again);
+    typing.type("Use");
+    await typing.said("Say > ");
+    typing.type("\u0003");
+    const { code, stdout } = await typing.ended;
+    expect(code).toBe(130);
+    expect(stdout).toContain("aborted");
+    expect((await eventsIn(again)).some(({ type }) => type === "steered")).toBe(false);
+  });
+
+  test("what was typed before a question is no answer to it", verifies("CLI-2", "SEC-6"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const shell = (command: string) => ({ name: "shell", input: { command } });
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", calls: [shell(gate.command)] },
+      { type: "answer", calls: [shell("echo x > made")] },
+      { type: "answer", text: "Done." },
+    ]);
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const args = ["--model", "openai-compatible/test", "--session", "s", "--allow-shell"];
+    const running = world.startOnTerminal(["run", "work", ...args], { env });
+    await running.said("Allow it?");
+    running.type("y\r");
+    await gate.begun(running);
+    // A line that is begun when the question comes is finished first, and said.
+    running.type("y");
+    await running.said(/Say > .*y/);
+    gate.open();
+    running.type("es, go on\r");
+    await running.said(/Allow it\?[\s\S]*Allow it\?/);
+    expect(existsSync(join(world.root, "made"))).toBe(false);
+    running.type("y\r");
+    expect(await running.ended).toMatchObject({ code: 0 });
+    await server.close();
+    expect(readFileSync(join(world.root, "made"), "utf8")).toBe("x\n");
+    expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("yes, go on")));
+  });
+});
