@@ -3,6 +3,7 @@
  */
 import { asModel } from "./models/ai-sdk.js";
 import type { LanguageModel } from "./models/language-model.js";
+import { listPrices } from "./models/prices.js";
 import type { Model } from "./ports/model.js";
 import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/agent.js";
 import { createMemoryStore } from "./stores/memory.js";
@@ -19,5 +20,11 @@ export type Agent = Built<AnyModel>;
  * @throws PawlError `bad_configuration` where a part cannot be used, `duplicate_tool` where two tools have one name
  */
 export function createAgent(options: AgentOptions): Agent {
-  return buildAgent(options, { asModel, createStore: createMemoryStore, createOwner, isDead: isOwnerDead });
+  return buildAgent(options, {
+    asModel,
+    createStore: createMemoryStore,
+    createOwner,
+    isDead: isOwnerDead,
+    listPrices,
+  });
 }

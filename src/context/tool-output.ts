@@ -16,17 +16,18 @@ export type CapOptions = { readonly sessionId: string; readonly store: Store; re
 /**
  * The output as it is where it is small enough. Otherwise the whole is kept as a blob, and the model sees its head and its
  * tail, by whole lines, with the blob's name between them. A store that fails costs the middle, never the call.
- *
- * @throws Error for files that are too large to be kept in the log
  */
 export async function capOutput(output: ToolOutput, options: CapOptions): Promise<ToolOutput> {
   const { maxBytes = defaultMaxOutputBytes } = options;
   if (output.type === "text" && output.text.length * 6 <= Math.min(maxBytes, mostStoredBytes)) return output;
   const capped = await cap(output, maxBytes, options);
-  if (fits(capped)) return capped;
   // Control characters take six bytes each in JSON.
-  const cut = await cap(output, Math.min(maxBytes, defaultMaxOutputBytes), options);
-  if (fits(cut)) return cut;
+  return fits(capped) ? capped : await cap(output, Math.min(maxBytes, defaultMaxOutputBytes), options);
+}
+
+/** @throws Error for what is too large to be kept in the log */
+export function assertStorable(output: ToolOutput): ToolOutput {
+  if ((output.type === "text" && output.text.length * 6 <= mostStoredBytes) || fits(output)) return output;
   throw new Error(
     `The result is larger than the ${mostStoredBytes} bytes that can be kept. Give the address of a file, or save it and return its path.`,
   );

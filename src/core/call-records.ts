@@ -2,7 +2,8 @@
  * What the log says of the calls of one step: their inputs as they would run, questions, and why one did not run.
  */
 import type { Entry, EventOf } from "./event.js";
-import { type AssistantMessage, toolCallsOf } from "./message.js";
+import { isSameJson } from "./json.js";
+import { type AssistantMessage, type ToolCallPart, toolCallsOf } from "./message.js";
 import type { CallRecord } from "./results.js";
 import { callKeyOf } from "./state.js";
 
@@ -13,9 +14,44 @@ export function callRecords(runId: string, modelCallIndex: number, message: Assi
   const records = new Map<string, CallRecord>();
   toolCallsOf(message).forEach((part, index) => {
     const callKey = callKeyOf(runId, modelCallIndex, index + 1);
-    records.set(callKey, { callKey, part, input: part.input, decided: false, edited: false });
+    records.set(callKey, { callKey, part, input: part.input, decided: false, edited: false, timesInRow: 1 });
   });
   return records;
+}
+
+/** The call that was asked for last, and how often in a row. */
+export type LastCall = { readonly part: ToolCallPart; readonly times: number };
+
+/**
+ * Counts the calls that repeat the one before (TOOL-10), across steps, and says why those above the limit of a step are not
+ * run (LIM-2); they do not count. Returns the last call.
+ */
+export function countCalls(
+  records: CallRecords,
+  seq: number,
+  most: number | undefined,
+  before: LastCall | null,
+): LastCall | null {
+  let last = before;
+  let position = 0;
+  for (const call of records.values()) {
+    position += 1;
+    if (most !== undefined && position > most) {
+      call.because = { seq, text: surplusText(records.size, most) };
+      continue;
+    }
+    call.timesInRow = last !== null && isSameCall(last.part, call.part) ? last.times + 1 : 1;
+    last = { part: call.part, times: call.timesInRow };
+  }
+  return last;
+}
+
+function isSameCall(a: ToolCallPart, b: ToolCallPart): boolean {
+  return a.name === b.name && isSameJson(a.input, b.input);
+}
+
+function surplusText(asked: number, most: number): string {
+  return `${asked} calls were asked for at once, and ${most} may be; ask again for what is still needed`;
 }
 
 /** Adds what an entry says of one of these calls; its result is not looked at. */

@@ -25,13 +25,15 @@ import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
 export type Calling = ToolRunning | AwaitingHuman;
 type CallEvent = EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered"> | EventOf<"woke">;
 
-/** Enters the calls of a message; with a message that was cut, or a run that stops, they end at once. */
+/** Enters the calls of a message. With a message that was cut, or a run that stops, they end at once; so do surplus ones. */
 export function enterCalls(run: Run, names: readonly string[], cut: Cut | null): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
+  const { maxToolCallsPerStep = names.length } = run.limits;
   const calls = names.map((name, index): Call => {
     const call = { callKey: callKeyOf(run.runId, run.modelCallIndex, index + 1), name, inputSeq: seq };
-    return ending === null ? { at: "deciding", ...call } : { at: "settling", outcome: ending, because: seq, ...call };
+    const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
+    return outcome === null ? { at: "deciding", ...call } : { at: "settling", outcome, because: seq, ...call };
   });
   return { status: "tool_running", calls, cut, doneSeq: null, ...run };
 }
@@ -138,6 +140,7 @@ function applyToCall(call: Call, event: CallEvent, seq: number): Call {
             policy: call.policy,
             ...(event.childId === undefined ? {} : { childId: event.childId }),
             ...(event.reservedTokens === undefined ? {} : { reservedTokens: event.reservedTokens }),
+            ...(event.reservedCostUsd === undefined ? {} : { reservedCostUsd: event.reservedCostUsd }),
           }
         : call;
     case "tool_finished":

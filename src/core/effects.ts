@@ -7,6 +7,7 @@
  */
 import type { Effect } from "./effect.js";
 import { type ActiveState, type Call, hasCalls, isTerminal, type State, type TerminalState } from "./state.js";
+import { deadlineOf } from "./steps.js";
 
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
@@ -21,8 +22,10 @@ export function effects(state: State): readonly Effect[] {
         state,
         state.calls.flatMap((call) => callEffects(state.runId, call)),
       );
-    case "awaiting_human":
-      return state.calls.flatMap((call) => callEffects(state.runId, call));
+    case "awaiting_human": {
+      const wanted = state.calls.flatMap((call) => callEffects(state.runId, call));
+      return state.limits.wallClockIncludesWaiting === true ? withDeadline(state, wanted) : wanted;
+    }
   }
 }
 
@@ -94,8 +97,8 @@ function callEffects(runId: string, call: Call): readonly Effect[] {
 
 function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly Effect[] {
   const { maxWallClockMs } = state.limits;
-  if (maxWallClockMs === undefined) return wanted;
-  const until = state.startedAt + state.waitedMs + maxWallClockMs;
+  const until = deadlineOf(state);
+  if (until === undefined || maxWallClockMs === undefined) return wanted;
   const key = `${state.runId}/wall_clock/${state.waitedMs}`;
   return [...wanted, { type: "sleep", key, runId: state.runId, timer: "wall_clock", until, ms: maxWallClockMs }];
 }

@@ -43,7 +43,8 @@ export type Decision =
       readonly expiresAt?: number;
     }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean }
-  | { readonly verdict: "block"; readonly reason: string; readonly stopRun?: boolean }
+  /** `repeated`: the model asks for the same call again and again (TOOL-10). */
+  | { readonly verdict: "block"; readonly reason: string; readonly stopRun?: boolean; readonly repeated?: boolean }
   /** It cannot be run: an unknown tool, arguments that do not parse or fit. */
   | { readonly verdict: "reject"; readonly message: string };
 
@@ -131,8 +132,9 @@ export type EventBody =
       readonly type: "tool_waiting";
       readonly on: "child" | "external";
       readonly childId?: string;
-      /** The part of the run's budget of tokens that is kept for a child. */
+      /** The parts of the run's budgets that are kept for a child. */
       readonly reservedTokens?: number;
+      readonly reservedCostUsd?: number;
     })
   | (OfCall & {
       readonly type: "tool_finished";

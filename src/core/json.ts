@@ -62,6 +62,21 @@ export function canonicalJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
+/** Whether two values have the same canonical text, without writing it. For values that were checked: it recurses. */
+export function isSameJson(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item: Json, index) => isSameJson(item, b[index]));
+  }
+  const [left, right] = [a, b] as { readonly [key: string]: Json }[];
+  if (left === undefined || right === undefined) return false;
+  const keys = Object.keys(left);
+  if (keys.length !== Object.keys(right).length) return false;
+  return keys.every((key) => Object.hasOwn(right, key) && isSameJson(left[key] ?? null, right[key] ?? null));
+}
+
 /** How a place inside a value is written: `files[0].path`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";

@@ -75,13 +75,18 @@ export type AssistantMessage = { readonly role: "assistant"; readonly parts: rea
 export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-/** Token counts; a field is absent where the provider did not say. `partial` marks a failed or aborted attempt's. */
+/** What was used. A field is absent where nobody said: unknown is never zero. */
 export type Usage = {
+  /** Tokens that the model took in, those that a cache gave or took included. */
   readonly inputTokens?: number;
+  /** Tokens that it gave out, reasoning included. */
   readonly outputTokens?: number;
   readonly reasoningTokens?: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
+  /** US dollars, by a price table or as the provider says. */
+  readonly costUsd?: number;
+  /** Some of it is not known (an attempt failed or was aborted, a model has no price): this is the least that was used. */
   readonly partial?: boolean;
 };
 
@@ -158,8 +163,20 @@ export function addUsage(a: Usage, b: Usage): Usage {
     const right = b[key];
     if (left !== undefined || right !== undefined) sum[key] = (left ?? 0) + (right ?? 0);
   }
-  if (a.partial === true || b.partial === true) sum.partial = true;
+  const priced = a.costUsd !== undefined || b.costUsd !== undefined;
+  if (a.partial === true || b.partial === true || (priced && (lacksCost(a) || lacksCost(b)))) sum.partial = true;
   return sum;
 }
 
-const usageCounts = ["inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens"] as const;
+function lacksCost(usage: Usage): boolean {
+  return usage.costUsd === undefined && (usage.inputTokens !== undefined || usage.outputTokens !== undefined);
+}
+
+const usageCounts = [
+  "inputTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "costUsd",
+] as const;

@@ -9,7 +9,7 @@ import type { EventOf } from "./event.js";
 import { addUsage, emptyResponse, type Fault, toolCallsOf } from "./message.js";
 import type { Reason } from "./reasons.js";
 import type { Cut, Failing, ModelRunning, Preparing, Run, State } from "./state.js";
-import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
+import { afterCut, finishRun, nextStep, runOf, spentBudget } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
 export function prepared(state: Preparing, event: EventOf<"prepared">): State {
@@ -87,8 +87,8 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
   };
   const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
   if (state.stopping !== null) return finishRun(failed, state.stopping.reason);
-  if (errorCount >= state.limits.maxErrors && next.type !== "give_up")
-    return endOrSum(failed, "max_errors", event.at, fault);
+  const limit = errorCount >= state.limits.maxErrors ? "max_errors" : spentBudget(failed);
+  if (limit !== undefined && next.type !== "give_up") return endOrSum(failed, limit, event.at, fault);
   switch (next.type) {
     case "retry":
       return next.inMs > 0

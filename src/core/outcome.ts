@@ -78,7 +78,7 @@ export function approvalsOf(
 export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
   const { run } = transcript;
   if (run === null || state.status === "idle" || state.runId !== run.runId) return null;
-  const base = { sessionId, runId: run.runId, usage: run.usage, steps: run.steps };
+  const base = { sessionId, runId: run.runId, usage: state.usage, steps: state.counters.totalSteps };
   switch (state.status) {
     case "completed":
       return endOf(base, state.reason, undefined, transcript);

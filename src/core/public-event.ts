@@ -51,6 +51,7 @@ export type PublicEventBody =
       readonly attempt: number;
       readonly model: string;
       readonly finishReason: FinishReason;
+      /** Of the whole step: its failed attempts are included. */
       readonly usage: Usage;
       readonly durationMs: number;
     }
@@ -64,6 +65,8 @@ export type PublicEventBody =
       /** What follows: another attempt, the next model, a shorter context, or nothing more of this step. */
       readonly next: AfterFailure["type"];
       readonly retryInMs?: number;
+      /** What the attempt used, where something of it is known or may have been used. */
+      readonly usage?: Usage;
     }
   | {
       readonly type: "compacted";

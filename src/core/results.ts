@@ -15,6 +15,8 @@ export type CallRecord = {
   decided: boolean;
   /** A person changed the input. */
   edited: boolean;
+  /** How often the model has asked for this call in a row, this time included. */
+  timesInRow: number;
   /** Where somebody is asked: what, and since when. */
   question?: string;
   /** Why it did not run, or what a person gave as its result, by the entry that says so. */

@@ -33,10 +33,21 @@ export type RunLimits = {
   readonly maxErrors: number;
   /** What happens at `maxSteps`: one more call without tools that sums up (the default), or an end at once. */
   readonly onMaxSteps: "summary" | "stop";
-  /** Input and output tokens of a run together; not limited unless set. */
+  /** Input and output tokens of a run together, its children's included; not limited unless set. */
   readonly maxTokens?: number;
+  /** US dollars, by the prices that are known, its children's included; not limited unless set. */
+  readonly maxCostUsd?: number;
   /** From the start of the run, downtime included, waiting for a person excluded; not limited unless set. */
   readonly maxWallClockMs?: number;
+  /** Waiting for a person counts for `maxWallClockMs` too; false. */
+  readonly wallClockIncludesWaiting?: boolean;
+  /** Calls of one step that are run; those above it are blocked, and the model is told. Not limited unless set. */
+  readonly maxToolCallsPerStep?: number;
+  /**
+   * What happens at the third call in a row of the same tool with the same input: the model is told once, and the run stops
+   * where it does so again (the default); a person is asked; or nothing.
+   */
+  readonly onRepeatedCall?: "stop" | "ask" | "ignore";
   /** Calls of a step that run side by side; 8. */
   readonly toolConcurrency: number;
   /** How long what is running may take to settle after an abort; 5 s. */
@@ -102,6 +113,7 @@ export type Call = CallIdentity &
         readonly policy: CallPolicy;
         readonly childId?: string;
         readonly reservedTokens?: number;
+        readonly reservedCostUsd?: number;
       }
     /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
     | { readonly at: "settling"; readonly outcome: CallOutcome; readonly because: number }
@@ -134,6 +146,8 @@ export type Counters = {
   readonly compactionAttempts: number;
   readonly continuations: number;
   readonly stopPreventions: number;
+  /** Answers that did not have the shape that was asked for, and were sent back. */
+  readonly outputRetries: number;
 };
 
 type Session = {

@@ -66,11 +66,30 @@ export function afterCut(run: Run, cut: Cut, at: number): Preparing {
 }
 
 /** The limit that keeps a run from another model call. */
-export function reachedLimit({ limits, counters, usage, startedAt, waitedMs }: Run, at: number): Reason | undefined {
+export function reachedLimit(run: Run, at: number): Reason | undefined {
+  const { limits, counters } = run;
   if (counters.errorCount >= limits.maxErrors) return "max_errors";
+  const spent = spentBudget(run);
+  if (spent !== undefined) return spent;
+  if (isOutOfTime(run, at)) return "max_wall_clock";
+  return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
+}
+
+/** The budget that is used up: it keeps a run from another attempt, too. */
+export function spentBudget({ limits, usage }: Run): Reason | undefined {
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";
-  if (limits.maxWallClockMs !== undefined && at - startedAt - waitedMs >= limits.maxWallClockMs)
-    return "max_wall_clock";
-  return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
+  return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
+}
+
+/** When a run's time is up, epoch milliseconds; undefined where it is not limited. */
+export function deadlineOf({ limits, startedAt, waitedMs }: Run): number | undefined {
+  const { maxWallClockMs, wallClockIncludesWaiting } = limits;
+  if (maxWallClockMs === undefined) return undefined;
+  return startedAt + maxWallClockMs + (wallClockIncludesWaiting === true ? 0 : waitedMs);
+}
+
+export function isOutOfTime(run: Run, at: number): boolean {
+  const deadline = deadlineOf(run);
+  return deadline !== undefined && at >= deadline;
 }

@@ -4,7 +4,7 @@
 import { abandonCalls, settleCalls } from "./calls.js";
 import type { Fault } from "./message.js";
 import type { Reason } from "./reasons.js";
-import { type ActiveState, hasCalls, type Stopping } from "./state.js";
+import { type ActiveState, type Call, hasCalls, type Stopping } from "./state.js";
 import { finishRun } from "./steps.js";
 
 /** From here on nothing starts; the run ends when nothing is open, or when the grace is over. */
@@ -26,9 +26,20 @@ export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: 
 /** The grace is over, or the process that ran it is gone: what is still open is given up. */
 export function giveUp(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null) return state;
-  if (hasCalls(state))
-    return settleCalls({ ...state, calls: abandonCalls(state.calls, "interrupted", state.seq + 1) }, at);
-  return state.status === "model_running" ? finishRun(state, state.stopping.reason) : state;
+  if (hasCalls(state)) {
+    const counted = state.calls.some(isChild) ? withoutLast(state) : state;
+    return settleCalls({ ...counted, calls: abandonCalls(state.calls, "interrupted", state.seq + 1) }, at);
+  }
+  return state.status === "model_running" ? finishRun(withoutLast(state), state.stopping.reason) : state;
+}
+
+/** What was under way is never heard of: the usage that is known is the least that it was. */
+export function withoutLast<Active extends ActiveState>(state: Active): Active {
+  return { ...state, usage: { ...state.usage, partial: true } };
+}
+
+function isChild(call: Call): boolean {
+  return call.at === "waiting" && call.on === "child";
 }
 
 function graceOf(state: ActiveState): number {

@@ -8,7 +8,7 @@
  * 4. A message that was shown is never changed; its object stays the same.
  */
 import { withUniqueIds } from "./call-ids.js";
-import { callRecords, recordEntry } from "./call-records.js";
+import { callRecords, countCalls, type LastCall, recordEntry } from "./call-records.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
 import {
   addUsage,
@@ -20,7 +20,7 @@ import {
   untrimmedTextOf,
 } from "./message.js";
 import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
-import type { Purpose } from "./state.js";
+import type { Purpose, RunLimits } from "./state.js";
 
 export type Transcript = {
   /** What the model sees. Grows by appending; copy it to keep it. */
@@ -46,6 +46,7 @@ export type RunRecord = {
   readonly startedAt: number;
   readonly input: readonly UserMessage[];
   readonly options: RunOptions;
+  readonly limits: RunLimits;
   purpose: Purpose;
   /** Where the model was told that its answer was no end: in which step, and the entry. */
   told: { readonly modelCallIndex: number; readonly seq: number } | null;
@@ -53,8 +54,13 @@ export type RunRecord = {
   answer: string;
   /** What the done tool said in the present step. */
   doneMessage: string | undefined;
-  usage: Usage;
+  /** What the present step used so far, its failed attempts included. */
+  stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
   steps: number;
+  /** The last call that the model asked for, and how often it did so in a row (TOOL-10). */
+  lastCall: { readonly part: ToolCallPart; readonly times: number } | null;
+  /** The step in which the model was told that it repeats itself. */
+  toldOfRepeat: number | null;
   /** The answer as data, where a shape was asked for. */
   output?: Json;
 };
@@ -92,10 +98,13 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       addAnswer(transcript, seq, event);
       break;
     case "model_failed":
-      if (transcript.run !== null && event.usage !== undefined)
-        transcript.run.usage = addUsage(transcript.run.usage, event.usage);
+      if (transcript.run !== null && event.usage !== undefined) countUsage(transcript.run, event, event.usage);
       break;
     case "tool_decided":
+      recordEntry(transcript.calls, { seq, event });
+      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
+        transcript.run.toldOfRepeat ??= transcript.run.stepUsage.modelCallIndex;
+      break;
     case "answered":
     case "woke":
       recordEntry(transcript.calls, { seq, event });
@@ -151,13 +160,21 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     startedAt: event.at,
     input,
     options: event.options ?? queued?.options ?? {},
+    limits: event.limits,
     purpose: "step",
     told: null,
     answer: "",
     doneMessage: undefined,
-    usage: {},
+    stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
+    lastCall: null,
+    toldOfRepeat: null,
   };
+}
+
+function countUsage(run: RunRecord, { modelCallIndex }: { readonly modelCallIndex: number }, usage: Usage): void {
+  const known = run.stepUsage.modelCallIndex === modelCallIndex ? run.stepUsage.usage : {};
+  run.stepUsage = { modelCallIndex, usage: addUsage(known, usage) };
 }
 
 /** What the model is told where its own answer was no end. */
@@ -193,7 +210,6 @@ function tell(
 
 function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs } = transcript;
-  if (run !== null && event.usage !== undefined) run.usage = addUsage(run.usage, event.usage);
   const { from } = event;
   if (from === undefined || event.summary === undefined) return;
   const kept = seqs.findIndex((seq) => seq >= from);
@@ -208,7 +224,7 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
 function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_finished">): void {
   const { run } = transcript;
   if (run === null) return;
-  run.usage = addUsage(run.usage, event.usage);
+  countUsage(run, event, event.usage);
   run.steps += 1;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
@@ -218,6 +234,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run.purpose === "summary") return;
   const message = withUniqueIds(transcript.ids, event.message);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
+  run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
 }
 
@@ -231,7 +248,6 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   call.result = { outcome: event.outcome, output, ...(timing === undefined ? {} : { durationMs: timing.durationMs }) };
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
-  if (run !== null && event.usage !== undefined) run.usage = addUsage(run.usage, event.usage);
   showResults(transcript, seq);
 }
 

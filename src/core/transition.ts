@@ -8,13 +8,13 @@
  * 5. Nothing starts once `stopping` is set; what runs is waited for until the grace is over.
  */
 import { applyToCalls, type Calling, recover, settleCalls } from "./calls.js";
-import type { Event, EventOf } from "./event.js";
+import type { Decision, Event, EventOf } from "./event.js";
 import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
-import { statusOf } from "./reasons.js";
+import { type Reason, statusOf } from "./reasons.js";
 import { type ActiveState, hasCalls, type Idle, isTerminal, isWaiting, type Preparing, type State } from "./state.js";
-import { nextStep, reachedLimit, runOf } from "./steps.js";
-import { giveUp, stopRun } from "./stopping.js";
+import { isOutOfTime, nextStep, reachedLimit, runOf } from "./steps.js";
+import { giveUp, stopRun, withoutLast } from "./stopping.js";
 
 export function transition(state: State, event: Event): State {
   if (pairs[state.status][event.type] !== "applies") return state;
@@ -135,7 +135,14 @@ function startRun(state: State, event: EventOf<"run_started">): State {
     limits: event.limits,
     modelCallIndex: 1,
     attempt: 0,
-    counters: { totalSteps: 0, errorCount: 0, compactionAttempts: 0, continuations: 0, stopPreventions: 0 },
+    counters: {
+      totalSteps: 0,
+      errorCount: 0,
+      compactionAttempts: 0,
+      continuations: 0,
+      stopPreventions: 0,
+      outputRetries: 0,
+    },
     usage: {},
     lives: 0,
     waitedMs: 0,
@@ -168,11 +175,20 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
   if (!finishing) return { ...state, queue };
   if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
   const { counters, limits, reason } = state;
-  if (counters.stopPreventions >= limits.maxStopPreventions || reachedLimit(state, event.at) !== undefined)
-    return stopRun({ ...state, queue }, event.by === "output" ? "invalid_output" : reason, event.at);
-  const counted = { ...counters, stopPreventions: counters.stopPreventions + 1 };
+  const forOutput = event.by === "output";
+  const isExhausted = forOutput
+    ? counters.outputRetries >= maxOutputRetries
+    : counters.stopPreventions >= limits.maxStopPreventions;
+  if (isExhausted || reachedLimit(state, event.at) !== undefined)
+    return stopRun({ ...state, queue }, forOutput ? "invalid_output" : reason, event.at);
+  const counted = forOutput
+    ? { ...counters, outputRetries: counters.outputRetries + 1 }
+    : { ...counters, stopPreventions: counters.stopPreventions + 1 };
   return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
 }
+
+/** How often an answer without the shape that was asked for is sent back (OUT-2). */
+export const maxOutputRetries = 1;
 
 /** A run that is aborted while it is queued never starts. */
 function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort_requested">): State {
@@ -188,7 +204,12 @@ function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
   const { decision } = event;
   if (next === state || next.status === "preparing" || next.stopping !== null) return next;
   if (!("stopRun" in decision) || decision.stopRun !== true) return next;
-  return stopRun(next, decision.verdict === "deny" ? "denied_stop" : "hook_stopped", event.at);
+  return stopRun(next, reasonOfStop(decision), event.at);
+}
+
+function reasonOfStop(decision: Extract<Decision, { readonly stopRun?: boolean }>): Reason {
+  if (decision.verdict === "deny") return "denied_stop";
+  return decision.repeated === true ? "repeated_call" : "hook_stopped";
 }
 
 function woke(state: ActiveState, event: EventOf<"woke">): State {
@@ -198,7 +219,7 @@ function woke(state: ActiveState, event: EventOf<"woke">): State {
         ? { ...state, attempt: state.attempt + 1, backoff: null }
         : state;
     case "wall_clock":
-      return state.limits.maxWallClockMs === undefined || state.stopping !== null || state.status === "awaiting_human"
+      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockHeld(state)
         ? state
         : stopRun(state, "max_wall_clock", event.at);
     case "grace":
@@ -208,19 +229,25 @@ function woke(state: ActiveState, event: EventOf<"woke">): State {
   }
 }
 
+/** The clock of a run stands still while a person is waited for, unless its limits say otherwise. */
+function isClockHeld({ status, limits }: ActiveState): boolean {
+  return status === "awaiting_human" && limits.wallClockIncludesWaiting !== true;
+}
+
 /** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
 function restarted(before: ActiveState, event: EventOf<"restarted">): State {
   if (isWaiting(before)) return before;
   const state: ActiveState = { ...before, lives: before.lives + 1 };
   if (state.stopping !== null) return giveUp(state, event.at);
   if (state.lives >= maxLives) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
+  if (isOutOfTime(state, event.at)) return giveUp(stopRun(state, "max_wall_clock", event.at), event.at);
   switch (state.status) {
     case "preparing":
       return state;
     case "model_running":
       return state.backoff !== null
         ? state
-        : { ...runOf(state), status: "preparing", for: "step", purpose: state.purpose };
+        : { ...runOf(withoutLast(state)), status: "preparing", for: "step", purpose: state.purpose };
     case "tool_running":
     case "awaiting_human":
       return settleCalls({ ...state, calls: state.calls.map((call) => recover(call, state.seq + 1)) }, event.at);

@@ -107,7 +107,8 @@ function messageEvents(
   transcript: Transcript,
   after: State,
 ): readonly PublicEventBody[] {
-  const { runId, modelCallIndex, attempt, model, finishReason, usage, timing } = event;
+  const { runId, modelCallIndex, attempt, model, finishReason, timing } = event;
+  const usage = transcript.run?.stepUsage.usage ?? event.usage;
   const { parts } = event.message;
   const said = (type: "reasoning" | "text") =>
     parts.flatMap((part): readonly PublicEventBody[] =>
@@ -153,8 +154,9 @@ function steeredEvents(
 
 /** A limit of the run, or its end, may be reached before what was to follow. */
 function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
-  const { runId, modelCallIndex, attempt, model, failure, next } = event;
-  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure } as const;
+  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
+  const used = usage === undefined ? {} : { usage };
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
   if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
     return { ...body, next: "give_up" };
   return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };

@@ -9,6 +9,7 @@ export { createDemoModel } from "./demo.js";
 export type { ImportedModule, ImportPackage } from "./import-package.js";
 export { isAiSdkModel, type LanguageModel, type LanguageModelV4 } from "./language-model.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./local-servers.js";
+export { listPrices, type PriceList, priceLists } from "./prices.js";
 export type { Environment } from "./providers.js";
 export { type RecordOptions, recordModel } from "./record.js";
 export { readRecording } from "./recording.js";

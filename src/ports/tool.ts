@@ -4,6 +4,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, ToolCallPart, ToolOutput } from "../core/message.js";
 import type { JsonSchema } from "./model.js";
+import type { Services } from "./services.js";
 
 export type ToolContext<Deps = unknown> = {
   /** Aborted when the run is, or when the call's time is up. A tool that ignores it is left behind after the grace. */
@@ -18,6 +19,8 @@ export type ToolContext<Deps = unknown> = {
   readonly runId: string;
   /** What the agent was given for its tools. */
   readonly deps: Deps;
+  /** The agent's: `usage`, `output`, and those that it was given. */
+  readonly services: Services;
   /** Shows that the call is alive; seen by observers and on streams, not stored. */
   progress(note: string): void;
 };

@@ -7,6 +7,7 @@ import type { Clock, MakeId } from "../ports/clock.js";
 import type { Model, ModelTimeouts } from "../ports/model.js";
 import type { Observer } from "../ports/observer.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
+import type { PriceTable } from "../ports/services.js";
 import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
@@ -19,44 +20,54 @@ import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, observe } from "./listeners.js";
 import { createLive, type Live } from "./live.js";
 import { compileModels, type Fallback } from "./models.js";
-import { type AgentParts, checkLease, checkName, compileLimits, compileTools, type Limits } from "./parts.js";
+import {
+  type AgentParts,
+  checkLease,
+  checkName,
+  compileTools,
+  type Limits,
+  limitsOf,
+  unpricedModels,
+} from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
 import { type Input, type StartOptions, sessionInfo } from "./request.js";
+import { compileServices, type ServiceOptions } from "./services.js";
 import { createSession, inputBody, type Session } from "./session.js";
 import type { StreamItem, Subscription } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
 
-export type AgentOptions<ModelLike = Model> = Callbacks & {
-  /** Sessions belong to the agent of this name; "agent" unless given. */
-  readonly name?: string;
-  /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
-  readonly model: ModelLike;
-  readonly tools?: Tools;
-  readonly systemPrompt?: string;
-  readonly limits?: Limits;
-  /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
-  readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
-  /** A policy, or changes to the default one. */
-  readonly retry?: RetryOptions | RetryPolicy;
-  /** How long a model is waited for. */
-  readonly timeouts?: ModelTimeouts;
-  /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
-  readonly canExecuteTool?: CanExecuteTool;
-  /** What tools get as `context.deps`. */
-  readonly deps?: unknown;
-  readonly observers?: readonly Observer[];
-  /** The folder that the agent works in; a session is bound to it. */
-  readonly root?: string;
-  /** In memory unless given. */
-  readonly store?: Store;
-  /** Real time, unless a test owns it. */
-  readonly clock?: Clock;
-  readonly makeId?: MakeId;
-  /** How long a lease lasts without a sign of life; 15 s. */
-  readonly leaseMs?: number;
-};
+export type AgentOptions<ModelLike = Model> = Callbacks &
+  ServiceOptions & {
+    /** Sessions belong to the agent of this name; "agent" unless given. */
+    readonly name?: string;
+    /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
+    readonly model: ModelLike;
+    readonly tools?: Tools;
+    readonly systemPrompt?: string;
+    readonly limits?: Limits;
+    /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
+    readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
+    /** A policy, or changes to the default one. */
+    readonly retry?: RetryOptions | RetryPolicy;
+    /** How long a model is waited for. */
+    readonly timeouts?: ModelTimeouts;
+    /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
+    readonly canExecuteTool?: CanExecuteTool;
+    /** What tools get as `context.deps`. */
+    readonly deps?: unknown;
+    readonly observers?: readonly Observer[];
+    /** The folder that the agent works in; a session is bound to it. */
+    readonly root?: string;
+    /** In memory unless given. */
+    readonly store?: Store;
+    /** Real time, unless a test owns it. */
+    readonly clock?: Clock;
+    readonly makeId?: MakeId;
+    /** How long a lease lasts without a sign of life; 15 s. */
+    readonly leaseMs?: number;
+  };
 
 /** A run, as a stream of what happens. Leaving the loop detaches; it does not cancel. */
 export type RunStream = AsyncIterable<StreamItem> & {
@@ -92,6 +103,7 @@ export type Surroundings<ModelLike> = {
   readonly createStore: () => Store;
   readonly createOwner: () => Owner;
   readonly isDead: (owner: Owner) => boolean;
+  readonly listPrices: PriceTable;
 };
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -207,6 +219,7 @@ type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
 function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
+    unpriced: unpricedModels(parts),
     limits: parts.limits,
     sessionInfo: (title) => sessionInfo(parts, title),
     takeUp: (sessionId) => live(sessionId).takeUp(),
@@ -260,17 +273,21 @@ function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
   };
   const compiled = compileTools(tools);
+  const budgeted = {
+    models: compileModels(options, surroundings.asModel),
+    services: compileServices(options, surroundings.listPrices, shared.store),
+    family: familyOf(compiled.tools, link, shared, surroundings.parent),
+  };
   return {
     name: checkName(name),
-    models: compileModels(options, surroundings.asModel),
+    ...budgeted,
     ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
     ...compiled,
-    limits: compileLimits(limits),
+    limits: limitsOf(limits, budgeted),
     ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
     deps: options.deps,
     ...(options.root === undefined ? {} : { root: options.root }),
     ...shared,
     listeners: [callBack(options), ...observers.map(observe)],
-    family: familyOf(compiled.tools, link, shared, surroundings.parent),
   };
 }

@@ -10,7 +10,7 @@ import type { EventBody } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import type { ToolOutput } from "../core/message.js";
 import { type RunResult, resultOf } from "../core/outcome.js";
-import { hasCalls, type State } from "../core/state.js";
+import { reserveFor, within } from "./budget.js";
 import { type ChildAgent, childOf } from "./family.js";
 import type { EffectOf, Work } from "./work.js";
 
@@ -27,18 +27,21 @@ export async function startChild(
 ): Promise<EventBody> {
   const { sessionId, state, parts } = work;
   const childId = childIdOf(sessionId, callKey);
-  const reservedTokens = shareOf(state, child.budgetShare);
+  const reserved = reserveFor(callKey, state, parts.family);
+  if (reserved === "nothing") {
+    const output = {
+      type: "text",
+      text: "Error: The run's budget is used up; nothing is left for another agent.",
+    } as const;
+    return { type: "tool_finished", runId, callKey, outcome: "error", output };
+  }
   const text = child.request(input);
-  const limits =
-    reservedTokens === undefined
-      ? child.limits
-      : { ...child.limits, maxTokens: Math.max(1, Math.min(reservedTokens, child.limits.maxTokens ?? reservedTokens)) };
   const body: InboxBody = {
     type: "input",
     mode: "queue",
     runId: childIdOf(childId, callKey),
     input: [{ role: "user", parts: [{ type: "text", text }] }],
-    limits,
+    limits: within(reserved, child.limits),
     session: { ...child.sessionInfo(text), parent: { sessionId, callKey }, top: state.session?.top ?? sessionId },
   };
   await parts.store.post(childId, { id: `run/${body.runId}`, at: work.now(), body });
@@ -48,17 +51,8 @@ export async function startChild(
     callKey,
     on: "child",
     childId,
-    ...(reservedTokens === undefined ? {} : { reservedTokens }),
+    ...reserved,
   };
-}
-
-/** A share of what is left of the parent's budget, apart from what is kept for other children. */
-function shareOf(state: State, share: number): number | undefined {
-  if (!hasCalls(state) || state.limits.maxTokens === undefined) return undefined;
-  const { inputTokens = 0, outputTokens = 0 } = state.usage;
-  let kept = 0;
-  for (const call of state.calls) if (call.at === "waiting") kept += call.reservedTokens ?? 0;
-  return Math.max(0, Math.floor((state.limits.maxTokens - inputTokens - outputTokens - kept) * share));
 }
 
 /** Aborts a child. Its end comes as its result, as any other. */

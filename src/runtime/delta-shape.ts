@@ -86,7 +86,14 @@ function finishReasonOf(given: unknown): FinishReason {
   };
 }
 
-const counts = ["inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens"] as const;
+const counts = [
+  "inputTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "costUsd",
+] as const;
 
 function usageOf(given: unknown): Usage {
   const fields = fieldsIn(given);

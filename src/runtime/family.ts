@@ -9,6 +9,8 @@ import type { Replay, ReplayOptions } from "./replay/replay.js";
 /** An agent that sessions of a parent may start, in the parent's store. */
 export type ChildAgent = {
   readonly name: string;
+  /** The models without a price that a session of it may call, its own children included. */
+  readonly unpriced: readonly string[];
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;

@@ -6,6 +6,7 @@ import type { RunLimits, State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
 import type { ToolSpecification } from "../ports/model.js";
+import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
 import type { Family } from "./family.js";
@@ -22,6 +23,7 @@ export type AgentParts = {
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   readonly deps: unknown;
+  readonly services: Services;
   readonly root?: string;
   readonly store: Store;
   readonly clock: Clock;
@@ -51,6 +53,7 @@ const leastLimits = {
   maxErrors: 1,
   maxTokens: 1,
   maxWallClockMs: 1,
+  maxToolCallsPerStep: 1,
   toolConcurrency: 1,
   abortGraceMs: 0,
   maxContinuations: 0,
@@ -59,7 +62,7 @@ const leastLimits = {
 } as const satisfies { readonly [Name in keyof RunLimits]?: number };
 
 /** @throws PawlError `bad_configuration`: a limit of 0 would end every run before it began (LOOP-4). */
-export function compileLimits(limits: Limits): RunLimits {
+function compileLimits(limits: Limits): RunLimits {
   const set = Object.entries(limits).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) checkLimit(name, value);
   return { ...defaultLimits, ...Object.fromEntries(set) };
@@ -75,16 +78,61 @@ function checkLimit(name: string, value: unknown): void {
   );
 }
 
+/** The limits that are not whole numbers: what each may be, and how that is said. */
+const otherLimits = {
+  maxCostUsd: { takes: (value) => Number.isFinite(value) && (value as number) > 0, wanted: "dollars, more than 0" },
+  onMaxSteps: { takes: (value) => value === "summary" || value === "stop", wanted: '"summary" or "stop"' },
+  onRepeatedCall: {
+    takes: (value) => value === "stop" || value === "ask" || value === "ignore",
+    wanted: '"stop", "ask" or "ignore"',
+  },
+  requireDoneTool: { takes: (value) => typeof value === "boolean", wanted: "true or false" },
+  wallClockIncludesWaiting: { takes: (value) => typeof value === "boolean", wanted: "true or false" },
+} as const satisfies {
+  readonly [Name in keyof RunLimits]?: { readonly takes: (value: unknown) => boolean; readonly wanted: string };
+};
+
 /** What a limit must be that it is not. */
 function wantedOf(name: string, value: unknown): string | undefined {
-  if (name === "onMaxSteps") return value === "summary" || value === "stop" ? undefined : '"summary" or "stop"';
-  if (name === "requireDoneTool") return typeof value === "boolean" ? undefined : "true or false";
-  if (!(name in leastLimits)) {
-    const known = [...Object.keys(leastLimits), "onMaxSteps", "requireDoneTool"].join(", ");
+  if (isKeyOf(otherLimits, name)) return otherLimits[name].takes(value) ? undefined : otherLimits[name].wanted;
+  if (!isKeyOf(leastLimits, name)) {
+    const known = [...Object.keys(leastLimits), ...Object.keys(otherLimits)].join(", ");
     throw new PawlError("bad_configuration", `There is no limit ${name}. There are ${known}.`);
   }
-  const least = leastLimits[name as keyof typeof leastLimits];
+  const least = leastLimits[name];
   return Number.isSafeInteger(value) && (value as number) >= least ? undefined : `a whole number of ${least} or more`;
+}
+
+function isKeyOf<Table extends object>(table: Table, name: string): name is Extract<keyof Table, string> {
+  return Object.hasOwn(table, name);
+}
+
+type Budgeted = Pick<AgentParts, "models" | "services" | "family">;
+
+/**
+ * The limits of a run of this agent.
+ * @throws PawlError `bad_configuration`: also where a cost is limited that could not be known
+ */
+export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
+  const compiled = compileLimits(limits);
+  if (compiled.maxCostUsd === undefined) return compiled;
+  if (budgeted.services.usage === null)
+    throw new PawlError(
+      "bad_configuration",
+      "A run is limited by maxCostUsd, and usage is null: its cost is not counted. Leave one of them out.",
+    );
+  const unknown = unpricedModels(budgeted)[0];
+  if (unknown === undefined) return compiled;
+  throw new PawlError(
+    "bad_configuration",
+    `A run is limited by maxCostUsd, and the model ${unknown} has no price. Give it one, in dollars for a million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(unknown)}: { input: 1, output: 5 } } }.`,
+  );
+}
+
+/** The models that a run may call, its children's included, and that have no price. */
+export function unpricedModels({ models, services, family }: Budgeted): readonly string[] {
+  const own = models.map(({ model }) => model.id).filter((id) => services.usage?.isPriced(id) !== true);
+  return [...own, ...[...family.children.values()].flatMap((child) => child.unpriced)];
 }
 
 /** @throws PawlError `bad_configuration` */

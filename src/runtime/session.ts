@@ -14,7 +14,7 @@ import { createAnswers } from "./answers.js";
 import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
-import { type AgentParts, checkAgent, compileLimits } from "./parts.js";
+import { type AgentParts, checkAgent, limitsOf } from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import {
   checkRunId,
@@ -141,11 +141,13 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
 
   /** A run whose children wait for a person waits for that person. */
   async function waitingResult(state: State, { run }: Transcript): Promise<RunResult | null> {
-    if (run === null || !isWaiting(state)) return null;
+    if (run === null || state.status === "idle" || !isWaiting(state)) return null;
     const approvals = await answers.pendingApprovals();
     if (approvals.length === 0) return null;
-    const { runId, answer, usage, steps } = run;
-    return { sessionId: id, runId, status: "awaiting_human", text: answer, usage, steps, approvals };
+    const { runId, answer } = run;
+    const { usage, counters } = state;
+    const text = answer;
+    return { sessionId: id, runId, status: "awaiting_human", text, usage, steps: counters.totalSteps, approvals };
   }
 
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
@@ -219,7 +221,7 @@ export function inputBody(
     mode,
     runId,
     input: messages,
-    limits: options.limits === undefined ? parts.limits : compileLimits({ ...parts.limits, ...options.limits }),
+    limits: options.limits === undefined ? parts.limits : limitsOf({ ...parts.limits, ...options.limits }, parts),
     session: sessionInfo(parts, titleOf(messages)),
     ...(kept === undefined ? {} : { options: kept }),
   };

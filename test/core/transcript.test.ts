@@ -246,7 +246,7 @@ describe("a compaction", () => {
     happen(session, { type: "compacted", runId: "r1", from: session.log.length, usage });
     expect(session.transcript.messages).toEqual(before);
     expect(session.state.context).toEqual({ from: 1 });
-    expect(session.transcript.run?.usage.inputTokens).toBe(120);
+    expect(runOf(session.state).usage.inputTokens).toBe(120);
   });
 });
 

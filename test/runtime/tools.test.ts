@@ -15,6 +15,7 @@ const context: ToolContext = {
   sessionId: "session_1",
   runId: "run_1",
   deps: { database: "x" },
+  services: { usage: null, output: null },
   progress: () => {},
 };
 

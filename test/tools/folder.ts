@@ -43,6 +43,7 @@ export function createContext(signal = new AbortController().signal): ToolContex
     sessionId: "session",
     runId: "run",
     deps: undefined,
+    services: { usage: null, output: null },
     progress: () => {},
   };
 }

@@ -16,6 +16,7 @@ import { summaryText } from "../../core/transcript.js";
 import type { MessageDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type Assembly, createAssembly, endOf, messageOf } from "../assembly.js";
 import { modelOf } from "../models.js";
+import { withCost } from "../services.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
 import { streamInto } from "./model-stream.js";
@@ -82,7 +83,7 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
   const step = { runId, modelCallIndex, attempt, model: model.id, timing };
   const end = endOf(assembly) ?? { type: "failed", failure: { kind: "network", message: "The stream did not end." } };
   if (end.type === "failed") {
-    const usage: Usage | undefined = end.usage === undefined ? undefined : { ...end.usage, partial: true };
+    const usage = usedByFailure(end, work);
     return {
       type: "model_failed",
       ...step,
@@ -96,16 +97,38 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
   const refused = isTooLong(message, providerMetadata)
     ? tooLong
     : refuse(message, finishReason.unified, timing.startedAt, work);
-  if (refused !== undefined) return { type: "model_failed", ...step, ...refused, usage: { ...usage, partial: true } };
+  if (refused !== undefined)
+    return { type: "model_failed", ...step, ...refused, usage: counted({ ...usage, partial: true }, work) };
   return {
     type: "model_finished",
     ...step,
     message,
     finishReason,
-    usage,
+    usage: counted(usage, work),
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
 }
+
+/** Where a provider does not tell what an answer used, what is known is the least that it was. */
+function counted(usage: Usage, { parts, state }: Work): Usage {
+  const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
+  return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(parts.models, state).model.id, parts.services);
+}
+
+/** A failed attempt may have used more than was told, and something though nothing was, unless the provider turned it away. */
+function usedByFailure({ usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure }, work: Work) {
+  if (usage !== undefined) return counted({ ...usage, partial: true }, work);
+  return turnedAway.has(failure.kind) ? undefined : { partial: true };
+}
+
+const turnedAway: ReadonlySet<ModelFailure["kind"]> = new Set([
+  "rate_limit",
+  "overloaded",
+  "context_overflow",
+  "quota",
+  "auth",
+  "invalid_request",
+]);
 
 type Refused = { readonly failure: ModelFailure; readonly next: AfterFailure };
 

@@ -16,6 +16,7 @@ import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
 import type { CompiledTool } from "../tools.js";
 import type { EffectOf, Perform, Work } from "../work.js";
+import { decideRepeated, questionOfRepeat } from "./repeated-call.js";
 
 export const decide: Perform<EffectOf<"decide">> = (effect, work) => {
   const record = work.transcript.calls.get(effect.callKey);
@@ -34,6 +35,8 @@ export const decide: Perform<EffectOf<"decide">> = (effect, work) => {
 type Deciding = Extract<Call, { at: "deciding" }>;
 
 function decisionOf(call: Deciding, record: CallRecord, work: Work): Decision | Promise<Decision> {
+  const repeated = call.edited === undefined ? decideRepeated(record, work) : undefined;
+  if (typeof repeated === "object") return repeated;
   const compiled = work.parts.tools.get(call.name);
   if (compiled === undefined || !isActive(call.name, work))
     return { verdict: "reject", message: `Unknown tool '${call.name}'` };
@@ -140,7 +143,9 @@ function strictest(
   }
   const policy = policyOf(tool);
   // The edit is the editor's approval: only deny rules see it again (HITL-3).
-  if (call.edited !== undefined || (given.verdict === "allow" && !needed)) return { verdict: "allow", policy };
+  const isRepeated = call.edited === undefined && decideRepeated(record, work) === "ask";
+  if (call.edited !== undefined || (given.verdict === "allow" && !needed && !isRepeated))
+    return { verdict: "allow", policy };
   if (work.transcript.run?.options.interactive === false)
     return { verdict: "deny", reason: "it needs an approval, and nobody can be asked" };
   const inputHash = hashInput(record.input as Json);
@@ -148,9 +153,14 @@ function strictest(
     verdict: "ask",
     policy,
     inputHash,
-    ...("question" in given && given.question !== undefined ? { question: inShort(given.question) } : {}),
+    ...questionOf(given, isRepeated, record),
     ...("expiresInMs" in given && isTime(given.expiresInMs) ? { expiresAt: work.now() + given.expiresInMs } : {}),
   };
+}
+
+function questionOf(given: object, isRepeated: boolean, record: CallRecord): { readonly question?: string } {
+  if ("question" in given && given.question !== undefined) return { question: inShort(given.question) };
+  return isRepeated ? { question: questionOfRepeat(record) } : {};
 }
 
 function isTime(ms: number | undefined): ms is number {

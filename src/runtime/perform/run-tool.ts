@@ -2,7 +2,7 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
-import { capOutput } from "../../context/tool-output.js";
+import { assertStorable } from "../../context/tool-output.js";
 import type { EventBody, Timing } from "../../core/event.js";
 import type { ToolOutput } from "../../core/message.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
@@ -86,9 +86,14 @@ async function outcomeOf(
   }
 }
 
-function capped(output: ToolOutput, { maxOutputBytes: maxBytes }: AnyTool, work: Work): Promise<ToolOutput> {
+async function capped(output: ToolOutput, { maxOutputBytes: maxBytes }: AnyTool, work: Work): Promise<ToolOutput> {
   const { sessionId, parts } = work;
-  return capOutput(output, { sessionId, store: parts.store, ...(maxBytes === undefined ? {} : { maxBytes }) });
+  const service = parts.services.output;
+  const cut =
+    service === null
+      ? output
+      : await service.cap(output, { sessionId, ...(maxBytes === undefined ? {} : { maxBytes }) });
+  return assertStorable(cut);
 }
 
 function execute(
@@ -120,6 +125,7 @@ function contextOf(
     sessionId: work.sessionId,
     runId: effect.runId,
     deps: work.parts.deps,
+    services: work.parts.services,
     progress: (note) => work.publishProgress(effect.callKey, note),
   };
 }

@@ -33,6 +33,7 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
         createStore: () => world.store,
         createOwner: () => owner,
         isDead: (other) => sameHost && isKilled(world, other),
+        listPrices: {},
       },
     ),
   );

@@ -1,0 +1,33 @@
+/**
+ * What a model call cost, by a table of prices. What is not known is not guessed: it is never zero (CTX-9).
+ */
+import type { Usage } from "../core/message.js";
+import type { Price, PriceTable, Rates, UsageService } from "../ports/services.js";
+
+/** Accounting by a table of prices. */
+export function createUsageService(prices: PriceTable): UsageService {
+  return {
+    isPriced: (modelId) => priceOf(prices, modelId) !== undefined,
+    costOf(modelId, usage) {
+      const price = priceOf(prices, modelId);
+      return price === undefined ? undefined : costAt(price, usage);
+    },
+  };
+}
+
+function priceOf(prices: PriceTable, modelId: string): Price | undefined {
+  if (Object.hasOwn(prices, modelId)) return prices[modelId];
+  const undated = modelId.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+  return Object.hasOwn(prices, undated) ? prices[undated] : undefined;
+}
+
+function costAt(price: Price, usage: Usage): number | undefined {
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  if (inputTokens === undefined || outputTokens === undefined) return undefined;
+  const rates: Rates = price.long !== undefined && inputTokens > price.long.over ? price.long : price;
+  const { input, output, cacheRead = input, cacheWrite = input } = rates;
+  const plain = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
+  const millionths =
+    plain * input + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite + outputTokens * output;
+  return millionths / 1_000_000;
+}

@@ -1,0 +1,75 @@
+/**
+ * The services of an agent: what was given, what it takes by itself, and what is turned off.
+ */
+import { capOutput } from "../context/tool-output.js";
+import { createUsageService } from "../context/usage.js";
+import type { Usage } from "../core/message.js";
+import { PawlError } from "../errors.js";
+import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
+import type { Store } from "../ports/store.js";
+
+export type ServiceOptions = {
+  /**
+   * Accounting: what a run cost, by these prices or by the list prices of `pawl/models`. Null turns it off: tokens are still
+   * counted, as providers tell them, and a cost is not.
+   */
+  readonly usage?: { readonly prices?: PriceTable } | null;
+  /** How large outputs of tools are cut for the model; null leaves them whole, up to what an entry of the log can hold. */
+  readonly toolOutput?: { readonly maxBytes?: number } | null;
+  /** Replaces services, and adds your own: tools see them as `context.services`. */
+  readonly services?: Partial<Services>;
+};
+
+/** @throws PawlError `bad_configuration` */
+export function compileServices(options: ServiceOptions, listPrices: PriceTable, store: Store): Services {
+  const { usage, toolOutput, services = {} } = options;
+  return {
+    ...services,
+    usage: services.usage ?? usageOf(usage, listPrices),
+    output: services.output ?? outputOf(toolOutput, store),
+  };
+}
+
+function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {
+  if (usage === null) return null;
+  const prices = usage?.prices ?? listPrices;
+  for (const [modelId, { long, ...price }] of Object.entries(prices))
+    for (const rate of [...Object.values(price), ...Object.values(long ?? {})])
+      if (!Number.isFinite(rate) || rate < 0)
+        throw new PawlError(
+          "bad_configuration",
+          `The price of ${modelId} has a rate of ${String(rate)}; it must be dollars for a million tokens, 0 or more. Leave a model out where its price is not known.`,
+        );
+  return createUsageService(prices);
+}
+
+function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
+  if (toolOutput === null) return null;
+  const own = toolOutput?.maxBytes;
+  if (own !== undefined && !(Number.isSafeInteger(own) && own >= 1))
+    throw new PawlError(
+      "bad_configuration",
+      `toolOutput.maxBytes is ${String(own)}; it must be a whole number of bytes, 1 or more.`,
+    );
+  return {
+    cap(output, { sessionId, maxBytes = own }) {
+      return capOutput(output, { sessionId, store, ...(maxBytes === undefined ? {} : { maxBytes }) });
+    },
+  };
+}
+
+/** A usage with its cost, where that is known. A provider that tells its cost is believed. */
+export function withCost(usage: Usage, modelId: string, { usage: service }: Services): Usage {
+  if (service === null || usage.costUsd !== undefined) return usage;
+  const costUsd = knownCost(usage, modelId, service);
+  return costUsd === undefined ? usage : { ...usage, costUsd };
+}
+
+function knownCost(usage: Usage, modelId: string, service: UsageService): number | undefined {
+  try {
+    const cost = service.costOf(modelId, usage);
+    return cost !== undefined && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+  } catch {
+    return undefined;
+  }
+}
