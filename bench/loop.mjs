@@ -28,7 +28,7 @@ function steppingModel(steps) {
       for (const text of words) yield { kind: "text-delta", id: "t", text };
       yield { kind: "text-end", id: "t" };
       if (count <= steps) {
-        yield { kind: "tool-call", id: `call_${count}`, name: "add", input: '{"a":1,"b":2}' };
+        yield { kind: "tool-call", id: `call_${count}`, name: "add", input: `{"a":${count},"b":2}` };
         yield { kind: "done", finishReason: { unified: "tool-calls" }, usage: { inputTokens: 100, outputTokens: 20 } };
       } else yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 100, outputTokens: 20 } };
     },

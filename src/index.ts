@@ -33,6 +33,7 @@ export type {
 } from "./ports/model.js";
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
+export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
 export type { Owner, SessionSummary, Store } from "./ports/store.js";
 export type {
   AnyTool,

@@ -58,7 +58,7 @@ export type RunRecord = {
   stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
   steps: number;
   /** The last call that the model asked for, and how often it did so in a row (TOOL-10). */
-  lastCall: { readonly part: ToolCallPart; readonly times: number } | null;
+  lastCall: LastCall | null;
   /** The step in which the model was told that it repeats itself. */
   toldOfRepeat: number | null;
   /** The answer as data, where a shape was asked for. */

@@ -435,10 +435,13 @@ describe("the end of a run", () => {
     expect(final(limited)).toMatchObject({ status: "completed", reason: "stop", text: "All done." });
   });
 
-  test("by an answer of the wrong shape names that, once nobody may ask again", () => {
+  test("by an answer of the wrong shape names that, once it was sent back", () => {
     const session = startedSession({ maxStopPreventions: 0 });
-    step(session, { text: "{}" });
-    happen(session, { type: "steered", input: [userMessage("Not that shape.")], by: "output" });
+    for (let times = 0; times < 2; times += 1) {
+      expect(session.state.status).toBe("preparing");
+      step(session, { text: "{}" });
+      happen(session, { type: "steered", input: [userMessage("Not that shape.")], by: "output" });
+    }
     expect(final(session)).toMatchObject({ status: "failed", reason: "invalid_output", text: "{}" });
   });
 

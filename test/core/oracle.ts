@@ -77,6 +77,7 @@ function checkLimits({ counters, limits, lives, status }: Exclude<State, { statu
   check(counters.errorCount <= limits.maxErrors, "more errors than allowed");
   check(counters.continuations <= limits.maxContinuations, "more continuations than allowed");
   check(counters.stopPreventions <= limits.maxStopPreventions, "kept from stopping more often than allowed");
+  check(counters.outputRetries <= 1, "an answer was sent back more than once");
   check(lives < maxLives || ["completed", "failed", "aborted"].includes(status), "a run outlived its lives");
 }
 
@@ -136,6 +137,11 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   const ready = calls.filter((call) => call.at === "ready");
   const outside = calls.filter((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
+  const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);
+  check(
+    surplus.every((call) => call.at === "done"),
+    "a call above the limit of its step may run",
+  );
   if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
     check(at("running").length === 1, "a sequential call does not run alone");
   if (stopping !== null) {
@@ -157,7 +163,7 @@ type Counted = Pick<Run, "modelCallIndex" | "attempt" | "counters" | "waitedMs" 
 function checkProgress(before: Counted, after: Counted): void {
   for (const name of Object.keys(before.counters) as (keyof Run["counters"])[])
     check(after.counters[name] >= before.counters[name], `${name} went down`);
-  for (const name of ["inputTokens", "outputTokens"] as const)
+  for (const name of ["inputTokens", "outputTokens", "costUsd"] as const)
     check((after.usage[name] ?? 0) >= (before.usage[name] ?? 0), `the ${name} went down`);
   check(after.modelCallIndex >= before.modelCallIndex, "the number of the step went down");
   check(after.modelCallIndex > before.modelCallIndex || after.attempt >= before.attempt, "an attempt came twice");

@@ -150,7 +150,8 @@ function modelEvent(state: State, chance: Chance): EventBody {
   if (state.status === "idle") return { type: "steered", input: [], by: "user" };
   const { runId, modelCallIndex, attempt } = state;
   const at = { runId, modelCallIndex, attempt, model: "m", timing: { startedAt: 1, durationMs: 1 } };
-  const usage = chance.once(5) ? {} : { inputTokens: chance.below(20), outputTokens: chance.below(20) };
+  const cost = chance.once(3) ? {} : { costUsd: chance.below(4) / 4 };
+  const usage = chance.once(5) ? {} : { inputTokens: chance.below(20), outputTokens: chance.below(20), ...cost };
   if (chance.once(6))
     return {
       type: "model_failed",

@@ -17,7 +17,10 @@ export function randomLimits(chance: Chance): RunLimits {
     maxStopPreventions: chance.below(3),
     maxCompactions: 1 + chance.below(4),
     ...(chance.once(4) ? { maxTokens: 20 + chance.below(200) } : {}),
+    ...(chance.once(4) ? { maxCostUsd: 1 + chance.below(5) } : {}),
     ...(chance.once(4) ? { maxWallClockMs: 1_000 + chance.below(20_000) } : {}),
+    ...(chance.once(4) ? { wallClockIncludesWaiting: true } : {}),
+    ...(chance.once(4) ? { maxToolCallsPerStep: 1 + chance.below(3) } : {}),
     ...(chance.once(4) ? { requireDoneTool: true } : {}),
   };
 }
@@ -72,6 +75,7 @@ export function randomDecision({ state, at }: Session, chance: Chance): Decision
     { verdict: "allow", policy },
     { verdict: "deny", reason: "no", ...stops },
     { verdict: "block", reason: "blocked", ...stops },
+    { verdict: "block", reason: "again", repeated: true, ...stops },
     { verdict: "reject", message: "unknown tool" },
   ]);
 }

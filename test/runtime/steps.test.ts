@@ -177,7 +177,7 @@ describe("limits", () => {
       totalSteps: 2,
       compactionAttempts: 0,
     });
-    expect(result.usage).toEqual({ inputTokens: 20, outputTokens: 10 });
+    expect(result.usage).toEqual({ inputTokens: 20, outputTokens: 10, partial: true });
     // The next run counts anew.
     const next = agent.with({ model: createScriptedModel([{ text: "On." }]) });
     expect(await next.run("And?", { sessionId: "s" })).toMatchObject({
