@@ -31,19 +31,19 @@ const defaultColumns = 100;
 export function openTerminal(environment: { readonly [name: string]: string | undefined }): Terminal {
   const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
   let shown = false;
-  let readerLeft = false;
+  const gone = new Set<typeof stdout | typeof stderr>();
   let isAtLineStart = true;
   let held: (() => void)[] | null = null;
-  // A reader that leaves (`| head`) is no failure: what it did not take is in the session.
+  // A reader that leaves (`| head`) and a terminal that is closed are no failures: what they did not take is in the session.
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-      if (stream === stdout) readerLeft = true;
+      gone.add(stream);
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
 
   function status(line: string | null): void {
     if (!isLive || held !== null || (line === null && !shown)) return;
-    stderr.write(`\r\x1b[2K${line ?? ""}`);
+    if (!gone.has(stderr)) stderr.write(`\r\x1b[2K${line ?? ""}`);
     shown = line !== null;
   }
 
@@ -54,7 +54,7 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     }
     status(null);
     if (text !== "" && stream.isTTY) isAtLineStart = text.endsWith("\n");
-    if (stream !== stdout || !readerLeft) stream.write(text);
+    if (!gone.has(stream)) stream.write(text);
   }
 
   function hold(): () => void {
@@ -81,7 +81,8 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     columns: () => stderr.columns || stdout.columns || defaultColumns,
     async flush() {
       status(null);
-      await Promise.all([stdout, stderr].map((stream) => new Promise((done) => stream.write("", done))));
+      const left = [stdout, stderr].filter((stream) => !gone.has(stream));
+      await Promise.all(left.map((stream) => new Promise((done) => stream.write("", done))));
     },
   };
 }

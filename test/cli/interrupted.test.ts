@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -276,5 +276,18 @@ describe("pawl abort", () => {
     await pawl(["run", "List the files", "--session", "s"]);
     const { code, stdout } = await pawl(["abort", "s"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Session s has no run under way (completed).\n" });
+  });
+});
+
+describe("a terminal that is closed", () => {
+  test("lets what runs settle, and the process go", verifies("REC-10"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const args = ["run", `run: ${gate.command}`, "--session", "s", "--yes", "--allow-shell"];
+    const running = world.startOnTerminal(args);
+    await gate.begun(running);
+    running.kill("SIGKILL");
+    const isFree = async () => expect(await summaryOf(world)).toMatchObject({ progress: "interrupted", holder: null });
+    await vi.waitFor(isFree, { timeout: 40_000, interval: 500 });
   });
 });
