@@ -263,6 +263,9 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "TOOL-5": ["results", "ids"],
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
+  "SEC-5": ["command-line", "library", "server"],
+  // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
+  "SEC-6": ["bound", "edit", "shown"],
 };
 
 const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
@@ -323,10 +326,14 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STOR-3",
   "STOR-4",
   "CLI-1",
+  "CLI-2",
   "CLI-3",
   "CLI-4#part-1",
   "CLI-4#part-2",
   "CLI-5",
+  "SEC-5#command-line",
+  "SEC-6#bound",
+  "SEC-6#shown",
   "SEC-7",
   "SEC-8",
   "SEC-10",

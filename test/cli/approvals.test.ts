@@ -75,7 +75,7 @@ describe("pawl run --park, where nobody can be asked", () => {
 });
 
 describe("pawl approvals", () => {
-  test("lists the whole call, control characters made visible", verifies("CLI-4#part-2", "SEC-6"), async () => {
+  test("lists the whole call, control characters made visible", verifies("CLI-4#part-2", "SEC-6#shown"), async () => {
     const command = `echo safe\u001b[2K\r\u009brm -rf / \u202e${"x".repeat(3_000)} end`;
     const server = await startProviderServer("openai-chat", [
       { type: "answer", calls: [{ name: "shell", input: { command } }] },
@@ -163,7 +163,7 @@ describe("pawl approvals", () => {
 describe("pawl approve", () => {
   test(
     "records who decided, for the input that was shown, and runs nothing",
-    verifies("CLI-4#part-2", "SEC-6"),
+    verifies("CLI-4#part-2", "SEC-6#bound"),
     async () => {
       const world = createWorld(files);
       await park(world);
@@ -183,7 +183,7 @@ describe("pawl approve", () => {
 
   test(
     "that comes second is told whose the first was, and changes nothing",
-    verifies("CLI-4#part-2", "SEC-6"),
+    verifies("CLI-4#part-2", "SEC-6#bound"),
     async () => {
       const world = createWorld(files);
       await park(world);
@@ -210,7 +210,7 @@ describe("pawl approve", () => {
     },
   );
 
-  test("--input runs what was made of the input, and both are recorded", verifies("CLI-2", "SEC-6"), async () => {
+  test("--input runs what was made of the input, and both are recorded", verifies("CLI-2", "SEC-6#bound"), async () => {
     const world = createWorld(files);
     await park(world);
     const input = { path: "notes.txt", oldText: "colour", newText: "hue", replaceAll: true };
@@ -252,7 +252,7 @@ describe("pawl approve", () => {
     expect(notes(world)).toBe("colour\n");
   });
 
-  test("counts for the input of its hash only", verifies("SEC-6"), async () => {
+  test("counts for the input of its hash only", verifies("SEC-6#bound"), async () => {
     const world = createWorld(files);
     await park(world);
     const [{ inputHash }] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);

@@ -180,7 +180,7 @@ describe("pawl resume", () => {
     expect(await running.ended).toMatchObject({ code: 0 });
   });
 
-  test("does not inherit what was allowed", verifies("SEC-5"), async () => {
+  test("does not inherit what was allowed", verifies("SEC-5#command-line"), async () => {
     const world = createWorld();
     const gate = createGate(world.root);
     const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;

@@ -117,7 +117,7 @@ describe("pawl run", () => {
 describe("permissions", () => {
   test(
     "where nobody can be asked, a tool that is not read-only is denied, and it is said how to allow it",
-    verifies("SEC-5"),
+    verifies("SEC-5#command-line"),
     async () => {
       const { root, pawl } = createWorld(files);
       const { code, stderr } = await pawl(["run", report]);

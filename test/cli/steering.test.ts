@@ -112,7 +112,7 @@ describe("typing while a run is at work", () => {
     expect((await eventsIn(again)).some(({ type }) => type === "steered")).toBe(false);
   });
 
-  test("what was typed before a question is no answer to it", verifies("CLI-2", "SEC-6"), async () => {
+  test("what was typed before a question is no answer to it", verifies("CLI-2", "SEC-6#bound"), async () => {
     const world = createWorld();
     const gate = createGate(world.root);
     const shell = (command: string) => ({ name: "shell", input: { command } });

@@ -14,7 +14,7 @@ function notes({ root }: World): string {
 }
 
 describe("on a terminal, a person is asked before a tool that is not read-only", () => {
-  test("the whole call is shown; yes runs it", verifies("CLI-2", "SEC-5", "SEC-6"), async () => {
+  test("the whole call is shown; yes runs it", verifies("CLI-2", "SEC-5#command-line", "SEC-6#shown"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace]);
     await running.said("Allow it?");
@@ -102,7 +102,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     expect(existsSync(join(world.root, "a.txt"))).toBe(false);
   });
 
-  test("control characters in what is asked for are made visible", verifies("SEC-6"), async () => {
+  test("control characters in what is asked for are made visible", verifies("SEC-6#shown"), async () => {
     const command = "echo safe\u001b[2K\r\u009brm -rf / \u202e";
     const server = await startProviderServer("openai-chat", [
       { type: "answer", text: "\u001b]0;title\u0007Let me.", calls: [{ name: "shell", input: { command } }] },

@@ -153,8 +153,22 @@ describe("pawl doctor", () => {
     expect(stdout).toContain("set: OPENAI_API_KEY");
     expect(stdout).toContain("no model server answers");
     expect(stdout).toMatch(/(✓|•) sandbox/);
+    expect(stdout).toMatch(/✓ people +nothing waits for an answer/);
+    expect(stdout).toMatch(/✓ due +no session is left to be carried on/);
     expect(stdout).toContain("All is well.");
     expect(stdout).not.toContain("sk-secret-0001");
+  });
+
+  test("says what waits for a person, and for a worker", async () => {
+    const { pawl } = createWorld({ "notes.txt": "colour\n" });
+    const park = ["run", 'Replace "colour" with "color" in notes.txt', "--park", "--session"];
+    await pawl([...park, "one"]);
+    await pawl([...park, "two"]);
+    await pawl(["approve", "one"]);
+    const { code, stdout } = await pawl(["doctor"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/• people +1 call waits: pawl approvals/);
+    expect(stdout).toMatch(/• due +1 session to be carried on: pawl worker/);
   });
 
   test("as JSON; names what others can read, and fails on what cannot work", async () => {

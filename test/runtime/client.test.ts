@@ -79,7 +79,7 @@ describe("an answer of a client", () => {
     expect(await agent.session("s").result()).toMatchObject({ text: "Paid." });
   });
 
-  test("that comes second is told so, and whose the first was", verifies("HITL-4", "SEC-6"), async () => {
+  test("that comes second is told so, and whose the first was", verifies("HITL-4", "SEC-6#bound"), async () => {
     const store = createMemoryStore();
     const { agent, paid, clock } = createPayer(store, [asks(1), { text: "Not paid." }]);
     await agent.run("Pay.", { sessionId: "s" });
@@ -99,7 +99,7 @@ describe("an answer of a client", () => {
     expect(paid).toEqual([]);
   });
 
-  test("to an input that was not the one shown is refused", verifies("HITL-4", "SEC-6"), async () => {
+  test("to an input that was not the one shown is refused", verifies("HITL-4", "SEC-6#bound"), async () => {
     const store = createMemoryStore();
     const { agent } = createPayer(store, [asks(1)]);
     await agent.run("Pay.", { sessionId: "s" });

@@ -3,12 +3,14 @@
  */
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isOwnerDead, type Store } from "../../index.js";
 import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite.js";
 import { detectSandbox } from "../../tools/index.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore } from "../home.js";
 import { modelLabel } from "../model-label.js";
+import { listPending } from "../pending.js";
 import type { Terminal } from "../terminal.js";
 import { counted, jsonLine, visible } from "../text.js";
 
@@ -28,6 +30,8 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
     ["sqlite", () => checkSqlite(home)],
     ["files", () => checkModes(home)],
     ["writing", () => checkWriting(home)],
+    ["people", () => checkPeople(home)],
+    ["due", () => checkDue(home)],
     ["keys", checkKeys],
     ["server", checkServer],
     ["model", checkModel],
@@ -70,9 +74,17 @@ function checkNode(): Finding {
   return isOld ? failed(`${what}; ${oldestNode.join(".")} or later is needed`) : ok(what);
 }
 
-async function checkSessions(home: string): Promise<Finding> {
+async function withStore(home: string, look: (store: Store) => Promise<Finding>): Promise<Finding> {
   const store = await openStore(home);
   try {
+    return await look(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function checkSessions(home: string): Promise<Finding> {
+  return withStore(home, async (store) => {
     const { length } = await store.list();
     const problems = await store.verify();
     const [first] = problems;
@@ -80,9 +92,7 @@ async function checkSessions(home: string): Promise<Finding> {
     if (first === undefined) return ok(what);
     const where = first.sessionId === null ? "" : `session ${first.sessionId}: `;
     return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${where}${first.what}`);
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 async function checkSqlite(home: string): Promise<Finding> {
@@ -114,6 +124,27 @@ async function checkWriting(home: string): Promise<Finding> {
   } finally {
     for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   }
+}
+
+/** What waits for an answer. */
+async function checkPeople(home: string): Promise<Finding> {
+  return withStore(home, async (store) => {
+    const { length } = await listPending(store);
+    const waits = length === 1 ? "waits" : "wait";
+    return length === 0
+      ? ok("nothing waits for an answer")
+      : noteworthy(`${counted(length, "call")} ${waits}: pawl approvals`);
+  });
+}
+
+/** What nobody carries on. */
+async function checkDue(home: string): Promise<Finding> {
+  return withStore(home, async (store) => {
+    const { length } = await store.due(Date.now(), Number.POSITIVE_INFINITY, isOwnerDead);
+    return length === 0
+      ? ok("no session is left to be carried on")
+      : noteworthy(`${counted(length, "session")} to be carried on: pawl worker`);
+  });
 }
 
 /** Names only: keys are shown nowhere. */

@@ -1,0 +1,261 @@
+/**
+ * A worker carries on what is due, whoever began it, with permissions of its own.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createAgent, defineTool } from "../../src/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+
+const files = { "notes.txt": "colour\n" };
+const replace = 'Replace "colour" with "color" in notes.txt';
+
+async function statusOf({ pawl }: World, sessionId: string) {
+  const all = jsonLines((await pawl(["sessions", "--json"])).stdout);
+  return all.find((one) => one.sessionId === sessionId)?.status;
+}
+
+/** A run whose process dies at its first command, which the next attempt ends at once. */
+async function killAtWork(world: World, sessionId: string, env: Readonly<Record<string, string>> = {}) {
+  const gate = createGate(world.root, `gate-${sessionId}`);
+  const args = ["--session", sessionId, "--yes", "--allow-shell"];
+  const running = world.start(["run", `run: ${gate.command}`, ...args], { env, input: "" });
+  await gate.begun(running);
+  running.kill("SIGKILL");
+  await running.ended;
+}
+
+describe("pawl worker --once", () => {
+  test("carries on what was answered and what was cut off, and ends", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld(files);
+    await world.pawl(["run", replace, "--session", "answered", "--park"]);
+    await world.pawl(["approve", "answered"]);
+    await world.pawl(["run", replace, "--session", "waiting", "--park"]);
+    await killAtWork(world, "cut-off");
+    const { code, stdout, stderr } = await world.pawl(["worker", "--once"]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("Carrying on what is due; what needs approval waits for it.");
+    expect(stdout).toMatch(/^answered {2}taken up$/m);
+    expect(stdout).toMatch(/^answered {4}✓ .*notes\.txt/m);
+    expect(stdout).toMatch(/^cut-off {2}Carrying on after an interruption\.$/m);
+    expect(stdout).not.toMatch(/^waiting/m);
+    // A line for each thing, each with its session.
+    expect(stdout.split("\n").every((line) => line === "" || /^(answered|cut-off) {2}/.test(line))).toBe(true);
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+    expect(await statusOf(world, "answered")).toBe("completed");
+    expect(await statusOf(world, "cut-off")).toBe("completed");
+    expect(await statusOf(world, "waiting")).toBe("awaiting_human");
+    expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0, stdout: "" });
+  });
+
+  test("in JSON, an event a line", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld(files);
+    await world.pawl(["run", replace, "--session", "s", "--park"]);
+    await world.pawl(["approve", "s"]);
+    const lines = jsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
+    expect(lines[0]).toEqual({ type: "taken", sessionId: "s", agent: "pawl" });
+    expect(lines.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["approval_answered", "tool_result", "final"]),
+    );
+    expect(lines.at(-1)).toMatchObject({ type: "left", sessionId: "s", result: { status: "completed" } });
+  });
+
+  test(
+    "asks for what it does itself: --yes of the run is not its own",
+    verifies("SEC-5#command-line", "CLI-4#part-2"),
+    async () => {
+      const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
+      const world = createWorld();
+      const gate = createGate(world.root);
+      const server = await startProviderServer("openai-chat", [
+        shell(gate.command),
+        shell("echo second >> effects"),
+        { type: "answer", text: "Done." },
+      ]);
+      const env = { OPENAI_BASE_URL: server.baseURL };
+      const args = ["--model", "openai-compatible/test", "--session", "s", "--yes", "--allow-shell", "--park"];
+      const running = world.start(["run", "work", ...args], { env, input: "" });
+      await gate.begun(running);
+      running.kill("SIGKILL");
+      await running.ended;
+      const { code, stdout } = await world.pawl(["worker", "--once", "--allow-shell"], { env });
+      expect(code).toBe(0);
+      expect(stdout).toContain("s    shell waits for an answer\n");
+      expect(stdout).toContain("s  to answer: pawl approvals s\n");
+      expect(existsSync(join(world.root, "effects"))).toBe(false);
+      await world.pawl(["approve", "s"]);
+      expect(await world.pawl(["worker", "--once", "--allow-shell"], { env })).toMatchObject({ code: 0 });
+      await server.close();
+      expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("second\n");
+    },
+  );
+
+  test(
+    "refuses what it cannot carry on: a folder that is gone, another's agent",
+    verifies("CLI-4#part-2"),
+    async () => {
+      const world = createWorld();
+      mkdirSync(join(world.root, "sub"));
+      writeFileSync(join(world.root, "sub", "notes.txt"), "colour\n");
+      await world.pawl(["run", replace, "--session", "moved", "--park", "--root", "sub"]);
+      await world.pawl(["approve", "moved"]);
+      renameSync(join(world.root, "sub"), join(world.root, "elsewhere"));
+      const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
+      const ask = defineTool({
+        name: "ask",
+        description: "Asks.",
+        input: { type: "object" },
+        needsApproval: true,
+        execute: () => "",
+      });
+      const theirs = createAgent({
+        name: "theirs",
+        model: createScriptedModel([{ calls: [{ name: "ask" }] }]),
+        tools: [ask],
+        store,
+      });
+      await theirs.run("Work", { sessionId: "theirs" });
+      await theirs.shutdown();
+      await store.close();
+      await world.pawl(["approve", "theirs"]);
+      const { code, stdout } = await world.pawl(["worker", "--once"]);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^moved {2}refused: .*folder/m);
+      expect(stdout).toMatch(/^theirs {2}refused: .*belongs to the agent "theirs"/m);
+      const refused = jsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
+      expect(refused).toContainEqual(
+        expect.objectContaining({ type: "refused", sessionId: "theirs", code: "agent_mismatch" }),
+      );
+      renameSync(join(world.root, "elsewhere"), join(world.root, "sub"));
+      expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
+      expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
+    },
+  );
+});
+
+describe("pawl worker", () => {
+  test(
+    "goes on until SIGTERM or Ctrl-C: what runs settles, and it ends with 0",
+    verifies("CLI-4#part-2", "REC-10"),
+    async () => {
+      for (const signal of ["SIGTERM", "SIGINT"] as const) {
+        const world = createWorld();
+        const gate = createGate(world.root);
+        await world.pawl([
+          "run",
+          `run: ${gate.command}; echo ran >> effects`,
+          "--session",
+          "s",
+          "--allow-shell",
+          "--park",
+        ]);
+        await world.pawl(["approve", "s"]);
+        const worker = world.start(["worker", "--allow-shell"], { input: "" });
+        await gate.begun(worker);
+        worker.kill(signal);
+        await worker.said("Leaving: what runs has 5 s to settle.");
+        gate.open();
+        const { code, stdout } = await worker.ended;
+        expect({ code, stdout }).toMatchObject({ code: 0 });
+        expect(stdout).toMatch(/^s {2}interrupted \(shutdown\)/m);
+        expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("ran\n");
+        // Its result is recorded, and the next worker only goes on from it.
+        expect(await world.pawl(["worker", "--once", "--allow-shell"])).toMatchObject({ code: 0 });
+        expect(await statusOf(world, "s")).toBe("completed");
+        expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("ran\n");
+      }
+    },
+  );
+
+  test("takes up what is answered while it waits; one of two, once", verifies("CLI-4#part-2", "LOOP-8"), async () => {
+    const world = createWorld(files);
+    await world.pawl(["run", replace, "--session", "s", "--park"]);
+    const workers = [1, 2].map(() => world.start(["worker", "--json"], { input: "" }));
+    await Promise.all(workers.map((one) => one.said("Waiting for what is due")));
+    await world.pawl(["approve", "s"]);
+    await Promise.race(workers.map((one) => one.said('"type":"final"')));
+    for (const one of workers) one.kill("SIGTERM");
+    const ended = await Promise.all(workers.map((one) => one.ended));
+    expect(ended).toMatchObject([{ code: 0 }, { code: 0 }]);
+    const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+    expect(log.filter(({ type }) => type === "tool_finished")).toHaveLength(1);
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+  });
+});
+
+describe("pawl run", () => {
+  test("SIGTERM lets what runs settle, and leaves the rest to a worker: 75", verifies("CLI-3", "REC-10"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    const args = ["--session", "s", "--yes", "--allow-shell"];
+    const running = world.start(["run", `run: ${gate.command}; echo ran >> effects`, ...args], { input: "" });
+    await gate.begun(running);
+    running.kill("SIGTERM");
+    await running.said("Leaving");
+    gate.open();
+    expect(await running.ended).toMatchObject({ code: 75 });
+    expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
+    expect(await statusOf(world, "s")).toBe("completed");
+    expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("ran\n");
+  });
+});
+
+describe("pawl fork", () => {
+  const fork = async (world: World, ...args: readonly string[]) =>
+    jsonLines((await world.pawl(["fork", ...args, "--json"])).stdout)[0];
+
+  test(
+    "makes a new session up to an entry, and leaves the first alone",
+    verifies("CLI-4#part-2", "REC-6#fork"),
+    async () => {
+      const world = createWorld(files);
+      await world.pawl(["run", replace, "--session", "s", "--yes"]);
+      const numbered = (await world.pawl(["sessions", "show", "s", "--numbers"])).stdout;
+      const at = /^ +(\d+) ▸ edit_file/m.exec(numbered)?.[1] ?? "";
+      const forked = await fork(world, "s", "--at", at, "--id", "copy");
+      expect(forked).toMatchObject({ type: "forked", sessionId: "copy", source: "s", at: Number(at) });
+      expect(await statusOf(world, "copy")).toBe("aborted");
+      expect(await statusOf(world, "s")).toBe("completed");
+      const first = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+      const copied = jsonLines((await world.pawl(["sessions", "export", "copy"])).stdout).map(({ event }) => event);
+      expect(copied.slice(0, Number(at))).toEqual(first.slice(0, Number(at)));
+      const plain = await world.pawl(["fork", "s"]);
+      expect(plain).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+      expect(plain.stderr).toMatch(/To go on with it: pawl run --session [0-9a-f]{8} "…"/);
+      expect(await statusOf(world, plain.stdout.trim())).toBe("completed");
+    },
+  );
+
+  test(
+    "goes on with it in the same folder, where it is told what to do",
+    verifies("CLI-4#part-2", "REC-6#fork"),
+    async () => {
+      const world = createWorld(files);
+      mkdirSync(join(world.root, "sub"));
+      writeFileSync(join(world.root, "sub", "notes.txt"), "colour\n");
+      await world.pawl(["run", "List the files", "--session", "s", "--root", "sub"]);
+      const { code, stdout } = await world.pawl(["fork", "s", "--input", replace, "--id", "t", "--yes"]);
+      expect(code).toBe(0);
+      expect(stdout).toContain("Replaced `colour` by `color`");
+      expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
+      expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
+      expect(jsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
+        { sessionId: "t", info: { root: join(world.root, "sub"), model: "demo" } },
+        { sessionId: "s" },
+      ]);
+    },
+  );
+
+  test("is refused where there is no such entry, or the id is taken", verifies("CLI-3"), async () => {
+    const world = createWorld();
+    await world.pawl(["run", "List the files", "--session", "s"]);
+    const beyond = await world.pawl(["fork", "s", "--at", "999"]);
+    expect(beyond).toMatchObject({ code: 2, stderr: expect.stringContaining("has no entry 999") });
+    const taken = await world.pawl(["fork", "s", "--id", "s"]);
+    expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining("already") });
+  });
+});
