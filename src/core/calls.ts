@@ -6,7 +6,7 @@
  * 3. Only running calls are in doubt after a crash; how they recover was written when they were decided.
  * 4. An answer counts for the input that was shown, once.
  */
-import type { EventOf } from "./event.js";
+import { applyToCall, askedElsewhere, type CallEvent, identity, settling } from "./call-transition.js";
 import { addUsage } from "./message.js";
 import {
   type AwaitingHuman,
@@ -23,7 +23,6 @@ import {
 import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
 
 export type Calling = ToolRunning | AwaitingHuman;
-type CallEvent = EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered"> | EventOf<"woke">;
 
 /** Enters the calls of a message. With a message that was cut, or a run that stops, they end at once; so do surplus ones. */
 export function enterCalls(run: Run, names: readonly string[], cut: Cut | null): ToolRunning {
@@ -76,22 +75,6 @@ function mayHaveStarted(call: Call): boolean {
   }
 }
 
-/** What a restart makes of a call: only one that was running is in doubt. */
-export function recover(call: Call, because: number): Call {
-  if (call.at !== "running") return call;
-  const { policy, attempt } = call;
-  switch (policy.recover) {
-    case "rerun":
-      return { at: "running", policy, attempt: attempt + 1, ...identity(call) };
-    case "fail":
-      return settling(call, "interrupted", because);
-    case "ask":
-      return { at: "asking", why: "recovery", policy, attempt, ...identity(call) };
-    case "reconcile":
-      return { at: "reconciling", policy, attempt, ...identity(call) };
-  }
-}
-
 /** Applies an event to the call that it names; the very same state where it does not apply. */
 export function applyToCalls(state: Calling, event: CallEvent): Calling | Preparing {
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
@@ -127,114 +110,9 @@ function signals(
 /** Calls whose late result is still taken; older ones are forgotten. */
 const maxInterrupted = 64;
 
-function applyToCall(call: Call, event: CallEvent, seq: number): Call {
-  switch (event.type) {
-    case "tool_decided":
-      return decided(call, event, seq);
-    case "tool_waiting":
-      return call.at === "running"
-        ? {
-            ...identity(call),
-            at: "waiting",
-            on: event.on,
-            policy: call.policy,
-            ...(event.childId === undefined ? {} : { childId: event.childId }),
-            ...(event.reservedTokens === undefined ? {} : { reservedTokens: event.reservedTokens }),
-            ...(event.reservedCostUsd === undefined ? {} : { reservedCostUsd: event.reservedCostUsd }),
-          }
-        : call;
-    case "tool_finished":
-      return finished(call, event);
-    case "answered":
-      return call.at === "asking" ? answered(call, event, seq) : call;
-    case "woke":
-      return call.at === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
-        ? settling(call, "denied", seq)
-        : call;
-  }
-}
-
-function decided(call: Call, { decision }: EventOf<"tool_decided">, seq: number): Call {
-  if (call.at !== "deciding" && call.at !== "reconciling") return call;
-  const attempt = call.at === "reconciling" ? call.attempt : 0;
-  const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
-  switch (decision.verdict) {
-    case "allow":
-      return { at: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
-    case "ask":
-      return {
-        ...decidedIdentity(call, decision, seq),
-        at: "asking",
-        why: call.at === "reconciling" ? "recovery" : "policy",
-        policy: decision.policy,
-        attempt,
-        ...(decision.expiresAt === undefined ? {} : { expiresAt: decision.expiresAt }),
-      };
-    case "deny":
-      return refused("denied");
-    case "block":
-      return refused("blocked");
-    case "reject":
-      return refused("error");
-  }
-}
-
-function decidedIdentity(
-  call: Call,
-  decision: { readonly input?: unknown; readonly inputHash?: string },
-  seq: number,
-): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
-  const inputHash = decision.inputHash ?? call.inputHash;
-  return {
-    callKey: call.callKey,
-    name: call.name,
-    inputSeq: decision.input === undefined ? call.inputSeq : seq,
-    ...(inputHash === undefined ? {} : { inputHash }),
-  };
-}
-
-function finished(call: Call, event: EventOf<"tool_finished">): Call {
-  switch (call.at) {
-    case "settling":
-      return event.outcome === call.outcome && event.because === call.because ? done(call, event.outcome) : call;
-    case "running":
-      return event.attempt === undefined || event.attempt === call.attempt ? done(call, event.outcome) : call;
-    case "reconciling":
-    case "waiting":
-      return done(call, event.outcome);
-    case "deciding":
-    case "asking":
-    case "ready":
-    case "done":
-      return call;
-  }
-}
-
-function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answered">, seq: number): Call {
-  if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
-  const { answer } = event;
-  const { policy, attempt } = call;
-  if (answer.type === "approve") return { at: "ready", policy, attempt, ...identity(call) };
-  if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
-  if (call.why === "policy")
-    return answer.type === "modify"
-      ? { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, at: "deciding", edited: { policy } }
-      : call;
-  switch (answer.type) {
-    case "rerun":
-      return { at: "ready", policy, attempt, ...identity(call) };
-    case "result":
-      return settling(call, answer.isError === true ? "error" : "ok", seq);
-    case "fail":
-      return settling(call, "interrupted", seq);
-    case "modify":
-      return call;
-  }
-}
-
 /** Starts what is ready, and leaves the step when every call has its result. */
 export function settleCalls(state: Calling, at: number): Calling | Preparing {
-  const calls = schedule(state.calls, state.limits.toolConcurrency);
+  const calls = schedule(state.calls, state.limits.toolConcurrency, at);
   if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
@@ -255,7 +133,7 @@ function leaveStep(state: Calling, at: number): Preparing {
 }
 
 /** Gives free slots to ready calls in call order; a sequential call runs alone, and a single slot keeps the order of the calls. */
-function schedule(calls: readonly Call[], concurrency: number): readonly Call[] {
+function schedule(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
   if (!calls.some((call) => call.at === "ready")) return calls;
   const underWay = calls.filter(isUnderWay);
   let running = underWay.length;
@@ -264,7 +142,7 @@ function schedule(calls: readonly Call[], concurrency: number): readonly Call[] 
   return calls.map((call) => {
     if (concurrency === 1 && (call.at === "deciding" || call.at === "reconciling")) held = true;
     if (call.at !== "ready") return call;
-    if (call.policy.external === true) return { at: "waiting", on: "external", policy: call.policy, ...identity(call) };
+    if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
       held = held || call.policy.sequential === true || concurrency === 1;
       return call;
@@ -273,21 +151,4 @@ function schedule(calls: readonly Call[], concurrency: number): readonly Call[] 
     alone = call.policy.sequential === true;
     return { at: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
   });
-}
-
-function identity({
-  callKey,
-  name,
-  inputSeq,
-  inputHash,
-}: Call): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
-  return inputHash === undefined ? { callKey, name, inputSeq } : { callKey, name, inputSeq, inputHash };
-}
-
-function settling(call: Call, outcome: CallOutcome, because: number): Call {
-  return { at: "settling", outcome, because, ...identity(call) };
-}
-
-function done(call: Call, outcome: CallOutcome): Call {
-  return { at: "done", outcome, ...identity(call) };
 }

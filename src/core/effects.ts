@@ -117,7 +117,7 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   };
   if (!hasCalls(state)) return [grace];
   const children = state.calls.flatMap((call): readonly Effect[] =>
-    call.at === "waiting" && call.childId !== undefined
+    call.at === "waiting" && call.on === "child" && call.childId !== undefined
       ? [
           {
             type: "cancel_child",

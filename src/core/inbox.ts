@@ -5,7 +5,7 @@
  */
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { ToolOutput, Usage, UserMessage } from "./message.js";
-import { hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
+import { type Call, hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
 import { owesNotice, transition } from "./transition.js";
 
 export type InboxBody =
@@ -56,7 +56,7 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
     case "input":
       return inputEvents(body, state);
     case "answer":
-      if (!hasCalls(state)) return [];
+      if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
       return [
         {
           type: "answered",
@@ -81,6 +81,13 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
         },
       ];
   }
+}
+
+/** Nobody took the session up when its time was over: what is said from then on counts no more. */
+function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
+  return calls.some(
+    (call) => call.callKey === callKey && call.at === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
+  );
 }
 
 /** A result counts for a call that waits for it, or, as a note, for one whose outcome was given up. */

@@ -22,7 +22,7 @@ export type {
 export { eventsOf, type InboxBody, type InboxMessage } from "./inbox.js";
 export { canonicalJson, checkJson, parseJson } from "./json.js";
 export * from "./message.js";
-export { approvalsOf, type PendingApproval, type RunResult, resultOf } from "./outcome.js";
+export { approvalsOf, askedAt, type PendingApproval, type RunResult, resultOf } from "./outcome.js";
 export { type Pair, pairs } from "./pairs.js";
 export type { PublicEvent, PublicEventBody, PublicEventType } from "./public-event.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./reasons.js";

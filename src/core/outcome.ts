@@ -19,6 +19,8 @@ export type PendingApproval = {
   readonly inputHash?: string;
   readonly why: "policy" | "recovery" | "external";
   readonly question?: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
   readonly expiresAt?: number;
 };
 
@@ -67,11 +69,22 @@ export function approvalsOf(
         input: record.input,
         why: call.at === "asking" ? call.why : "external",
         ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
+        askedAt: call.askedAt,
         ...(record.question === undefined ? {} : { question: record.question }),
         ...(call.at === "asking" && call.expiresAt !== undefined ? { expiresAt: call.expiresAt } : {}),
       },
     ];
   });
+}
+
+/** Since when somebody outside is asked (epoch milliseconds): the earliest where there are several, null where nobody is. */
+export function askedAt(state: State): number | null {
+  if (!hasCalls(state)) return null;
+  return state.calls.reduce<number | null>((earliest, call) => {
+    if (!asksOutside(call)) return earliest;
+    const at = call.askedAt;
+    return earliest === null ? at : Math.min(earliest, at);
+  }, null);
 }
 
 /** The result of a run that has ended, or that waits; null while it goes on. */

@@ -96,12 +96,18 @@ type CallIdentity = {
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
   (
-    | { readonly at: "deciding"; readonly edited?: { readonly policy: CallPolicy } }
+    | {
+        readonly at: "deciding";
+        /** A person changed the input; the time to answer goes on where it is asked about again. */
+        readonly edited?: { readonly policy: CallPolicy; readonly expiresAt?: number };
+      }
     | {
         readonly at: "asking";
         readonly why: "policy" | "recovery";
         readonly policy: CallPolicy;
         readonly attempt: number;
+        /** Epoch milliseconds; from `expiresAt` on nobody can answer any more. */
+        readonly askedAt: number;
         readonly expiresAt?: number;
       }
     | { readonly at: "ready"; readonly policy: CallPolicy; readonly attempt: number }
@@ -109,12 +115,13 @@ export type Call = CallIdentity &
     | { readonly at: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | {
         readonly at: "waiting";
-        readonly on: "child" | "external";
+        readonly on: "child";
         readonly policy: CallPolicy;
         readonly childId?: string;
         readonly reservedTokens?: number;
         readonly reservedCostUsd?: number;
       }
+    | { readonly at: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
     /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
     | { readonly at: "settling"; readonly outcome: CallOutcome; readonly because: number }
     | { readonly at: "done"; readonly outcome: CallOutcome }
@@ -277,7 +284,7 @@ export function isHeldOutside({ at }: Call): boolean {
 }
 
 /** Somebody outside is to answer this call, or to give its result. */
-export function asksOutside(call: Call): boolean {
+export function asksOutside(call: Call): call is Extract<Call, { readonly askedAt: number }> {
   return call.at === "asking" || (call.at === "waiting" && call.on === "external");
 }
 

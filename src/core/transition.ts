@@ -7,7 +7,8 @@
  * 4. Every step enters through `preparing`, where the limits of the run are looked at, but for a run's first.
  * 5. Nothing starts once `stopping` is set; what runs is waited for until the grace is over.
  */
-import { applyToCalls, type Calling, recover, settleCalls } from "./calls.js";
+import { recover } from "./call-transition.js";
+import { applyToCalls, type Calling, settleCalls } from "./calls.js";
 import type { Decision, Event, EventOf } from "./event.js";
 import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
@@ -250,7 +251,10 @@ function restarted(before: ActiveState, event: EventOf<"restarted">): State {
         : { ...runOf(withoutLast(state)), status: "preparing", for: "step", purpose: state.purpose };
     case "tool_running":
     case "awaiting_human":
-      return settleCalls({ ...state, calls: state.calls.map((call) => recover(call, state.seq + 1)) }, event.at);
+      return settleCalls(
+        { ...state, calls: state.calls.map((call) => recover(call, state.seq + 1, event.at)) },
+        event.at,
+      );
   }
 }
 

@@ -49,6 +49,8 @@ export type Commit = {
   readonly activity: Activity;
   /** When the session wants a driver though nobody posts: `dueAt(state)`. */
   readonly dueAt: number | null;
+  /** Since when somebody outside is asked: `askedAt(state)`. */
+  readonly askedAt: number | null;
   /** Inbox messages that these events account for; they leave the inbox in the same transaction. */
   readonly consume?: readonly string[];
   /** Message ids that are taken from here on without having been posted. One that is taken already makes the commit `duplicate`. */
@@ -92,6 +94,23 @@ export type ListOptions = {
   readonly after?: { readonly updatedAt: number; readonly sessionId: string };
 };
 
+/** A session in which somebody outside is asked. */
+export type AskingSession = {
+  readonly sessionId: string;
+  readonly askedAt: number;
+  /** Null where a later version wrote it. */
+  readonly state: State | null;
+  /** Messages in its inbox. */
+  readonly inbox: number;
+};
+
+export type AskingOptions = {
+  /** Those that ask for the longest first, by `askedAt`, then by id. */
+  readonly limit?: number;
+  /** Only what is after this one in that order. */
+  readonly after?: { readonly askedAt: number; readonly sessionId: string };
+};
+
 export type Problem = { readonly sessionId: string | null; readonly what: string };
 
 /** What changed: a session's log or inbox. A hint: it may come late or twice, and is never the only way to learn of it. */
@@ -114,6 +133,8 @@ export interface Store {
   /** Messages that were not consumed, in the order of their posting. */
   inbox(sessionId: string): Promise<readonly InboxMessage[]>;
   list(options?: ListOptions): Promise<readonly SessionSummary[]>;
+  /** Sessions in which somebody outside is asked. A page costs the same however many sessions there are. */
+  asking(options?: AskingOptions): Promise<readonly AskingSession[]>;
   /** Sessions that nobody holds, and that have an inbox or a due time that has passed; the longest due first. */
   due(now: number, limit: number, isDead?: (owner: Owner) => boolean): Promise<readonly string[]>;
   /** Calls back when a session's log or inbox changes, by this process or another; returns the way to stop. */

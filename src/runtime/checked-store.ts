@@ -8,7 +8,7 @@ import { checkJson } from "../core/json.js";
 import { pairs } from "../core/pairs.js";
 import { hasCalls, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
-import type { ClaimResult, Store } from "../ports/store.js";
+import type { AskingSession, ClaimResult, Store } from "../ports/store.js";
 
 /** The same store; what cannot be what it should be is `store_corrupt`. */
 export function checkedStore(store: Store): Store {
@@ -30,6 +30,12 @@ export function checkedStore(store: Store): Store {
       if (!Array.isArray(entries) || !entries.every(isEntry)) throw corrupt(sessionId, "an entry of its log");
       return entries;
     },
+    async asking(options) {
+      const sessions = await store.asking(options);
+      if (!Array.isArray(sessions) || !sessions.every(isAsking)) throw corrupt(null, "a session that asks");
+      for (const { sessionId, state } of sessions) if (state !== null) checkState(sessionId, state, state.seq);
+      return sessions;
+    },
     async inbox(sessionId) {
       const messages = await store.inbox(sessionId);
       if (!Array.isArray(messages) || !messages.every(isMessage)) throw corrupt(sessionId, "a message in its inbox");
@@ -50,6 +56,7 @@ function delegating(store: Store): Store {
     post: (sessionId, message) => store.post(sessionId, message),
     inbox: (sessionId) => store.inbox(sessionId),
     list: (options) => store.list(options),
+    asking: (options) => store.asking(options),
     due: (now, limit, isDead) => store.due(now, limit, isDead),
     watch: (listener) => store.watch(listener),
     putBlob: (sessionId, bytes) => store.putBlob(sessionId, bytes),
@@ -104,6 +111,10 @@ function isMessage(message: InboxMessage): boolean {
   );
 }
 
+function isAsking(session: AskingSession): boolean {
+  return isObject(session) && typeof session.sessionId === "string" && Number.isFinite(session.askedAt);
+}
+
 function areObjects(list: readonly unknown[]): boolean {
   return Array.isArray(list) && list.every(isObject);
 }
@@ -112,9 +123,10 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function corrupt(sessionId: string, what: string): PawlError {
+function corrupt(sessionId: string | null, what: string): PawlError {
+  const whose = sessionId === null ? what : `${what} of session ${sessionId}`;
   return new PawlError(
     "store_corrupt",
-    `The store gives ${what} of session ${sessionId} in no form that is known. Nothing was done. Look at what store.verify() finds.`,
+    `The store gives ${whose} in no form that is known. Nothing was done. Look at what store.verify() finds.`,
   );
 }

@@ -3,6 +3,7 @@
  */
 import { dueAt } from "../core/effects.js";
 import type { Entry } from "../core/event.js";
+import { askedAt } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
@@ -75,6 +76,7 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
       at: clock.now(),
       activity: activityOf(state),
       dueAt: dueAt(state),
+      askedAt: askedAt(state),
       ...(consume.length === 0 ? {} : { consume }),
       ...(record.length === 0 ? {} : { record }),
     };

@@ -6,6 +6,7 @@
 import { advance } from "../core/consequences.js";
 import { dueAt } from "../core/effects.js";
 import type { Event } from "../core/event.js";
+import { askedAt } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
 import { transition } from "../core/transition.js";
 import { PawlError } from "../errors.js";
@@ -70,6 +71,7 @@ async function copy(lease: Lease, events: readonly Event[], now: number, store: 
       at: now,
       activity: isResting(state) ? "resting" : "active",
       dueAt: dueAt(state),
+      askedAt: askedAt(state),
       ...(isLast ? { release: true } : {}),
     });
     if (result.type !== "ok")

@@ -3,51 +3,37 @@
  *
  * It serialises nothing and copies no events: what is committed must not be changed afterwards.
  */
-import type { Entry } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
-import type { State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type {
-  Activity,
   ClaimOptions,
   ClaimResult,
   Commit,
   CommitResult,
   Lease,
-  ListOptions,
-  Owner,
   PostResult,
   Problem,
   ReleaseResult,
-  SessionSummary,
   Store,
 } from "../ports/store.js";
-import { type Hold, isHeld, isLive, nobodyIsDead } from "./lease.js";
+import { isHeld, isLive, nobodyIsDead } from "./lease.js";
+import { type Asking, askingFrom, askingOf, due, list, type MemorySession as Session } from "./memory-lists.js";
 import { activeError, checkId, checkSeq, hashOf, noSessionError } from "./rules.js";
 import { createWatchers, type Watchers } from "./watchers.js";
 
-type Session = {
-  readonly sessionId: string;
-  readonly createdAt: number;
-  updatedAt: number;
-  epoch: number;
-  hold: Hold | null;
-  activity: Activity;
-  dueAt: number | null;
-  state: State | null;
-  readonly log: Entry[];
-  readonly inbox: Map<string, InboxMessage>;
-  /** Every message id there was, consumed ones too. */
-  readonly taken: Set<string>;
-  readonly blobs: Map<string, Uint8Array>;
-};
-
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
-type Memory = { readonly sessions: Map<string, Session>; readonly watchers: Watchers; epoch: number; open: boolean };
+type Memory = {
+  readonly sessions: Map<string, Session>;
+  readonly watchers: Watchers;
+  /** In their order; null where that has changed. */
+  asking: readonly Asking[] | null;
+  epoch: number;
+  open: boolean;
+};
 
 /** A store that keeps everything in this process. */
 export function createMemoryStore(): Store {
-  const memory: Memory = { sessions: new Map(), watchers: createWatchers(), epoch: 0, open: true };
+  const memory: Memory = { sessions: new Map(), watchers: createWatchers(), asking: null, epoch: 0, open: true };
   const find = (sessionId: string): Session | undefined => sessionsOf(memory).get(sessionId);
   const all = (): readonly Session[] => [...sessionsOf(memory).values()];
   return {
@@ -65,6 +51,11 @@ export function createMemoryStore(): Store {
     post: async (sessionId, message) => post(memory, sessionId, message),
     inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
     list: async (options = {}) => list(all(), options),
+    asking: async (options = {}) => {
+      const sessions = sessionsOf(memory).values();
+      memory.asking ??= askingOf(sessions);
+      return askingFrom(memory.asking, options);
+    },
     due: async (now, limit, isDead = nobodyIsDead) => due(all(), now, limit, isDead),
     watch: (listener) => {
       sessionsOf(memory);
@@ -107,6 +98,7 @@ function newSession(sessionId: string, at: number): Session {
     hold: null,
     activity: "resting",
     dueAt: null,
+    askedAt: null,
     state: null,
     log: [],
     inbox: new Map(),
@@ -162,6 +154,10 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   }
   session.activity = commit.activity;
   session.dueAt = commit.dueAt;
+  if (session.askedAt !== commit.askedAt) {
+    session.askedAt = commit.askedAt;
+    memory.asking = null;
+  }
   if (commit.release === true) session.hold = null;
   memory.watchers.notify(session.sessionId);
   return { type: "ok", seq: session.log.length };
@@ -194,60 +190,9 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
   const held = session.hold !== null && isLive(session.hold, options.now);
   if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
   memory.sessions.delete(session.sessionId);
+  if (session.askedAt !== null) memory.asking = null;
   memory.watchers.notify(session.sessionId);
   return true;
-}
-
-function list(sessions: readonly Session[], options: ListOptions): readonly SessionSummary[] {
-  const { status, limit, after } = options;
-  return sessions
-    .map(summaryOf)
-    .filter((summary) => status === undefined || status.includes(summary.status))
-    .sort(newestFirst)
-    .filter((summary) => after === undefined || newestFirst(after, summary) < 0)
-    .slice(0, limit);
-}
-
-function summaryOf(session: Session): SessionSummary {
-  return {
-    sessionId: session.sessionId,
-    info: session.state?.session ?? null,
-    status: session.state?.status ?? "idle",
-    activity: session.activity,
-    seq: session.log.length,
-    createdAt: session.createdAt,
-    updatedAt: session.updatedAt,
-    inbox: session.inbox.size,
-    holder: session.hold?.owner ?? null,
-  };
-}
-
-type Place = { readonly updatedAt: number; readonly sessionId: string };
-
-/** By time, then by the bytes of the id, as databases compare text. */
-function newestFirst(a: Place, b: Place): number {
-  if (a.updatedAt !== b.updatedAt) return b.updatedAt - a.updatedAt;
-  return Buffer.compare(Buffer.from(a.sessionId), Buffer.from(b.sessionId));
-}
-
-function due(
-  sessions: readonly Session[],
-  now: number,
-  limit: number,
-  isDead: (owner: Owner) => boolean,
-): readonly string[] {
-  return sessions
-    .filter((session) => session.inbox.size > 0 || (session.dueAt !== null && session.dueAt <= now))
-    .filter((session) => !isHeld(session.hold, now, isDead))
-    .sort((a, b) => dueSince(a) - dueSince(b))
-    .slice(0, limit)
-    .map((session) => session.sessionId);
-}
-
-function dueSince(session: Session): number {
-  let since = session.dueAt ?? Number.POSITIVE_INFINITY;
-  for (const message of session.inbox.values()) since = Math.min(since, message.at);
-  return since;
 }
 
 function problemsOf(session: Session): readonly Problem[] {

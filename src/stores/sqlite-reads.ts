@@ -4,7 +4,7 @@
 import type { Entry } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { formatVersion, type State } from "../core/state.js";
-import type { Activity, ListOptions, Owner, SessionSummary } from "../ports/store.js";
+import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../ports/store.js";
 import { hashOf } from "./rules.js";
 import { bytesOf, type SqliteBytes, textOf } from "./sqlite-driver.js";
 import { keySpan } from "./sqlite-schema.js";
@@ -91,6 +91,30 @@ export function list(db: Database, options: ListOptions): readonly SessionSummar
   const limit = asLimit(options.limit);
   const rows = db.statements.list.all(status, status, updatedAt, updatedAt, updatedAt, sessionId, limit);
   return (rows as readonly SummaryRow[]).map((row) => summaryOf(db, row));
+}
+
+type AskingRow = {
+  readonly id: number;
+  readonly name: SqliteBytes;
+  readonly askedAt: number;
+  readonly tail: number | null;
+  readonly inbox: number;
+  readonly v: number | null;
+  readonly state: SqliteBytes | null;
+  readonly stateSum: number | null;
+};
+
+export function asking(db: Database, { limit, after }: AskingOptions): readonly AskingSession[] {
+  const { askedAt, sessionId } = after ?? { askedAt: Number.NEGATIVE_INFINITY, sessionId: "" };
+  const rows = db.statements.asking.all(askedAt, sessionId, asLimit(limit)) as readonly AskingRow[];
+  return rows.map((row) => {
+    const name = textOf(row.name);
+    const place = { file: db.file, sessionId: name, seq: row.tail === null ? 0 : row.tail - row.id * keySpan };
+    if (row.state === null || row.v === null) throw corrupt(place, "it asks somebody, and has no log");
+    const isNewer = row.v > formatVersion;
+    const state = isNewer ? null : decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
+    return { sessionId: name, askedAt: row.askedAt, state, inbox: row.inbox };
+  });
 }
 
 /** SQLite's word for no limit is a negative one. */

@@ -27,11 +27,13 @@ CREATE TABLE sessions (
   lease_until REAL NOT NULL DEFAULT 0,
   lease_ms REAL NOT NULL DEFAULT 0,
   activity TEXT NOT NULL DEFAULT 'resting',
-  due_at REAL
+  due_at REAL,
+  asked_at REAL
 ) STRICT;
 CREATE INDEX sessions_by_epoch ON sessions (epoch);
 CREATE INDEX sessions_held ON sessions (owner) WHERE owner IS NOT NULL;
 CREATE INDEX sessions_due ON sessions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX sessions_asking ON sessions (asked_at, name) WHERE asked_at IS NOT NULL;
 CREATE TABLE commits (
   key INTEGER PRIMARY KEY,
   v INTEGER NOT NULL,
@@ -83,7 +85,7 @@ function nameOf(column: string): string {
 
 // A message whose body is null was consumed: its id stays taken.
 const statements = {
-  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at")}, s.owner IS NOT NULL AS isHeld,
+  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at")}, s.owner IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
   owner: `SELECT ${bytes("owner")} FROM sessions WHERE id = ? AND owner IS NOT NULL`,
@@ -96,7 +98,7 @@ const statements = {
   renew:
     "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
   stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE owner IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
-  describe: "UPDATE sessions SET activity = ?, due_at = ? WHERE id = ?",
+  describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
 
   append:
     "INSERT INTO commits (key, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -129,6 +131,12 @@ const statements = {
       ${numbers("p.created_at", "p.updated_at", "t.v", "t.state_sum")}, p.key AS tail,
       (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
+  asking: `WITH page AS (
+      SELECT id, name, asked_at FROM sessions WHERE asked_at IS NOT NULL AND (asked_at, name) > (?, ?)
+      ORDER BY asked_at, name LIMIT ?)
+    SELECT s.id, ${bytes("s.name", "t.state")}, ${numbers("s.asked_at", "t.v", "t.state_sum")}, t.key AS tail,
+      (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
+    FROM page s LEFT JOIN commits t ON t.key = ${tail} ORDER BY s.asked_at, s.name`,
   owners: `SELECT ${bytes("owner")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY sessions.owner`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
@@ -138,7 +146,7 @@ const statements = {
       OR s.owner IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${bytes("name", "owner", "activity")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
+  names: `SELECT id, ${bytes("name", "owner", "activity")}, ${numbers("asked_at")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
       SELECT key / ${keySpan} AS session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
     WHERE session NOT IN (SELECT id FROM sessions)`,

@@ -50,6 +50,7 @@ type Head = {
   /** Its place in `activities`; null where it is none of them. */
   readonly activity: number | null;
   readonly dueAt: number | null;
+  readonly askedAt: number | null;
   readonly tail: number | null;
 };
 
@@ -92,7 +93,7 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   if (!isHeldBy(head, lease)) return { type: "fenced" };
   const present = seqOf(head);
   if (present !== commit.expectedSeq) return { type: "conflict", seq: present };
-  const { consume = [], record = [], activity, dueAt } = commit;
+  const { consume = [], record = [], activity, dueAt, askedAt } = commit;
   const duplicate = record.find((id, index) => isTaken(db, head.id, id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
   if (commit.release === true && hasMessagesBeyond(db, head.id, consume)) return { type: "inbox_not_empty" };
@@ -106,8 +107,8 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
-  if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt)
-    statements.describe.run(activity, dueAt, head.id);
+  if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
+    statements.describe.run(activity, dueAt, askedAt, head.id);
   if (commit.release === true) statements.letGo.run(head.id);
   return { type: "ok", seq };
 }

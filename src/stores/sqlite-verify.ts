@@ -2,6 +2,8 @@
  * Looking for damage. A session is read row by row and a turn is given up between sessions, so that others go on.
  */
 
+import { askedAt } from "../core/outcome.js";
+import type { State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Problem } from "../ports/store.js";
 import { hashOf } from "./rules.js";
@@ -16,6 +18,7 @@ type SessionRow = {
   readonly name: SqliteBytes;
   readonly owner: SqliteBytes | null;
   readonly activity: SqliteBytes;
+  readonly askedAt: number | null;
 };
 type CommitRow = {
   readonly key: number;
@@ -64,32 +67,36 @@ function wholeFile(db: Database): readonly Problem[] {
   return problems;
 }
 
-function sessionProblems(db: Database, { id, name, owner, activity }: SessionRow): readonly Problem[] {
+function sessionProblems(db: Database, { id, name, owner, activity, askedAt: asked }: SessionRow): readonly Problem[] {
   const problems: Problem[] = [];
   const sessionId = textOf(name);
   const place = { file: db.file, sessionId, seq: 0 };
   if (owner !== null) collect(problems, sessionId, () => decodeOwner(textOf(owner), place));
   collect(problems, sessionId, () => activityOf(textOf(activity), place));
-  collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
+  const last = collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
+  if (last !== undefined && askedAt(last) !== asked)
+    problems.push({ sessionId, what: `it is listed as asking since ${asked}, and its state says ${askedAt(last)}` });
   collect(problems, sessionId, () => inbox(db, sessionId));
   collect(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
   return problems;
 }
 
-function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): void {
+/** The last state, where its row is sound. */
+function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): State | undefined {
   let key = id * keySpan;
+  let last: State | undefined;
   for (;;) {
     const row = db.statements.rowAfter.get(key, (id + 1) * keySpan) as CommitRow | undefined;
-    if (row === undefined) return;
+    if (row === undefined) return last;
     const previous = key;
     key = row.key;
     if (key <= previous)
       throw corrupt({ file: db.file, sessionId, seq: previous % keySpan }, "its rows are out of order");
-    collect(problems, sessionId, () => checkRow(db, sessionId, row, previous));
+    last = collect(problems, sessionId, () => checkRow(db, sessionId, row, previous));
   }
 }
 
-function checkRow(db: Database, sessionId: string, row: CommitRow, previous: number): void {
+function checkRow(db: Database, sessionId: string, row: CommitRow, previous: number): State {
   const place = { file: db.file, sessionId, seq: row.key % keySpan };
   checkFormat(row.v, place);
   const first = decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place)[0]?.seq ?? 0;
@@ -98,6 +105,7 @@ function checkRow(db: Database, sessionId: string, row: CommitRow, previous: num
     throw corrupt(place, `it starts with entry ${first}, after entry ${previous % keySpan}`);
   const status = textOf(row.status);
   if (state.status !== status) throw corrupt(place, `its state is ${state.status}, and it says ${status}`);
+  return state;
 }
 
 function checkBlobs(db: Database, id: number, sessionId: string, problems: Problem[]): void {

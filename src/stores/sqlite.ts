@@ -124,6 +124,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     },
     inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
     list: (options = {}) => read(() => reads.list(db, options)),
+    asking: (options = {}) => read(() => reads.asking(db, options)),
     due: (now, limit, isDead = nobodyIsDead) => read(() => reads.due(db, now, limit, isDead)),
     watch: (listener) => {
       transactions.check();

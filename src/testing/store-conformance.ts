@@ -10,7 +10,7 @@ import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { dueSessions, listing, watching } from "./conformance/lists.js";
+import { askingSessions, dueSessions, listing, watching } from "./conformance/lists.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
 
 export type { ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
@@ -28,6 +28,7 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
   record: recording,
   content: contents,
   list: listing,
+  asking: askingSessions,
   due: dueSessions,
   watch: watching,
   blob: blobs,

@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   appendEntry,
+  askedAt,
   type Call,
   consequences,
   createTranscript,
@@ -135,6 +136,8 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   });
   const working = calls.filter((call) => call.at === "running" || (call.at === "waiting" && call.on === "child"));
   const ready = calls.filter((call) => call.at === "ready");
+  const asked = calls.flatMap((call) => ("askedAt" in call ? [call.askedAt] : []));
+  check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
   const outside = calls.filter((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
   const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);

@@ -8,8 +8,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { beside, compileStores } from "./children.js";
 
+const files = ["memory", "memory-lists", "lease"] as const;
+type File = (typeof files)[number];
+type Sources = { readonly [file in File]: string };
+
 /** What is broken → a piece of the source, and what stands there instead. */
-const mutants: { readonly [what: string]: readonly [file: "memory" | "lease", from: string, to: string] } = {
+const mutants: { readonly [what: string]: readonly [file: File, from: string, to: string] } = {
   "epochs are not looked at": [
     "memory",
     "session.hold !== null && session.epoch === lease.epoch",
@@ -62,26 +66,35 @@ const mutants: { readonly [what: string]: readonly [file: "memory" | "lease", fr
   "what is active is deleted": ["memory", '|| session.activity !== "resting"', ""],
   "what is held is deleted": ["memory", "(held ||", "(false ||"],
   "blobs are shared with their giver": ["memory", "bytes.slice()", "bytes"],
-  "a limit takes the last": ["memory", ".slice(0, limit)", ".slice(-limit)"],
+  "a limit takes the last": ["memory-lists", ".slice(0, limit)", ".slice(-limit)"],
+  "who asks is not noted": ["memory", "session.askedAt = commit.askedAt;", ""],
+  "who asks stays": ["memory", "session.askedAt = commit.askedAt;", "session.askedAt ??= commit.askedAt;"],
+  "the order of who asks stays": ["memory", "memory.asking = null;", ""],
+  "who was deleted asks still": ["memory", "if (session.askedAt !== null)\n        memory.asking = null;", ""],
+  "who asks last comes first": ["memory-lists", "a.askedAt - b.askedAt", "b.askedAt - a.askedAt"],
+  "a page of who asks begins with the last one of the page before": ["memory-lists", "<= 0", "< 0"],
+  "a page of who asks has no end": ["memory-lists", "limit === undefined ? undefined : from + limit", "undefined"],
 };
 
 let compiled = "";
-let sources: { readonly memory: string; readonly lease: string };
+let sources: Sources;
 beforeAll(() => {
   compiled = compileStores(beside);
-  const source = (file: string): string => readFileSync(join(compiled, "stores", `${file}.js`), "utf8");
-  sources = { memory: source("memory"), lease: source("lease") };
+  const source = (file: File): string => readFileSync(join(compiled, "stores", `${file}.js`), "utf8");
+  sources = { memory: source("memory"), "memory-lists": source("memory-lists"), lease: source("lease") };
 });
 afterAll(() => {
   rmSync(compiled, { recursive: true });
 });
 
 /** The names of the cases that fail with this source. */
-async function failing(stem: string, source: { readonly memory: string; readonly lease: string }): Promise<string[]> {
-  writeFileSync(join(compiled, "stores", `${stem}-lease.js`), source.lease);
-  writeFileSync(join(compiled, "stores", `${stem}.js`), source.memory.replace("./lease.js", `./${stem}-lease.js`));
+async function failing(stem: string, source: Sources): Promise<string[]> {
+  for (const file of files) {
+    const own = files.reduce((text, one) => text.replace(`"./${one}.js"`, `"./${stem}-${one}.js"`), source[file]);
+    writeFileSync(join(compiled, "stores", `${stem}-${file}.js`), own);
+  }
   const load = (file: string) => import(pathToFileURL(join(compiled, file)).href);
-  const { createMemoryStore } = (await load(`stores/${stem}.js`)) as typeof import("../../src/stores/memory.js");
+  const { createMemoryStore } = (await load(`stores/${stem}-memory.js`)) as typeof import("../../src/stores/memory.js");
   const suite = (await load("testing/store-conformance.js")) as typeof import("../../src/testing/store-conformance.js");
   const cases = suite.storeConformance(async () => {
     const store = createMemoryStore();

@@ -71,7 +71,16 @@ export function commitAfter(expectedSeq: number, parts: CommitParts = {}): Commi
   const { events = 1, ...rest } = parts;
   const list = typeof events === "number" ? someEvents(expectedSeq, events) : events;
   const state = stateAt(expectedSeq + list.length, "model_running");
-  return { expectedSeq, state, at: t0 + expectedSeq, activity: "active", dueAt: null, ...rest, events: list };
+  return {
+    expectedSeq,
+    state,
+    at: t0 + expectedSeq,
+    activity: "active",
+    dueAt: null,
+    askedAt: null,
+    ...rest,
+    events: list,
+  };
 }
 
 /** Commits, and fails where it is refused. */
@@ -184,6 +193,35 @@ export function stateAt(seq: number, status: Status): State {
     case "aborted":
       return { ...run, status, reason: "aborted" };
   }
+}
+
+/** A session that asks somebody, and that nobody holds. */
+export async function askingSession(
+  store: Store,
+  sessionId: string,
+  askedAt: number,
+  parts: CommitParts = {},
+): Promise<void> {
+  const lease = await claim(store, sessionId);
+  await commit(store, lease, 0, { ...askingAt(1, askedAt), ...parts, release: true });
+}
+
+/** What a commit says of a session that asks since then. */
+export function askingAt(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
+  const waiting = stateAt(seq, "awaiting_human");
+  if (waiting.status !== "awaiting_human") throw new Error("not a state that waits");
+  const call = {
+    callKey: "run 1/1/1",
+    name: "write",
+    inputSeq: 1,
+    inputHash: "0".repeat(64),
+    at: "asking",
+    why: "policy",
+    policy: { recover: "ask" },
+    attempt: 0,
+    askedAt,
+  } as const;
+  return { state: { ...waiting, calls: [call] }, activity: "waiting", askedAt };
 }
 
 export async function inboxIds(store: Store, sessionId = "s"): Promise<readonly string[]> {

@@ -27,6 +27,7 @@ export async function checkSession(store: Store, sessionId: string): Promise<voi
     at: 0,
     activity: "resting",
     dueAt: null,
+    askedAt: null,
   } as const;
   const row = { type: "written", process: "", epoch: 0, at: 0, commit } as const;
   if (seq !== log.length)

@@ -64,6 +64,7 @@ export function storeOf(world: World, process: () => Process): Store {
     read: (sessionId, after, limit) => look(world, process(), "read", () => store.read(sessionId, after, limit)),
     inbox: (sessionId) => look(world, process(), "inbox", () => store.inbox(sessionId)),
     list: (options) => look(world, process(), "list", () => store.list(options)),
+    asking: (options) => look(world, process(), "asking", () => store.asking(options)),
     due: (now, limit, isDead) => look(world, process(), "due", () => store.due(now, limit, isDead)),
     watch(listener) {
       return store.watch((change) => {

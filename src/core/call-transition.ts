@@ -1,0 +1,164 @@
+/**
+ * One tool call: where an event, a restart or an answer takes it.
+ */
+import type { EventOf } from "./event.js";
+import type { Call, CallOutcome, CallPolicy } from "./state.js";
+
+export type CallEvent = EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered"> | EventOf<"woke">;
+
+/** Applies an event to the call that it names; the very same call where it does not apply. */
+export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
+  switch (event.type) {
+    case "tool_decided":
+      return decided(call, event, seq);
+    case "tool_waiting":
+      return call.at === "running" ? waiting(call, event) : call;
+    case "tool_finished":
+      return finished(call, event);
+    case "answered":
+      return call.at === "asking" ? answered(call, event, seq) : call;
+    case "woke":
+      return call.at === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
+        ? settling(call, "denied", seq)
+        : call;
+  }
+}
+
+function waiting(call: Extract<Call, { at: "running" }>, event: EventOf<"tool_waiting">): Call {
+  const { policy } = call;
+  if (event.on === "external") return askedElsewhere(call, policy, event.at);
+  const { childId, reservedTokens, reservedCostUsd } = event;
+  return {
+    at: "waiting",
+    on: "child",
+    policy,
+    ...(childId === undefined ? {} : { childId }),
+    ...(reservedTokens === undefined ? {} : { reservedTokens }),
+    ...(reservedCostUsd === undefined ? {} : { reservedCostUsd }),
+    ...identity(call),
+  };
+}
+
+/** Its result comes from outside; nothing is executed here. */
+export function askedElsewhere(call: Call, policy: CallPolicy, askedAt: number): Call {
+  return { at: "waiting", on: "external", policy, askedAt, ...identity(call) };
+}
+
+function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: number): Call {
+  if (call.at !== "deciding" && call.at !== "reconciling") return call;
+  const attempt = call.at === "reconciling" ? call.attempt : 0;
+  const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
+  switch (decision.verdict) {
+    case "allow":
+      return { at: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
+    case "ask":
+      return {
+        ...decidedIdentity(call, decision, seq),
+        at: "asking",
+        why: call.at === "reconciling" ? "recovery" : "policy",
+        policy: decision.policy,
+        attempt,
+        askedAt: at,
+        ...expiryOf(call, decision),
+      };
+    case "deny":
+      return refused("denied");
+    case "block":
+      return refused("blocked");
+    case "reject":
+      return refused("error");
+  }
+}
+
+/** An edit that comes back may be answered no longer than what it changed. */
+function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
+  const until = expiresAt ?? (call.at === "deciding" ? call.edited?.expiresAt : undefined);
+  return until === undefined ? {} : { expiresAt: until };
+}
+
+function decidedIdentity(
+  call: Call,
+  decision: { readonly input?: unknown; readonly inputHash?: string },
+  seq: number,
+): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
+  const inputHash = decision.inputHash ?? call.inputHash;
+  return {
+    callKey: call.callKey,
+    name: call.name,
+    inputSeq: decision.input === undefined ? call.inputSeq : seq,
+    ...(inputHash === undefined ? {} : { inputHash }),
+  };
+}
+
+function finished(call: Call, event: EventOf<"tool_finished">): Call {
+  switch (call.at) {
+    case "settling":
+      return event.outcome === call.outcome && event.because === call.because ? done(call, event.outcome) : call;
+    case "running":
+      return event.attempt === undefined || event.attempt === call.attempt ? done(call, event.outcome) : call;
+    case "reconciling":
+    case "waiting":
+      return done(call, event.outcome);
+    case "deciding":
+    case "asking":
+    case "ready":
+    case "done":
+      return call;
+  }
+}
+
+function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answered">, seq: number): Call {
+  if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
+  const { answer } = event;
+  const { policy, attempt, expiresAt } = call;
+  if (answer.type === "approve") return { at: "ready", policy, attempt, ...identity(call) };
+  if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
+  if (call.why === "policy") {
+    if (answer.type !== "modify") return call;
+    const edited = expiresAt === undefined ? { policy } : { policy, expiresAt };
+    return { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, at: "deciding", edited };
+  }
+  switch (answer.type) {
+    case "rerun":
+      return { at: "ready", policy, attempt, ...identity(call) };
+    case "result":
+      return settling(call, answer.isError === true ? "error" : "ok", seq);
+    case "fail":
+      return settling(call, "interrupted", seq);
+    case "modify":
+      return call;
+  }
+}
+
+/** What a restart makes of a call: only one that was running is in doubt. */
+export function recover(call: Call, because: number, at: number): Call {
+  if (call.at !== "running") return call;
+  const { policy, attempt } = call;
+  switch (policy.recover) {
+    case "rerun":
+      return { at: "running", policy, attempt: attempt + 1, ...identity(call) };
+    case "fail":
+      return settling(call, "interrupted", because);
+    case "ask":
+      return { at: "asking", why: "recovery", policy, attempt, askedAt: at, ...identity(call) };
+    case "reconcile":
+      return { at: "reconciling", policy, attempt, ...identity(call) };
+  }
+}
+
+export function identity({
+  callKey,
+  name,
+  inputSeq,
+  inputHash,
+}: Call): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
+  return inputHash === undefined ? { callKey, name, inputSeq } : { callKey, name, inputSeq, inputHash };
+}
+
+export function settling(call: Call, outcome: CallOutcome, because: number): Call {
+  return { at: "settling", outcome, because, ...identity(call) };
+}
+
+function done(call: Call, outcome: CallOutcome): Call {
+  return { at: "done", outcome, ...identity(call) };
+}
