@@ -5,12 +5,13 @@
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
  * ```
  */
+import { askingSessions } from "./conformance/asking.js";
 import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
 import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { askingSessions, dueSessions, listing, watching } from "./conformance/lists.js";
+import { dueSessions, listing, watching } from "./conformance/lists.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
 
 export type { ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
