@@ -60,9 +60,9 @@ function shareOf(
 }
 
 function tokensFor(call: Call): number | undefined {
-  return call.at === "waiting" ? call.reservedTokens : undefined;
+  return call.at === "waiting" && call.on === "child" ? call.reservedTokens : undefined;
 }
 
 function costFor(call: Call): number | undefined {
-  return call.at === "waiting" ? call.reservedCostUsd : undefined;
+  return call.at === "waiting" && call.on === "child" ? call.reservedCostUsd : undefined;
 }
