@@ -330,6 +330,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "CLI-3",
   "CLI-4#part-1",
   "CLI-4#part-2",
+  "CLI-4#replay",
   "CLI-5",
   "SEC-5#command-line",
   "SEC-6#bound",

@@ -54,18 +54,17 @@ export function checkShell(state: State | undefined, sessionId: string, allowShe
 
 /** An agent that looks at sessions and ends them, and runs nothing. It takes the name of the agent that they belong to. */
 export function createKeeperAgent(store: Store, name = agentName): Agent {
-  return createAgent({
-    name,
-    store,
-    model: {
-      id: "none",
-      // biome-ignore lint/correctness/useYield: there is nothing to say.
-      async *stream() {
-        throw new PawlError("internal", "A process that only looks at sessions was to call a model. Please report it.");
-      },
-    },
-  });
+  return createAgent({ name, store, model: silentModel });
 }
+
+/** For agents that call none. */
+export const silentModel: Model = {
+  id: "none",
+  // biome-ignore lint/correctness/useYield: there is nothing to say.
+  async *stream() {
+    throw new PawlError("internal", "A process that only looks at sessions was to call a model. Please report it.");
+  },
+};
 
 function systemPrompt(root: string, hasShell: boolean): string {
   return `You are Pawl, an agent that works on the files of one folder: ${root}

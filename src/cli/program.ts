@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import { doctor } from "./commands/doctor.js";
+import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
@@ -38,6 +39,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addResume(program, terminal, finish);
   addAbort(program, terminal, finish);
   addPeopleCommands(program, terminal, finish);
+  addReplay(program, terminal, finish);
   addSessions(program, terminal, finish);
   addDoctor(program, terminal, finish);
   for (const command of withSubcommands(program)) command.option("--debug", "show where an error comes from");
@@ -97,6 +99,22 @@ const addAbort: Add = (program, terminal, finish) => {
     .option("--json", "print the result as JSON")
     .addHelpText("after", examples("pawl abort 3f8c"))
     .action(async (id: string, options: AbortOptions) => finish(await abort(id, options, terminal)));
+};
+
+const addReplay: Add = (program, terminal, finish) => {
+  program
+    .command("replay")
+    .description("run a session's log against the present code, touching nothing; tell the first difference")
+    .argument(...sessionArgument)
+    .option("--allow-shell", "its runs had the shell")
+    .option("--json", "print what came of it as JSON")
+    .addHelpText(
+      "after",
+      `${examples("pawl replay 3f8c", "pawl replay 3f8c --allow-shell --json | jq .difference")}
+Exit codes: 0 no difference, 2 usage, 5 a difference.
+`,
+    )
+    .action(async (id: string, options: ReplayCommandOptions) => finish(await replay(id, options, terminal)));
 };
 
 const addSessions: Add = (program, terminal, finish) => {

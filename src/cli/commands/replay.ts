@@ -1,0 +1,57 @@
+/**
+ * `pawl replay`: a session's log, run again against the present code, without touching anything.
+ */
+import { excerpts } from "../../core/index.js";
+import { PawlError, type Replay, type ReplayDifference, type SessionSummary } from "../../index.js";
+import { exitCodes } from "../exit.js";
+import { agentName, createFolderAgent, silentModel } from "../folder-agent.js";
+import { getSession, homeOf, openStore, shortId } from "../home.js";
+import { createPermissions } from "../permissions.js";
+import type { Terminal } from "../terminal.js";
+import { counted, jsonLine, visible } from "../text.js";
+
+export type ReplayCommandOptions = { readonly allowShell?: true; readonly json?: true };
+
+/** What was allowed was a person's to say, and is taken as it was said. */
+export async function replay(id: string, options: ReplayCommandOptions, terminal: Terminal): Promise<number> {
+  const home = homeOf(process.env);
+  const store = await openStore(home);
+  try {
+    const summary = await getSession(store, id);
+    const { sessionId, info } = summary;
+    if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
+    const permissions = createPermissions({ allowAll: false });
+    const allowShell = options.allowShell === true;
+    const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
+    const replayed = await agent.session(sessionId).replay({ policy: "recorded" });
+    terminal.out(options.json === true ? jsonLine(replayed) : told(replayed));
+    return replayed.difference === null ? exitCodes.done : exitCodes.failed;
+  } finally {
+    await store.close();
+  }
+}
+
+function told({ sessionId, entries, difference }: Replay): string {
+  const id = visible(shortId(sessionId));
+  if (difference === null)
+    return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, and no difference.\n`;
+  const [recorded, present] = excerpts(difference.recorded, difference.present);
+  const lines = [
+    `Replayed ${id} up to ${placeOf(difference)}: the present code does something else.`,
+    ...(difference.path === "" ? [] : [`  at        ${visible(difference.path)}`]),
+    `  recorded  ${visible(recorded)}`,
+    `  now       ${visible(present)}`,
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function placeOf({ seq, event }: ReplayDifference): string {
+  return event === null ? `its end at entry ${seq}` : `entry ${seq} (${event})`;
+}
+
+function notOurs({ sessionId, info }: SessionSummary): PawlError {
+  return new PawlError(
+    "agent_mismatch",
+    `Session ${shortId(sessionId)} was not begun by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Replay it in the program that it belongs to: agent.session(id).replay().`,
+  );
+}

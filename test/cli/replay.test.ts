@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { createWorld, jsonLines } from "./pawl.js";
+
+const proven = verifies("CLI-4#replay", "REC-6#replay");
+const files = { "src/a.ts": "// TODO: one\n" };
+const task = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
+
+describe("pawl replay", proven, () => {
+  test("finds no difference where the code is the same, whoever allowed what, and leaves the folder alone", async () => {
+    const { pawl, root } = createWorld(files);
+    const read = (path: string) => readFileSync(join(root, path), "utf8");
+    await pawl(["run", task, "--yes", "--session", "allowed"]);
+    await pawl(["run", task, "--session", "denied"]);
+    const report = read("TODO-REPORT.md");
+    const replayed = await pawl(["replay", "allowed"]);
+    expect(replayed).toMatchObject({ code: 0, stderr: "" });
+    expect(replayed.stdout).toMatch(/^Replayed allowed: \d+ entries, and no difference\.\n$/);
+    const denied = await pawl(["replay", "denied", "--json"]);
+    expect(denied.code).toBe(0);
+    expect(jsonLines(denied.stdout)).toMatchObject([{ sessionId: "denied", sessions: 1, difference: null }]);
+    expect(read("TODO-REPORT.md")).toBe(report);
+  });
+
+  test("ends with 5 at the first difference, and says where it is: a shell that the runs had", async () => {
+    const { pawl } = createWorld(files);
+    await pawl(["run", "run: echo hello", "--yes", "--allow-shell", "--session", "shell"]);
+    const without = await pawl(["replay", "shell"]);
+    expect(without.code).toBe(5);
+    expect(without.stdout).toContain("(tool_decided): the present code does something else.");
+    expect(without.stdout).toContain('  at        decision.verdict\n  recorded  "allow"\n  now       "reject"\n');
+    const json = jsonLines((await pawl(["replay", "shell", "--json"])).stdout);
+    expect(json).toMatchObject([
+      { difference: { event: "tool_decided", path: "decision.verdict", present: "reject" } },
+    ]);
+    expect((await pawl(["replay", "shell", "--allow-shell"])).code).toBe(0);
+  });
+
+  test("of a session that is not there, or not of pawl run, is a mistake", async () => {
+    const { pawl } = createWorld(files);
+    expect(await pawl(["replay", "nothing"])).toMatchObject({ code: 2, stderr: expect.stringContaining("no session") });
+    const help = await pawl(["replay", "--help"]);
+    expect(help.stdout).toContain("$ pawl replay 3f8c");
+    expect(help.stdout).toContain("5 a difference");
+  });
+});
