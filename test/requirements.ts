@@ -325,6 +325,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STOR-1",
   "STOR-3",
   "STOR-4",
+  "STOR-5",
   "CLI-1",
   "CLI-2",
   "CLI-3",

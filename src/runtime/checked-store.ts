@@ -6,9 +6,10 @@ import type { Entry } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { checkJson } from "../core/json.js";
 import { pairs } from "../core/pairs.js";
-import { hasCalls, type State } from "../core/state.js";
+import { formatVersion, hasCalls, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../ports/store.js";
+import { giveBack } from "./given-out.js";
 
 /** The same store; what cannot be what it should be is `store_corrupt`. */
 export function checkedStore(store: Store): Store {
@@ -17,7 +18,14 @@ export function checkedStore(store: Store): Store {
     async claim(sessionId, options) {
       const claimed = await store.claim(sessionId, options);
       if (!isClaim(claimed)) throw corrupt(sessionId, "what it answers to a claim");
-      if (claimed.type === "claimed" && claimed.state !== null) checkState(sessionId, claimed.state, claimed.seq);
+      if (claimed.type === "claimed" && claimed.state !== null)
+        try {
+          checkState(sessionId, claimed.state, claimed.seq);
+        } catch (error) {
+          // Nobody here can carry it on: it is left to others at once.
+          await giveBack(store, claimed.lease);
+          throw error;
+        }
       return claimed;
     },
     async load(sessionId) {
@@ -72,6 +80,11 @@ function isClaim(claimed: ClaimResult): boolean {
 }
 
 function checkState(sessionId: string, state: State, seq: number): void {
+  if (isObject(state) && state.v > formatVersion)
+    throw new PawlError(
+      "newer_format",
+      `Session ${sessionId} was written in format ${state.v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
+    );
   if (!isState(state) || state.seq !== seq) throw corrupt(sessionId, "its state");
 }
 

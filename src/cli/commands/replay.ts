@@ -8,7 +8,7 @@ import { agentName, createFolderAgent, silentModel } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
-import { counted, jsonLine, visible } from "../text.js";
+import { jsonLine, visible } from "../text.js";
 
 export type ReplayCommandOptions = { readonly allowShell?: true; readonly json?: true };
 

@@ -1,0 +1,82 @@
+/**
+ * What sessions are recorded with, and carried on with: processes that can die, over one store, where time and ids are given.
+ */
+import { createMemoryStore, type Model, type Store } from "../../src/index.js";
+import type { Owner } from "../../src/ports/store.js";
+import { type Agent, type AgentOptions, buildAgent } from "../../src/runtime/agent.js";
+import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
+
+export type Parts = Pick<
+  AgentOptions<Model>,
+  "name" | "model" | "fallbacks" | "tools" | "systemPrompt" | "limits" | "retry" | "canExecuteTool" | "root"
+>;
+
+export type Process = {
+  readonly agent: Agent<Model>;
+  /** From here on it does nothing any more, and nothing that it waits for comes. */
+  readonly kill: () => void;
+};
+
+export type Bench = {
+  readonly store: Store;
+  readonly clock: TestClock;
+  readonly start: (parts: Parts) => Process;
+  /** Lets everything happen that needs no time. */
+  readonly settle: () => Promise<void>;
+};
+
+const never = new Promise<never>(() => {});
+
+export function createBench(store: Store, startAt: number): Bench {
+  const clock = createTestClock(startAt);
+  const dead = new Set<string>();
+  let ids = 0;
+  let processes = 0;
+
+  function start(parts: Parts): Process {
+    processes += 1;
+    const owner: Owner = { id: `process ${processes}`, host: "recorded", pid: processes, startedAt: startAt };
+    const isDead = () => dead.has(owner.id);
+    const agent = buildAgent<Model>(
+      {
+        ...parts,
+        store: dying(store, isDead),
+        makeId: () => {
+          ids += 1;
+          return `id${ids}`;
+        },
+        clock: {
+          now: clock.now,
+          elapsed: clock.elapsed,
+          after: (ms, callback) => clock.after(ms, () => (isDead() ? undefined : callback())),
+        },
+      },
+      {
+        asModel: (model) => model,
+        createStore: createMemoryStore,
+        createOwner: () => owner,
+        isDead: ({ id }) => dead.has(id) || !id.startsWith("process"),
+      },
+    );
+    return { agent, kill: () => void dead.add(owner.id) };
+  }
+
+  async function settle(): Promise<void> {
+    for (let turn = 0; turn < 20; turn += 1) await settled();
+  }
+
+  return { store, clock, start, settle };
+}
+
+/** A store as a process sees it that may die: what is under way then does not come back. */
+function dying(store: Store, isDead: () => boolean): Store {
+  const operations = Object.entries(store).map(([name, operation]) => [
+    name,
+    (...values: readonly unknown[]) => {
+      if (isDead()) return name === "watch" ? () => {} : never;
+      const given: unknown = Reflect.apply(operation, store, values);
+      return given instanceof Promise ? given.then((value) => (isDead() ? never : value)) : given;
+    },
+  ]);
+  return Object.fromEntries(operations) as Store;
+}

@@ -1,0 +1,119 @@
+/**
+ * Golden logs: sessions that were recorded by each version of the durable format. They load, fold and are carried on.
+ *
+ * `npm run golden` records them anew (PAWL_GOLDEN=record): before 0.1 in the place of the old ones, afterwards only under a new version.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { type EventType, formatVersion, initialState, pairs, type State, transition } from "../../src/core/index.js";
+import type { Store } from "../../src/index.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { createBench } from "./bench.js";
+import { carryOn, record } from "./play.js";
+import { eventTypesOf, formatOf, lastState, loadInto, type Recording } from "./recording.js";
+import { scenarios } from "./sessions.js";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const present = join(folder, `v${formatVersion}`);
+const isRecording = process.env.PAWL_GOLDEN === "record";
+const proven = verifies("STOR-5");
+
+if (isRecording) {
+  rmSync(present, { recursive: true, force: true });
+  mkdirSync(present);
+  for (const scenario of scenarios) {
+    const recording = await record(scenario);
+    writeFileSync(join(present, `${scenario.name}.json`), `${JSON.stringify(recording, null, 1)}\n`);
+  }
+}
+
+type Golden = { readonly version: number; readonly name: string; readonly recording: Recording };
+
+const golden: readonly Golden[] = Array.from({ length: formatVersion }, (_, index) => index + 1).flatMap((version) => {
+  const files = join(folder, `v${version}`);
+  if (!existsSync(files)) return [];
+  return readdirSync(files).map((file) => ({
+    version,
+    name: file.replace(".json", ""),
+    recording: JSON.parse(readFileSync(join(files, file), "utf8")) as Recording,
+  }));
+});
+
+const ofPresent = golden.filter(({ version }) => version === formatVersion);
+
+describe("the durable format", proven, () => {
+  test("is that of the golden logs: a change of it needs another version, or, before 0.1, `npm run golden`", async () => {
+    const fresh: Recording[] = [];
+    for (const scenario of scenarios) fresh.push(await record(scenario));
+    expect(formatOf(fresh)).toEqual(formatOf(ofPresent.map(({ recording }) => recording)));
+  });
+
+  test("has golden logs of every version, with events of every type that is written", () => {
+    expect(new Set(golden.map(({ version }) => version)).size).toBe(formatVersion);
+    expect(ofPresent.map(({ name }) => name).sort()).toEqual(scenarios.map(({ name }) => name).sort());
+    const missing = new Set(Object.keys(pairs.idle) as EventType[]);
+    for (const type of eventTypesOf(ofPresent.map(({ recording }) => recording))) missing.delete(type);
+    expect([...missing].sort()).toEqual(notRecorded);
+  });
+});
+
+/** Nothing compacts yet, and there is no older format to come from. */
+const notRecorded: readonly EventType[] = ["compacted", "migrated"];
+
+describe.each(bothStores)("in $name", ({ open }) => {
+  describe.each(golden)("v$version $name", proven, ({ name, recording }) => {
+    const scenario = scenarios.find((one) => one.name === name);
+    const inStore = (work: (store: Store) => Promise<void>) =>
+      withStore(open, async (store) => {
+        await loadInto(store, recording);
+        await work(store);
+      });
+
+    test("loads, and folds to the states of its rows", () =>
+      inStore(async (store) => {
+        for (const session of recording.sessions) {
+          const { sessionId, rows, inbox } = session;
+          let state: State = initialState;
+          let folded = 0;
+          const log = await store.read(sessionId);
+          for (const row of rows) {
+            for (const { event } of log.slice(folded, folded + row.events.length)) state = transition(state, event);
+            folded += row.events.length;
+            expect(JSON.parse(JSON.stringify(state)), `${sessionId} after entry ${folded}`).toEqual(row.state);
+          }
+          expect(log).toHaveLength(folded);
+          expect(await store.load(sessionId)).toEqual({ seq: folded, state: lastState(session) });
+          expect(await store.inbox(sessionId)).toEqual(inbox);
+        }
+        expect(await store.verify()).toEqual([]);
+      }));
+
+    test("is carried on to its end, and takes another run", () =>
+      inStore(async (store) => {
+        if (scenario === undefined) throw new Error(`There is no agent for ${name}.`);
+        const states = await carryOn(store, scenario, recording.sessions);
+        for (const { sessionId, ...session } of recording.sessions) {
+          const state = states.get(sessionId);
+          expect(state === undefined ? "none" : state.status, sessionId).toMatch(/completed|failed|aborted/);
+          if (lastState({ sessionId, ...session }).session?.parent === undefined)
+            expect(state, sessionId).toMatchObject({ runId: "now" });
+        }
+        expect(await store.verify()).toEqual([]);
+      }));
+
+    test("replays without a difference", () =>
+      inStore(async (store) => {
+        if (scenario === undefined) throw new Error(`There is no agent for ${name}.`);
+        const bench = createBench(store, 0);
+        const { agent } = bench.start(scenario.parts(bench));
+        for (const session of recording.sessions) {
+          if (lastState(session).session?.parent !== undefined) continue;
+          const replay = await agent.session(session.sessionId).replay();
+          expect(replay.difference, session.sessionId).toBeNull();
+        }
+      }));
+  });
+});

@@ -1,0 +1,359 @@
+/**
+ * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
+ */
+import type { Model, Session } from "../../src/index.js";
+import type { Agent } from "../../src/runtime/agent.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { agentOf, call, family, steps, tool, tools } from "./agents.js";
+import type { Bench, Parts } from "./bench.js";
+
+export type RecordedScenario = {
+  readonly name: string;
+  readonly about: string;
+  readonly parts: (bench: Bench) => Parts;
+  /** What happens to the session "s", up to where the recording ends. */
+  readonly play: (stage: Stage) => Promise<void>;
+};
+
+type Stage = {
+  readonly bench: Bench;
+  readonly agent: Agent<Model>;
+  readonly session: Session;
+  /** Asks for a run, which is not waited for; gives what has happened without time going on. */
+  readonly ask: (text: string, runId: string) => Promise<void>;
+  /** Kills the process, and starts another one. */
+  readonly restart: () => Pick<Stage, "agent" | "session" | "ask">;
+  readonly kill: () => void;
+};
+
+const approve = { type: "approve" } as const;
+const overloaded = {
+  text: "Half of",
+  error: { kind: "overloaded", message: "too many", statusCode: 529 },
+  usage: { inputTokens: 3 },
+} as const;
+
+export const scenarios: readonly RecordedScenario[] = [
+  {
+    name: "tools",
+    about:
+      "calls side by side and alone, results of every kind, refusals, arguments that do not fit, a signal that all is done",
+    parts: () =>
+      agentOf(
+        steps(
+          {
+            reasoning: "Look first.",
+            text: "Looking.",
+            calls: [call("look"), call("data"), call("picture"), call("broken"), call("alone"), call("forbidden")],
+            usage: {
+              inputTokens: 100,
+              outputTokens: 20,
+              reasoningTokens: 5,
+              cacheReadTokens: 50,
+              cacheWriteTokens: 10,
+            },
+          },
+          { calls: [call("none"), call("look", {}), { name: "look", raw: '{"n": ' }] },
+          {
+            deltas: [
+              { kind: "start" },
+              { kind: "reasoning-start", id: "r", providerMetadata: { provider: { signature: "abc" } } },
+              { kind: "reasoning-delta", id: "r", text: "Hm." },
+              { kind: "reasoning-end", id: "r" },
+              { kind: "tool-call", id: "p1", name: "search", input: '{"q":"pawl"}', providerExecuted: true },
+              { kind: "tool-result", id: "p1", name: "search", output: { type: "json", value: ["a catch"] } },
+              { kind: "source", id: "1", url: "https://example.com", title: "Example" },
+              { kind: "file", mediaType: "image/png", data: "iVBORw0KGgo=" },
+              { kind: "tool-call", id: "f1", name: "finish", input: '{"n":1}' },
+              { kind: "tool-call", id: "f2", name: "alone", input: '{"n":1}' },
+              {
+                kind: "done",
+                finishReason: { unified: "tool-calls", raw: "tool_use" },
+                usage: { inputTokens: 10, outputTokens: 5 },
+                providerMetadata: { provider: { id: "m1" } },
+              },
+            ],
+          },
+        ),
+        { root: "/folder" },
+      ),
+    play: async ({ ask }) => ask("Do what can be done.", "r"),
+  },
+  {
+    name: "approvals",
+    about: "calls that asked: approved, changed, denied, expired; one whose result came from outside",
+    parts: () =>
+      agentOf(
+        steps(
+          { calls: [call("guarded"), call("questioned"), call("guarded"), call("expiring"), call("outside")] },
+          { text: "Done." },
+        ),
+      ),
+    async play({ bench, session, ask }) {
+      await ask("Do it if you may.", "r");
+      await session.answer("r/1/3", { type: "deny", note: "too dear" }, { by: "Ada" });
+      await session.answer("r/1/1", { type: "modify", input: { n: 2 } }, { by: "Ada" });
+      await session.answer("r/1/2", approve, { by: "Bob" });
+      await session.resume();
+      await session.provideResult("r/1/5", "given", { isError: true });
+      await bench.clock.advance(60_000);
+      void session.resume();
+      await bench.settle();
+      await bench.clock.advance(1);
+    },
+  },
+  {
+    name: "awaiting-human",
+    about: "cut off while it waits for a person, and for a result from outside",
+    parts: () => agentOf(steps({ calls: [call("guarded"), call("questioned"), call("outside")] }, { text: "Done." })),
+    async play({ bench, session, ask }) {
+      await ask("Do it if you may.", "r");
+      await session.answer("r/1/1", approve);
+      await bench.settle();
+    },
+  },
+  {
+    name: "steering",
+    about: "a steer, and runs that were queued behind another",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) =>
+        runId === "r" && modelCallIndex === 1 ? { calls: [call("guarded")] } : { text: `Done with ${runId}.` },
+      ),
+    async play({ bench, session, ask }) {
+      await ask("First.", "r");
+      await session.send("Then this.", { runId: "next" });
+      await session.send("And this.", { runId: "last" });
+      await session.send("Mind that.", { mode: "steer" });
+      await session.answer("r/1/1", approve);
+      await bench.settle();
+    },
+  },
+  {
+    name: "abort",
+    about: "an abort while tools run: what settles in the grace, what is given up, what comes in late",
+    parts: (bench) => {
+      const after = (ms: number) => new Promise<string>((resolve) => bench.clock.after(ms, () => resolve("late")));
+      const slow = [tool("slow", { execute: () => after(300) }), tool("slower", { execute: () => after(9_000) })];
+      return agentOf(
+        ({ runId, modelCallIndex }) =>
+          runId === "r" && modelCallIndex === 1
+            ? { calls: [call("slow"), call("slower"), call("guarded")] }
+            : { text: "Sorry." },
+        { tools: [...tools, ...slow] },
+      );
+    },
+    async play({ bench, session, ask }) {
+      await ask("Take your time.", "r");
+      await session.abort({ note: "enough", by: "Ada" });
+      await bench.clock.advance(6_000);
+      await ask("What now?", "next");
+      await bench.clock.advance(10_000);
+      await ask("And now?", "last");
+    },
+  },
+  {
+    name: "retries",
+    about: "attempts that failed and were tried again, by the model and by the one that it falls back on",
+    parts: () =>
+      agentOf(
+        ({ modelCallIndex, attempt }) =>
+          modelCallIndex === 2 || attempt < 3 ? overloaded : { calls: [call("look")], text: "Whole." },
+        {
+          retry: {
+            decide: ({ kind }, attempt) =>
+              kind === "overloaded" && attempt < 3 ? { retryInMs: attempt * 500 } : { giveUp: "enough" },
+          },
+          fallbacks: [createScriptedModel(() => ({ text: "Done by another." }), { id: "other" })],
+        },
+      ),
+    async play({ bench, ask }) {
+      await ask("Try.", "r");
+      await bench.clock.runUntilIdle({ maxMs: 20_000 });
+    },
+  },
+  {
+    name: "backoff",
+    about: "cut off in the wait before another attempt",
+    parts: () => agentOf(({ attempt }) => (attempt < 3 ? overloaded : { text: "At last." })),
+    async play({ bench, ask, kill }) {
+      await ask("Try.", "r");
+      await bench.clock.advance(700);
+      kill();
+    },
+  },
+  {
+    name: "children",
+    about: "an agent as a tool: its session, its share of the budget, its result",
+    parts: (bench) => family(bench, false),
+    play: async ({ ask }) => ask("Explain.", "r"),
+  },
+  {
+    name: "child-waiting",
+    about: "cut off while a child waits for a person",
+    parts: (bench) => family(bench, true),
+    play: async ({ ask }) => ask("Explain.", "r"),
+  },
+  {
+    name: "crashes",
+    about:
+      "killed in tools of every kind of recovery; what was asked about them was answered; then a run that crashes again and again",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) => {
+        if (runId === "loop") return { wait: new Promise(() => {}), text: "Never said." };
+        if (runId !== "r") return undefined;
+        return [
+          {
+            calls: [
+              call("again"),
+              call("once"),
+              call("unsure"),
+              call("traced"),
+              call("untraced"),
+              call("unsure"),
+              call("unsure"),
+            ],
+          },
+          { text: "Recovered." },
+        ][modelCallIndex - 1];
+      }),
+    async play({ bench, ask, restart }) {
+      await ask("Do all.", "r");
+      const { session, ask: askAgain } = restart();
+      void session.resume();
+      await bench.settle();
+      await session.answer("r/1/3", { type: "rerun" });
+      await session.answer("r/1/5", { type: "result", output: "it had worked" }, { by: "Ada" });
+      await session.answer("r/1/6", { type: "fail", note: "it had not" });
+      await session.answer("r/1/7", { type: "deny", note: "leave it" });
+      await bench.settle();
+      await askAgain("Crash.", "loop");
+      for (let life = 0; life < 5; life += 1) {
+        void restart().session.resume();
+        await bench.settle();
+      }
+    },
+  },
+  {
+    name: "interrupted-in-tool",
+    about: "cut off in tools, with a steer, an answer and a queued run in its inbox",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) =>
+        runId === "r" && modelCallIndex === 1
+          ? { calls: [call("again"), call("unsure"), call("once"), call("guarded")] }
+          : { text: "Done." },
+      ),
+    async play({ bench, ask, kill, session }) {
+      await ask("Do all.", "r");
+      const message = { at: bench.clock.now() };
+      const input = [{ role: "user", parts: [{ type: "text", text: "Mind that." }] }] as const;
+      const { state } = (await bench.store.load("s")) ?? {};
+      const { inputHash } = (await session.pendingApprovals())[0] ?? {};
+      if (state === undefined || state.status === "idle" || state.session === null || inputHash === undefined)
+        throw new Error("no run is under way");
+      kill();
+      const said = { input, limits: state.limits, session: state.session } as const;
+      await bench.store.post("s", {
+        ...message,
+        id: "m1",
+        body: { type: "input", mode: "steer", runId: "m1", ...said },
+      });
+      await bench.store.post("s", {
+        ...message,
+        id: "m2",
+        body: { type: "input", mode: "queue", runId: "next", ...said },
+      });
+      await bench.store.post("s", {
+        ...message,
+        id: "m3",
+        body: { type: "answer", callKey: "r/1/4", answer: { type: "approve" }, by: "Ada", inputHash },
+      });
+    },
+  },
+  {
+    name: "model-running",
+    about: "cut off while the model speaks, an abort in its inbox for the run that is queued behind",
+    parts: () =>
+      agentOf(({ runId, attempt }) =>
+        runId === "r" && attempt === 1 ? { wait: new Promise(() => {}) } : { text: "Said again." },
+      ),
+    async play({ bench, session, ask, kill }) {
+      await ask("Say it.", "r");
+      await session.send("And that.", { runId: "next" });
+      kill();
+      const body = { type: "abort", runId: "next", note: "not that", by: "Ada" } as const;
+      await bench.store.post("s", { id: "m1", at: bench.clock.now(), body });
+      await bench.store.post("s", {
+        id: "m2",
+        at: bench.clock.now(),
+        body: {
+          type: "result",
+          callKey: "none",
+          output: { type: "text", text: "nobody waits" },
+          isError: true,
+          child: { usage: {} },
+        },
+      });
+    },
+  },
+  {
+    name: "limits",
+    about:
+      "answers that were cut and gone on with, reminders, a last summary, the end by steps, by tokens and by the clock",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) => {
+        if (runId === "cut" && modelCallIndex < 3) return { text: `Part ${modelCallIndex},`, finish: "length" };
+        if (runId === "remind" && modelCallIndex === 2) return { calls: [call("finish")] };
+        if (runId === "steps") return { calls: [call("look")] };
+        if (runId === "clock") return { wait: new Promise(() => {}) };
+        if (runId === "filtered") return { text: "I will", calls: [call("look")], finish: "content-filter" };
+        return runId === "tokens" ? { calls: [call("look")], usage: { inputTokens: 90, outputTokens: 20 } } : undefined;
+      }, {}),
+    async play({ bench, session, ask }) {
+      await ask("Go on and on.", "cut");
+      await session.send("Say when.", { runId: "remind", limits: { requireDoneTool: true } });
+      await bench.settle();
+      await session.send("Step by step.", { runId: "steps", limits: { maxSteps: 2 } });
+      await bench.settle();
+      await session.send("At length.", { runId: "tokens", limits: { maxTokens: 100 } });
+      await bench.settle();
+      await session.send("Say it.", { runId: "filtered" });
+      await bench.settle();
+      await session.send("In time.", { runId: "clock", limits: { maxWallClockMs: 2_000 } });
+      await bench.clock.advance(10_000);
+    },
+  },
+  {
+    name: "options",
+    about: "a run that was asked otherwise than its agent, with a file, where nobody can be asked",
+    parts: () => agentOf(steps({ calls: [call("guarded"), call("look")] }, { text: "Done." })),
+    async play({ bench, session }) {
+      await session.send(
+        [
+          { type: "text", text: "What is it?" },
+          { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", filename: "dot.png" },
+        ],
+        {
+          runId: "r",
+          systemPrompt: "Be brief.",
+          activeTools: ["guarded"],
+          toolChoice: { tool: "guarded" },
+          interactive: false,
+          providerOptions: { provider: { effort: "low" } },
+        },
+      );
+      await bench.settle();
+    },
+  },
+  {
+    name: "fork",
+    about: "a fork of a session from the middle of a run, which went its own way",
+    parts: () => agentOf(steps({ calls: [call("look"), call("guarded")] }, { text: "Done." })),
+    async play({ bench, agent, session, ask }) {
+      await ask("Do it if you may.", "r");
+      const fork = await session.fork({ sessionId: "fork" });
+      await session.answer("r/1/2", approve);
+      void agent.session(fork.id).send("Something else.", { runId: "other" });
+      await bench.settle();
+    },
+  },
+];
