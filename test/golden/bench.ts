@@ -53,6 +53,7 @@ export function createBench(store: Store, startAt: number): Bench {
       },
       {
         asModel: (model) => model,
+        listPrices: { scripted: { input: 1, output: 5 } },
         createStore: createMemoryStore,
         createOwner: () => owner,
         isDead: ({ id }) => dead.has(id) || !id.startsWith("process"),

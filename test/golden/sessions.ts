@@ -316,6 +316,12 @@ export const scenarios: readonly RecordedScenario[] = [
       await bench.settle();
       await session.send("At length.", { runId: "tokens", limits: { maxTokens: 100 } });
       await bench.settle();
+      await session.send("At a price.", { runId: "cost", limits: { maxCostUsd: 0.001 } });
+      await bench.settle();
+      await session.send("Again and again.", { runId: "repeated" });
+      await bench.settle();
+      await session.send("All at once.", { runId: "many", limits: { maxToolCallsPerStep: 1 } });
+      await bench.settle();
       await session.send("Say it.", { runId: "filtered" });
       await bench.settle();
       await session.send("In time.", { runId: "clock", limits: { maxWallClockMs: 2_000 } });

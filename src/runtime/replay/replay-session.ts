@@ -10,7 +10,7 @@ import { consequences } from "../../core/consequences.js";
 import { differenceText, firstDifference } from "../../core/difference.js";
 import { effects } from "../../core/effects.js";
 import type { Entry, Event, EventBody } from "../../core/event.js";
-import type { Json } from "../../core/message.js";
+import type { Json, Usage } from "../../core/message.js";
 import { initialState, type State } from "../../core/state.js";
 import { appendEntry, createTranscript } from "../../core/transcript.js";
 import { refusal, transition } from "../../core/transition.js";
@@ -84,8 +84,12 @@ function compared(seq: number, recorded: Event, present: EventBody): Finding | u
 function comparable(event: Event | EventBody): object {
   const { at: _, timing: __, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
-    case "model_failed":
-      return rest.next.type === "retry" ? { ...rest, next: { type: "retry" } } : rest;
+    case "model_finished":
+      return { ...rest, usage: unpriced(rest.usage) };
+    case "model_failed": {
+      const { next, usage = {} } = rest;
+      return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: unpriced(usage) };
+    }
     case "tool_decided": {
       const { decision } = rest;
       const expires = decision.verdict === "ask" && decision.expiresAt !== undefined;
@@ -99,6 +103,11 @@ function comparable(event: Event | EventBody): object {
     default:
       return rest;
   }
+}
+
+/** Prices change, and what was paid does not. */
+function unpriced({ costUsd: _, partial: __, ...counts }: Usage): Usage {
+  return counts;
 }
 
 function notTaken(seq: number, event: Event, state: State): Finding {
