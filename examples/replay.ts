@@ -32,7 +32,9 @@ console.log(`${same.entries} entries, difference:`, same.difference);
 assert.equal(same.difference, null);
 
 // Against tomorrow's policy.
-const careful = agent.with({ canExecuteTool: ({ input }) => (JSON.stringify(input).includes("900") ? "ask" : "allow") });
+const careful = agent.with({
+  canExecuteTool: ({ input }) => (JSON.stringify(input).includes("900") ? "ask" : "allow"),
+});
 const { difference } = await careful.session("rent").replay();
 console.log(difference?.message);
 assert.equal(difference?.path, "decision.verdict");
