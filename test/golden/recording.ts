@@ -1,7 +1,14 @@
 /**
  * Recorded sessions: every row that a store was given, as JSON, and back into a store.
  */
-import { type Event, type EventType, type InboxMessage, initialState, type State } from "../../src/core/index.js";
+import {
+  askedAt,
+  type Event,
+  type EventType,
+  type InboxMessage,
+  initialState,
+  type State,
+} from "../../src/core/index.js";
 import { createMemoryStore, type Store } from "../../src/index.js";
 import type { Commit } from "../../src/ports/store.js";
 
@@ -67,6 +74,7 @@ export async function loadInto(store: Store, { sessions }: Recording): Promise<v
       const written = await store.commit(claimed.lease, {
         ...row,
         expectedSeq: seq,
+        askedAt: askedAt(row.state),
         record: taken,
         ...(isLast ? { release: true } : {}),
       });
