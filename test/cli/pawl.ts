@@ -83,6 +83,11 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     return startProcess(process.execPath, [...(options.node ?? []), program, ...args], options);
   }
 
+  /** A program of a test's own, beside `pawl`. */
+  function startNode(file: string, args: readonly string[]): Running {
+    return startProcess(process.execPath, [file, ...args], { input: "" });
+  }
+
   /** Under a terminal of its own: `script` is part of every Linux and macOS. */
   function startOnTerminal(args: readonly string[], options: RunOptions = {}): Running {
     const command = [process.execPath, program, ...args].map(quoted).join(" ");
@@ -131,7 +136,7 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     return start(args, { input: "", ...options }).ended;
   }
 
-  return { base, root, home, environment, start, startOnTerminal, pawl };
+  return { base, root, home, environment, start, startNode, startOnTerminal, pawl };
 }
 
 export type World = ReturnType<typeof createWorld>;

@@ -171,20 +171,24 @@ describe("pawl worker", () => {
     },
   );
 
-  test("takes up what is answered while it waits; one of two, once", verifies("CLI-4#part-2", "LOOP-8"), async () => {
-    const world = createWorld(files);
-    await world.pawl(["run", replace, "--session", "s", "--park"]);
-    const workers = [1, 2].map(() => world.start(["worker", "--json"], { input: "" }));
-    await Promise.all(workers.map((one) => one.said("Waiting for what is due")));
-    await world.pawl(["approve", "s"]);
-    await Promise.race(workers.map((one) => one.said('"type":"final"')));
-    for (const one of workers) one.kill("SIGTERM");
-    const ended = await Promise.all(workers.map((one) => one.ended));
-    expect(ended).toMatchObject([{ code: 0 }, { code: 0 }]);
-    const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
-    expect(log.filter(({ type }) => type === "tool_finished")).toHaveLength(1);
-    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
-  });
+  test(
+    "takes up what is answered while it waits; one of two, once",
+    verifies("CLI-4#part-2", "LOOP-8#between-processes"),
+    async () => {
+      const world = createWorld(files);
+      await world.pawl(["run", replace, "--session", "s", "--park"]);
+      const workers = [1, 2].map(() => world.start(["worker", "--json"], { input: "" }));
+      await Promise.all(workers.map((one) => one.said("Waiting for what is due")));
+      await world.pawl(["approve", "s"]);
+      await Promise.race(workers.map((one) => one.said('"type":"final"')));
+      for (const one of workers) one.kill("SIGTERM");
+      const ended = await Promise.all(workers.map((one) => one.ended));
+      expect(ended).toMatchObject([{ code: 0 }, { code: 0 }]);
+      const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+      expect(log.filter(({ type }) => type === "tool_finished")).toHaveLength(1);
+      expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+    },
+  );
 });
 
 describe("pawl run", () => {

@@ -133,7 +133,7 @@ describe("an answer of a client", () => {
 });
 
 describe("a client steers and aborts", () => {
-  test("a run that another process drives", verifies("LOOP-8"), async () => {
+  test("a run that another process drives", verifies("LOOP-8#between-processes"), async () => {
     const store = createMemoryStore();
     const gate = createGate();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "With tabs." }]);
