@@ -3,6 +3,7 @@
  */
 const benches = {
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
+  parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
 };
 
 const [name, ...options] = process.argv.slice(2);

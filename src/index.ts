@@ -39,6 +39,7 @@ export type {
   AnyTool,
   CanExecuteTool,
   Permission,
+  PermissionContext,
   PermissionRequest,
   Reconciled,
   Tool,

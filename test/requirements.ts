@@ -266,6 +266,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   "SEC-6": ["bound", "edit", "shown"],
+  // answers: validated and seen by what denies; hooks see an edit too.
+  "HITL-3": ["answers", "hooks"],
 };
 
 const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
@@ -315,6 +317,12 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "RTRY-5",
   "RTRY-6",
   "RTRY-7",
+  "HITL-1",
+  "HITL-2",
+  "HITL-3#answers",
+  "HITL-4",
+  "HITL-5",
+  "HITL-6",
   "REC-1",
   "REC-2",
   "REC-3",
@@ -334,6 +342,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "CLI-4#replay",
   "CLI-5",
   "SEC-5#command-line",
+  "SEC-5#library",
   "SEC-6#bound",
   "SEC-6#shown",
   "SEC-7",

@@ -52,17 +52,18 @@ export function refusalText(outcome: CallOutcome, why: string | undefined): stri
 export function shownOutput(call: CallRecord): ToolResultPart {
   const { part, result } = call;
   const output = result?.output ?? { type: "text", text: refusalText("interrupted", undefined) };
-  const shown = call.edited
-    ? {
-        type: "text" as const,
-        text: `(A person changed the input to ${JSON.stringify(call.input)} before it ran.)\n${textOfOutput(output)}`,
-      }
-    : output;
+  const shown = call.edited ? after(`(A person changed the input to ${JSON.stringify(call.input)}.)`, output) : output;
   const isError = result?.outcome !== "ok";
   const { toolCallId, name } = part;
   return isError
     ? { type: "tool_result", toolCallId, name, output: shown, isError }
     : { type: "tool_result", toolCallId, name, output: shown };
+}
+
+function after(note: string, output: ToolOutput): ToolOutput {
+  return output.type === "content"
+    ? { type: "content", parts: [{ type: "text", text: note }, ...output.parts] }
+    : { type: "text", text: `${note}\n${textOfOutput(output)}` };
 }
 
 /** A result that came after its call was given up, as a note. It is a tool's output, and grants nothing. */

@@ -88,10 +88,10 @@ export type PermissionRequest = {
   readonly toolCall: ToolCallPart;
   readonly tool: { readonly name: string; readonly readOnly: boolean };
   readonly input: Json;
-  readonly sessionId: string;
-  readonly runId: string;
-  readonly deps: unknown;
 };
+
+/** Where it is asked for. */
+export type PermissionContext = Pick<ToolContext, "sessionId" | "runId" | "deps" | "signal">;
 
 export type Permission =
   | "allow"
@@ -102,7 +102,7 @@ export type Permission =
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean };
 
 /** Says whether a call may run. What throws denies (SEC-5). */
-export type CanExecuteTool = (request: PermissionRequest) => Permission | Promise<Permission>;
+export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
 
 /** A result that a tool gives as it should be shown: text, JSON or parts. */
 export type { ToolOutput };

@@ -23,8 +23,8 @@ export type AnswerOptions = {
 
 export type Answers = {
   /**
-   * Answers a call that waits, here or in a child session. `second` where somebody did before.
-   * @throws PawlError `no_such_call`, and `bad_input` where the answer is to another input or no answer to what is asked
+   * Answers a call that waits, here or in a child session. `second` where somebody did before, or the time for it is over.
+   * @throws PawlError `no_such_call`, and `bad_input` where the answer is to another input, or no answer to what is asked
    */
   readonly answer: (callKey: string, decision: Decision, options?: AnswerOptions) => Promise<"first" | "second">;
   /** Gives the result of a call that runs elsewhere. @throws PawlError `no_such_call` */

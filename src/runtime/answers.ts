@@ -7,13 +7,14 @@ import { capOutput } from "../context/tool-output.js";
 import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import { approvalsOf, type PendingApproval } from "../core/outcome.js";
-import { type Call, hasCalls, initialState, isTerminal, type State } from "../core/state.js";
+import { type Call, hasCalls, initialState, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { AnswerOptions, Answers, Decision } from "./answer.js";
+import { checkDecision, checkWords, editedInput } from "./decisions.js";
 import { childOf, waitingChildren } from "./family.js";
 import { hashInput } from "./hash.js";
-import { loadTranscript } from "./history.js";
-import { normaliseJson, toToolOutput } from "./normalise.js";
+import { loadTranscript, readEntries } from "./history.js";
+import { toToolOutput } from "./normalise.js";
 import type { AgentParts } from "./parts.js";
 
 type Post = (messageId: string, body: InboxBody) => Promise<"said" | "duplicate">;
@@ -21,7 +22,7 @@ type Abort = (options: { readonly note?: string; readonly by?: string }) => Prom
 
 export function createAnswers(
   id: string,
-  { store, family }: Pick<AgentParts, "store" | "family">,
+  { store, family, clock }: Pick<AgentParts, "store" | "family" | "clock">,
   post: Post,
   abort: Abort,
 ): Answers {
@@ -30,20 +31,20 @@ export function createAnswers(
   async function answer(callKey: string, decision: Decision, options: AnswerOptions = {}): Promise<"first" | "second"> {
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined) {
-      const child = await holderOf(callKey, state);
-      if (child !== undefined) return child.answer(callKey, decision, options);
-    }
-    if (call?.at !== "asking") return answeredBefore(id, callKey, state, call !== undefined);
+    if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
+    if (call.at !== "asking") return "second";
     const { by, inputHash = call.inputHash } = options;
-    checkAnswer(call, decision, inputHash);
+    checkDecision(call, decision);
+    checkWords({ by });
+    checkHash(call, inputHash);
+    if (call.expiresAt !== undefined && clock.now() >= call.expiresAt) return "second";
     const who = by === undefined ? {} : { by };
     if (decision.type === "abort") {
       await abort({ ...(decision.note === undefined ? {} : { note: decision.note }), ...who });
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const given = await capResult(answerOf(decision));
+    const given = await capResult(answerOf(call, decision));
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body);
     return said === "said" ? "first" : "second";
@@ -53,17 +54,33 @@ export function createAnswers(
     callKey: string,
     output: unknown,
     { isError = false }: { readonly isError?: boolean } = {},
-  ) {
+  ): Promise<"first" | "second"> {
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined) {
-      const child = await holderOf(callKey, state);
-      if (child !== undefined) return child.provideResult(callKey, output, { isError });
-    }
-    if (call?.at !== "waiting") return answeredBefore(id, callKey, state, call !== undefined);
+    if (call === undefined)
+      return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
+    if (call.at !== "waiting") return "second";
     const shown = await capOutput(toToolOutput(output), { sessionId: id, store });
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
+  }
+
+  /** A call that is none of the present step: a child's, or one whose step is over, and who answers that comes second. */
+  async function saidBefore(
+    callKey: string,
+    state: State,
+    say: (child: Answers) => Promise<"first" | "second">,
+  ): Promise<"first" | "second"> {
+    for (const child of children(state)) {
+      const said = await say(child).catch(orUnknown);
+      if (said !== "unknown") return said;
+    }
+    for await (const { event } of readEntries(store, id, 0))
+      if ("callKey" in event && event.callKey === callKey) return "second";
+    throw new PawlError(
+      "no_such_call",
+      `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
+    );
   }
 
   async function capResult(given: Answer): Promise<Answer> {
@@ -74,12 +91,6 @@ export function createAnswers(
 
   function children(state: State): readonly Answers[] {
     return waitingChildren(state).flatMap(({ name, childId }) => childOf(name, family)?.session(childId) ?? []);
-  }
-
-  async function holderOf(callKey: string, state: State): Promise<Answers | undefined> {
-    for (const child of children(state))
-      if ((await child.pendingApprovals()).some((approval) => approval.callKey === callKey)) return child;
-    return undefined;
   }
 
   async function pendingApprovals(): Promise<readonly PendingApproval[]> {
@@ -97,48 +108,35 @@ function findCall(state: State, callKey: string): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
-/** An answer that cannot count is refused before it takes the place of one that can. */
-function checkAnswer(call: Extract<Call, { at: "asking" }>, decision: Decision, inputHash: string | undefined): void {
-  if (inputHash !== call.inputHash)
-    throw new PawlError(
-      "bad_input",
-      `The input of call ${call.callKey} has changed since it was shown. Look at it again, and answer to its present hash.`,
-    );
-  const fits = call.why === "recovery" ? decision.type !== "modify" : policyAnswers.has(decision.type);
-  if (!fits)
-    throw new PawlError(
-      "bad_input",
-      call.why === "recovery"
-        ? `Call ${call.callKey} had started and its outcome is unknown: answer rerun, result, fail or abort.`
-        : `Call ${call.callKey} waits for an approval: answer approve, deny, modify or abort.`,
-    );
+function orUnknown(error: unknown): "unknown" {
+  if (error instanceof PawlError && error.code === "no_such_call") return "unknown";
+  throw error;
 }
 
-const policyAnswers: ReadonlySet<Decision["type"]> = new Set(["approve", "deny", "modify", "abort"]);
+/** An answer that cannot count is refused before it takes the place of one that can. */
+function checkHash(call: Extract<Call, { at: "asking" }>, inputHash: string | undefined): void {
+  if (inputHash === call.inputHash) return;
+  throw new PawlError(
+    "bad_input",
+    `The input of call ${call.callKey} has changed since it was shown. Look at it again, and answer to its present hash.`,
+  );
+}
 
-function answerOf(decision: Exclude<Decision, { type: "abort" }>): Answer {
+function answerOf(call: Extract<Call, { at: "asking" }>, decision: Exclude<Decision, { type: "abort" }>): Answer {
   switch (decision.type) {
     case "modify": {
-      const input = normaliseJson(decision.input);
+      const input = editedInput(call, decision.input);
       return { type: "modify", input, inputHash: hashInput(input) };
     }
     case "result": {
       const output = toToolOutput(decision.output);
       return decision.isError === true ? { type: "result", output, isError: true } : { type: "result", output };
     }
-    case "approve":
     case "deny":
-    case "rerun":
     case "fail":
-      return decision;
+      return decision.note === undefined ? { type: decision.type } : { type: decision.type, note: decision.note };
+    case "approve":
+    case "rerun":
+      return { type: decision.type };
   }
-}
-
-/** A second answer is told that it came second; a call that never was is misuse. */
-function answeredBefore(id: string, callKey: string, state: State, known: boolean): "second" {
-  if (known || (isTerminal(state) && callKey.startsWith(`${state.runId}/`))) return "second";
-  throw new PawlError(
-    "no_such_call",
-    `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
-  );
 }

@@ -13,6 +13,7 @@ import type { Store } from "../ports/store.js";
 import type { Answers } from "./answer.js";
 import { createAnswers } from "./answers.js";
 import { checkedStore } from "./checked-store.js";
+import { checkWords } from "./decisions.js";
 import { noSession } from "./given-out.js";
 import { readEntries } from "./history.js";
 import { type Input, messagesOf } from "./request.js";
@@ -85,13 +86,14 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   }
 
   async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+    checkWords({ note, by });
     const state = await load();
     if (isResting(state)) return;
     const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
     await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said });
   }
 
-  const answers = createAnswers(id, { store, family: { children: new Map() } }, post, abort);
+  const answers = createAnswers(id, { store, clock, family: { children: new Map() } }, post, abort);
   return { id, ...answers, answerTo: (callKey) => answerTo(store, id, callKey), steer, abort };
 }
 

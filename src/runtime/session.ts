@@ -11,6 +11,7 @@ import type { Transcript } from "../core/transcript.js";
 import { PawlError } from "../errors.js";
 import type { Answers } from "./answer.js";
 import { createAnswers } from "./answers.js";
+import { checkWords } from "./decisions.js";
 import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
@@ -108,6 +109,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
   }
 
   async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}) {
+    checkWords({ note, by });
     const state = await load();
     if (isResting(state)) return;
     const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };

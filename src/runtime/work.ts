@@ -30,6 +30,11 @@ export type WorkMemory = {
   partial: Assembly | null;
 };
 
+/** Somebody can be asked in this run (HITL-6). */
+export function isInteractive({ transcript }: Work): boolean {
+  return transcript.run?.options.interactive !== false;
+}
+
 /** Carries out one effect; what it settles with is the event that happened, if any. */
 export type Perform<E extends Effect = Effect> = (
   effect: E,

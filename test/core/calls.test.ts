@@ -261,7 +261,7 @@ describe("a call that asks", () => {
     const [message, result] = session.transcript.messages.slice(-2);
     expect(message).toMatchObject({ parts: [{ type: "tool_call", input: { n: 0 } }] });
     expect(result).toMatchObject({
-      parts: [{ output: { text: '(A person changed the input to {"n":7} before it ran.)\nresult 1' } }],
+      parts: [{ output: { text: '(A person changed the input to {"n":7}.)\nresult 1' } }],
     });
   });
 

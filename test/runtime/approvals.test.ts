@@ -204,8 +204,8 @@ test("a policy sees the call as it would run, and cannot change it", async () =>
     model,
     tools: [tool],
     deps: { who: "me" },
-    canExecuteTool(request) {
-      seen.push(structuredClone(request));
+    canExecuteTool(request, { signal: _, ...context }) {
+      seen.push(structuredClone({ ...request, ...context }));
       Object.assign(request.input as object, { n: 2 });
       return "allow";
     },

@@ -7,22 +7,23 @@
 import type { Decision, EventBody } from "../../core/event.js";
 import type { Json } from "../../core/message.js";
 import type { CallRecord } from "../../core/results.js";
-import { type Call, type CallPolicy, hasCalls } from "../../core/state.js";
-import type { AnyTool, Permission } from "../../ports/tool.js";
+import { type Call, type CallPolicy, hasCalls, type Recover } from "../../core/state.js";
+import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
 import { agentBehind } from "../agent-tool.js";
+import type { Cancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
 import type { CompiledTool } from "../tools.js";
-import type { EffectOf, Perform, Work } from "../work.js";
+import { type EffectOf, isInteractive, type Perform, type Work } from "../work.js";
 import { decideRepeated, questionOfRepeat } from "./repeated-call.js";
 
-export const decide: Perform<EffectOf<"decide">> = (effect, work) => {
+export const decide: Perform<EffectOf<"decide">> = (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
   const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
   if (record === undefined || call?.at !== "deciding") return undefined;
-  const decision = decisionOf(call, record, work);
+  const decision = decisionOf(call, record, work, cancellation);
   const event = (settled: Decision): EventBody => ({
     type: "tool_decided",
     runId: effect.runId,
@@ -34,17 +35,25 @@ export const decide: Perform<EffectOf<"decide">> = (effect, work) => {
 
 type Deciding = Extract<Call, { at: "deciding" }>;
 
-function decisionOf(call: Deciding, record: CallRecord, work: Work): Decision | Promise<Decision> {
+function decisionOf(
+  call: Deciding,
+  record: CallRecord,
+  work: Work,
+  cancellation: Cancellation,
+): Decision | Promise<Decision> {
   const repeated = call.edited === undefined ? decideRepeated(record, work) : undefined;
   if (typeof repeated === "object") return repeated;
   const compiled = work.parts.tools.get(call.name);
   if (compiled === undefined || !isActive(call.name, work))
     return { verdict: "reject", message: `Unknown tool '${call.name}'` };
+  // Who gave the edit gave the hash as well; it is what they approved.
+  if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
+    return askAgain(record, compiled.tool, "its hash is that of another input", work);
   const found = inputAsFound(compiled, record, work);
   const checked = (result: Awaited<typeof found>) => {
-    if (!result.ok) return invalid(call, record, compiled.tool, result.message);
+    if (!result.ok) return invalid(call, record, compiled.tool, result.message, work);
     work.memory.validated.set(record.callKey, result.value);
-    return permit(call, record, compiled, result.value, work);
+    return permit(call, record, compiled, result.value, work, cancellation);
   };
   return found instanceof Promise ? found.then(checked) : checked(found);
 }
@@ -54,11 +63,16 @@ function isActive(name: string, { transcript }: Work): boolean {
 }
 
 /** A person's edit that does not fit goes back to the person; the model's goes back to the model. */
-function invalid(call: Deciding, record: CallRecord, tool: AnyTool, message: string): Decision {
-  if (call.edited === undefined) return { verdict: "reject", message: inShort(message) };
+function invalid(call: Deciding, record: CallRecord, tool: AnyTool, message: string, work: Work): Decision {
+  return call.edited === undefined
+    ? { verdict: "reject", message: inShort(message) }
+    : askAgain(record, tool, message, work);
+}
+
+function askAgain(record: CallRecord, tool: AnyTool, message: string, work: Work): Decision {
   return {
     verdict: "ask",
-    policy: policyOf(tool),
+    policy: policyOf(tool, work),
     inputHash: hashInput(record.input),
     question: `The edited input cannot be used: ${inShort(message)}`,
   };
@@ -70,8 +84,9 @@ function permit(
   { tool }: CompiledTool,
   input: unknown,
   work: Work,
+  cancellation: Cancellation,
 ): Decision | Promise<Decision> {
-  const asked = permissionOf(record, tool, work);
+  const asked = permissionOf(record, tool, work, cancellation);
   const needed = call.edited === undefined ? needsApproval(tool, input) : false;
   if (asked instanceof Promise || needed instanceof Promise)
     return Promise.all([asked, needed]).then(([permission, need]) =>
@@ -80,18 +95,28 @@ function permit(
   return strictest(call, record, tool, asked, needed, work);
 }
 
-function permissionOf(record: CallRecord, tool: AnyTool, work: Work): Permission | Promise<Permission> {
+function permissionOf(
+  record: CallRecord,
+  tool: AnyTool,
+  work: Work,
+  cancellation: Cancellation,
+): Permission | Promise<Permission> {
   const { parts, transcript, sessionId } = work;
   if (parts.canExecuteTool === undefined) return "allow";
   try {
-    const permission = parts.canExecuteTool({
+    const call: PermissionRequest = {
       callKey: record.callKey,
       toolCall: freeze(record.part),
       tool: { name: tool.name, readOnly: tool.readOnly === true },
       input: freeze(record.input),
+    };
+    const permission = parts.canExecuteTool(call, {
       sessionId,
       runId: transcript.run?.runId ?? "",
       deps: parts.deps,
+      get signal() {
+        return cancellation.signal;
+      },
     });
     return isPermission(permission) ? permission : Promise.resolve(permission).then(checked).catch(failed);
   } catch (error) {
@@ -141,13 +166,12 @@ function strictest(
       ? { verdict: "deny", reason, stopRun: true }
       : { verdict: "deny", reason };
   }
-  const policy = policyOf(tool);
+  const policy = policyOf(tool, work);
   // The edit is the editor's approval: only deny rules see it again (HITL-3).
   const isRepeated = call.edited === undefined && decideRepeated(record, work) === "ask";
   if (call.edited !== undefined || (given.verdict === "allow" && !needed && !isRepeated))
     return { verdict: "allow", policy };
-  if (work.transcript.run?.options.interactive === false)
-    return { verdict: "deny", reason: "it needs an approval, and nobody can be asked" };
+  if (!isInteractive(work)) return { verdict: "deny", reason: "it needs an approval, and nobody can be asked" };
   const inputHash = hashInput(record.input as Json);
   return {
     verdict: "ask",
@@ -176,21 +200,20 @@ function inShort(text: unknown): string {
 const longestReason = 10_000;
 
 /** How the call is run and recovers, written on the event that decides to run it. */
-function policyOf(tool: AnyTool): CallPolicy {
-  const { recover, graceMs } = tool;
+function policyOf(tool: AnyTool, work: Work): CallPolicy {
+  const { graceMs } = tool;
+  const recover = recoverOf(tool);
   return {
-    recover:
-      recover === undefined
-        ? tool.readOnly === true
-          ? "rerun"
-          : "fail"
-        : typeof recover === "string"
-          ? recover
-          : "reconcile",
+    recover: recover === "ask" && !isInteractive(work) ? "fail" : recover,
     ...(tool.sequential === true ? { sequential: true } : {}),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(isExternal(tool) ? { external: true } : {}),
   };
+}
+
+function recoverOf({ recover, readOnly }: AnyTool): Recover {
+  if (recover === undefined) return readOnly === true ? "rerun" : "fail";
+  return typeof recover === "string" ? recover : "reconcile";
 }
 
 function isExternal(tool: AnyTool): boolean {

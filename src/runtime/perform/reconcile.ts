@@ -7,7 +7,7 @@ import type { Reconciled } from "../../ports/tool.js";
 import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
 import { toToolOutput } from "../normalise.js";
-import type { EffectOf, Perform } from "../work.js";
+import { type EffectOf, isInteractive, type Perform } from "../work.js";
 
 export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
@@ -18,12 +18,14 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
     type: "tool_decided",
     runId,
     callKey,
-    decision: {
-      verdict: "ask",
-      policy: call.policy,
-      inputHash: hashInput(record.input),
-      question: `It had started, and its outcome is unknown (${why}). Run it again, give its result, or count it as failed?`,
-    },
+    decision: !isInteractive(work)
+      ? { verdict: "deny", reason: `${why}, and nobody can be asked` }
+      : {
+          verdict: "ask",
+          policy: call.policy,
+          inputHash: hashInput(record.input),
+          question: `It had started, and its outcome is unknown (${why}). Run it again, give its result, or count it as failed?`,
+        },
   });
   const compiled = work.parts.tools.get(call.name);
   const recover = compiled?.tool.recover;

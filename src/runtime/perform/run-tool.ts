@@ -6,12 +6,14 @@ import { assertStorable } from "../../context/tool-output.js";
 import type { EventBody, Timing } from "../../core/event.js";
 import type { ToolOutput } from "../../core/message.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
+import { hasCalls } from "../../core/state.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import type { Cancellation } from "../cancellation.js";
 import { startChild } from "../children.js";
 import { type Done, doneIn } from "../done.js";
 import { textOfError } from "../error-text.js";
 import { type ChildAgent, childOf } from "../family.js";
+import { hashInput } from "../hash.js";
 import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
 import { toToolOutput } from "../normalise.js";
 import type { EffectOf, Perform, Work } from "../work.js";
@@ -71,6 +73,7 @@ async function outcomeOf(
 ): Promise<Finished> {
   const compiled = work.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
+  if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
   const input = await inputAsFound(compiled, record, work);
   if (!input.ok) return failed(input.message);
   try {
@@ -84,6 +87,12 @@ async function outcomeOf(
     const signalled = doneIn(error);
     return signalled === undefined ? failed(textOfError(error)) : await doneResult(signalled, compiled.tool, work);
   }
+}
+
+/** What was approved is what runs: the log is looked at once more, at the last moment (SEC-6). */
+function isAsApproved({ callKey, input }: CallRecord, { state }: Work): boolean {
+  const call = hasCalls(state) ? state.calls.find((one) => one.callKey === callKey) : undefined;
+  return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
 async function capped(output: ToolOutput, { maxOutputBytes: maxBytes }: AnyTool, work: Work): Promise<ToolOutput> {

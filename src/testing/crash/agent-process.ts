@@ -133,7 +133,7 @@ async function work<Output>(
 }
 
 function watchPermissions({ world, patienceMs }: Place, canExecuteTool: CanExecuteTool): CanExecuteTool {
-  return (request) => outside(world, patienceMs, async () => canExecuteTool(request));
+  return (call, context) => outside(world, patienceMs, async () => canExecuteTool(call, context));
 }
 
 /** Something that really happens: the world waits for it, but not for ever. */

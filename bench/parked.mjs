@@ -1,0 +1,140 @@
+/**
+ * Runs that wait for a person: what it costs to find them among many, to answer one, and to have them at all.
+ *
+ * The runs are parked by one process, which stays; then another store is opened on the file, as a process would days later.
+ */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createAgent, pendingApprovals } from "../dist/index.js";
+import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { machine, median, table } from "./report.mjs";
+
+/** Asks for one call, and ends when it has its result. */
+const model = {
+  id: "bench",
+  async *stream({ messages }) {
+    yield { kind: "start" };
+    if (messages.at(-1).role === "tool") {
+      yield { kind: "text-delta", id: "t", text: "It is paid." };
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 120, outputTokens: 5 } };
+    } else {
+      yield { kind: "text-delta", id: "t", text: "I will pay the invoice." };
+      yield { kind: "tool-call", id: "call_1", name: "pay", input: '{"invoice":"2026-117","amount":1250}' };
+      yield { kind: "done", finishReason: { unified: "tool-calls" }, usage: { inputTokens: 100, outputTokens: 20 } };
+    }
+  },
+};
+
+const pay = {
+  name: "pay",
+  description: "Pays an invoice.",
+  input: { type: "object", properties: { invoice: { type: "string" }, amount: { type: "number" } } },
+  needsApproval: true,
+  execute: () => "paid",
+};
+
+const agentOn = (store) => createAgent({ model, tools: [pay], store });
+
+const park = {
+  /** So many sessions are parked side by side that their commits share transactions. */
+  atOnce: 500,
+  async all(store, count, name = "session") {
+    const agent = agentOn(store);
+    for (let index = 0; index < count; index += this.atOnce) {
+      const ids = Array.from({ length: Math.min(this.atOnce, count - index) }, (_, at) => `${name}-${index + at}`);
+      const results = await Promise.all(ids.map((sessionId) => agent.run("Pay the invoice.", { sessionId })));
+      for (const { status } of results) if (status !== "awaiting_human") throw new Error(`a run is ${status}`);
+    }
+  },
+};
+
+async function take(approvals, most) {
+  const taken = [];
+  for await (const approval of approvals) if (taken.push(approval) === most) break;
+  return taken;
+}
+
+async function timed(work) {
+  const before = performance.now();
+  const value = await work();
+  return { ms: performance.now() - before, value };
+}
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc");
+
+/** Bytes of the heap that are still held. */
+async function held() {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+async function measure(count, rounds) {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
+  const path = join(folder, "sessions.db");
+  const options = { path, synchronous: "normal" };
+  try {
+    const empty = await openSqliteStore(options);
+    await park.all(empty, 1, "warm-up");
+    const before = await held();
+    await park.all(empty, count);
+    const heldBytes = (await held()) - before;
+    await empty.close();
+    const bytes = statSync(path).size / count;
+
+    const store = await openSqliteStore(options);
+    const firstPages = [];
+    for (let round = 0; round < rounds; round += 1)
+      firstPages.push((await timed(() => take(pendingApprovals(store), 50))).ms);
+    const all = await timed(() => take(pendingApprovals(store), Number.POSITIVE_INFINITY));
+    const answers = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const { sessionId, callKey } = all.value[Math.floor((all.value.length * round) / rounds)];
+      const session = agentOn(store).session(sessionId);
+      const { ms, value } = await timed(async () => {
+        await session.answer(callKey, { type: "approve" }, { by: "bench" });
+        return (await session.result()) ?? (await session.resume());
+      });
+      if (value.status !== "completed") throw new Error(`an answered run is ${value.status}`);
+      answers.push(ms);
+    }
+    const listed = all.value.length;
+    await store.close();
+    return { count, listed, firstPage: median(firstPages), all: all.ms, answer: median(answers), heldBytes, bytes };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export async function run({ quick, json }) {
+  const rows = [];
+  for (const count of quick ? [100, 1_000] : [1_000, 10_000, 100_000]) rows.push(await measure(count, quick ? 9 : 21));
+  if (json) return console.log(JSON.stringify({ machine: machine(), rows }, null, 2));
+  console.log(`${machine()}; one SQLite file, synchronous NORMAL; medians\n`);
+  console.log(
+    table(
+      [
+        "waiting runs",
+        "first 50, ms",
+        "all, ms",
+        "µs each",
+        "answer one and finish, ms",
+        "heap held, bytes a run",
+        "file, bytes a run",
+      ],
+      rows.map((row) => [
+        row.count.toLocaleString("en"),
+        row.firstPage.toFixed(1),
+        Math.round(row.all).toLocaleString("en"),
+        ((row.all * 1000) / row.listed).toFixed(0),
+        row.answer.toFixed(1),
+        Math.max(0, row.heldBytes / row.count).toFixed(1),
+        Math.round(row.bytes).toLocaleString("en"),
+      ]),
+    ),
+  );
+}
