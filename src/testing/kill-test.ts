@@ -14,6 +14,7 @@ import { checkSession } from "./crash/check-session.js";
 import { type Ended, startProgram } from "./crash/program.js";
 import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
 import { createChance } from "./simulation/chance.js";
+import { InvariantBroken } from "./simulation/invariants.js";
 
 export type KillTestOptions = {
   /**
@@ -65,14 +66,18 @@ export type KillReport = {
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** A play in which something did not hold. `at`: where the program died. */
+/** A play in which something did not hold. */
 export class KillFailure extends Error {
   override readonly name = "KillFailure";
+  /** Where the program died. */
   readonly at: readonly string[];
+  /** The number of the promise that was broken, in docs/reliability.md; null where it was your own check, or an error. */
+  readonly invariant: number | null;
 
   constructor(at: readonly string[], cause: unknown) {
     super(`Killed ${at.join(", ") || "never"}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.at = at;
+    this.invariant = cause instanceof InvariantBroken ? cause.number : null;
   }
 }
 
@@ -235,11 +240,17 @@ async function checkStore(store: Store, before: KillPlay["logs"], isEnd: boolean
     await checkSession(store, sessionId);
     const log = await store.read(sessionId);
     const known = before.get(sessionId) ?? [];
-    if (!isDeepStrictEqual(log.slice(0, known.length), known)) throw new Error(`${sessionId} has lost entries`);
+    if (!isDeepStrictEqual(log.slice(0, known.length), known))
+      throw new InvariantBroken(nothingLost, `${sessionId} has lost entries`);
     logs.set(sessionId, log);
     const state = (await store.load(sessionId))?.state;
-    if (isEnd && state !== undefined && !isResting(state)) throw new Error(`${sessionId} is left '${state.status}'`);
+    if (isEnd && state !== undefined && !isResting(state))
+      throw new InvariantBroken(everythingEnds, `${sessionId} is left '${state.status}'`);
   }
-  for (const sessionId of before.keys()) if (!logs.has(sessionId)) throw new Error(`${sessionId} is gone`);
+  for (const sessionId of before.keys())
+    if (!logs.has(sessionId)) throw new InvariantBroken(nothingLost, `${sessionId} is gone`);
   return logs;
 }
+
+const everythingEnds = { number: 12, name: "no session stays active" };
+const nothingLost = { number: 1, name: "what was acknowledged stays" };

@@ -2,10 +2,11 @@
  * Plays a reference scenario with every crash of a kind, and counts what came of it.
  */
 import type { Store } from "../../ports/store.js";
+import { createChance } from "../simulation/chance.js";
 import { type Failure, failureOf } from "./failure.js";
 import type { Scenario } from "./reference.js";
 import { differenceFrom, type Ending, playScenario } from "./reference-play.js";
-import { sweepPairs, sweepSingles } from "./sweep.js";
+import { type PlayAt, sweepPairs, sweepSingles } from "./sweep.js";
 import { sumOf, type Tally, tallyOf } from "./tally.js";
 
 export type Swept = Tally & {
@@ -21,19 +22,49 @@ export type Swept = Tally & {
 export type Sweep = "waits" | "commits" | "pairs";
 
 export async function sweepScenario(scenario: Scenario, store: Store, kind: Sweep): Promise<Swept> {
+  const run = await beginRun(scenario, store, kind);
+  await (kind === "pairs" ? sweepPairs : sweepSingles)(run.playAt, run.points);
+  return run.swept();
+}
+
+export type Sample = { readonly deaths: number; readonly count: number; readonly seed: number };
+
+/** Some of the many ways to die this often around commits. */
+export async function sampleScenario(
+  scenario: Scenario,
+  store: Store,
+  { deaths, count, seed }: Sample,
+): Promise<Swept> {
+  const run = await beginRun(scenario, store, `sample ${seed}`);
+  const chance = createChance(seed);
+  for (let number = 0; number < count; number += 1) {
+    const dies = new Set<number>();
+    // Lives after a death have points of their own: more than the play without crashes.
+    while (dies.size < deaths) dies.add(1 + chance.below(run.points + deaths));
+    await run.playAt([...dies].sort((a, b) => a - b));
+  }
+  return run.swept();
+}
+
+type Run = { readonly points: number; readonly playAt: PlayAt; readonly swept: () => Swept };
+
+/** Plays without a crash first, which all others are compared with. */
+async function beginRun(scenario: Scenario, store: Store, name: string): Promise<Run> {
   const failures: Failure[] = [];
   const tallies: Tally[] = [];
+  let plays = 0;
   const play = (dies: readonly number[]): Promise<Ending> =>
     playScenario(scenario, {
       store,
-      sessionId: [scenario.name, kind, ...dies].join(" "),
+      sessionId: [scenario.name, name, plays].join(" "),
       dies,
-      points: kind === "waits" ? "waits" : "commits",
+      points: name === "waits" ? "waits" : "commits",
       // Half of the time the next process sees that the one before it is dead; otherwise its lease has to end.
       sameHost: (dies[0] ?? 0) % 2 === 0,
     });
   const clean = await play([]);
   const playAt = async (dies: readonly number[]): Promise<Ending> => {
+    plays += 1;
     try {
       const ending = await play(dies);
       const difference = differenceFrom(clean, ending);
@@ -46,6 +77,5 @@ export async function sweepScenario(scenario: Scenario, store: Store, kind: Swee
       return clean;
     }
   };
-  const plays = await (kind === "pairs" ? sweepPairs : sweepSingles)(playAt, clean.points);
-  return { ...sumOf(tallies), points: clean.points, plays, failures };
+  return { points: clean.points, playAt, swept: () => ({ ...sumOf(tallies), points: clean.points, plays, failures }) };
 }

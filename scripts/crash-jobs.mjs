@@ -1,0 +1,140 @@
+/**
+ * The work behind `npm run crash`, in a thread of its own: it is handed jobs and answers each with what it counted.
+ *
+ * What did not hold is a failure { invariant, message }; `invariant` is its number in docs/reliability.md, or null.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parentPort } from "node:worker_threads";
+import { createMemoryStore } from "../dist/index.js";
+import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { scenarios } from "../dist/testing/crash/reference.js";
+import { sampleScenario, sweepScenario } from "../dist/testing/crash/reference-sweep.js";
+import { killTest, simulate } from "../dist/testing/index.js";
+import { createChance } from "../dist/testing/simulation/chance.js";
+
+const jobs = { sweep, sample, seeds, kill, damage };
+
+parentPort.on("message", async (job) => {
+  try {
+    parentPort.postMessage({ job, result: await jobs[job.kind](job) });
+  } catch (error) {
+    parentPort.postMessage({ job, result: { failures: [failureOf(error)] } });
+  }
+});
+
+/** Every crash of a kind in a reference scenario. */
+function sweep({ store, scenario, sweep }) {
+  return withStore(store, (opened) => sweepScenario(scenarios[scenario], opened, sweep));
+}
+
+/** Some triples of crashes of a reference scenario. */
+function sample({ store, scenario, count, seed }) {
+  return withStore(store, (opened) => sampleScenario(scenarios[scenario], opened, { deaths: 3, count, seed }));
+}
+
+async function seeds({ store, from, until }) {
+  const covered = { seeds: 0, commits: 0, kills: 0, stops: 0 };
+  const failures = [];
+  for (let seed = from; seed < until; seed += 1) {
+    covered.seeds += 1;
+    try {
+      const report = await withStore(store, (opened) => simulate({ seed, store: opened }));
+      for (const key of ["commits", "kills", "stops"]) covered[key] += report[key];
+    } catch (error) {
+      failures.push(failureOf(error));
+    }
+  }
+  return { ...covered, failures };
+}
+
+/** A real program, killed with SIGKILL: a charge without a key is made once at most, a booking with a key exactly once. */
+async function kill({ kills }) {
+  const script = resolve("test/fixtures/paying-agent.mjs");
+  const openStore = (folder) => openSqliteStore({ path: join(folder, "sessions.db") });
+  const report = await killTest({ script, openStore, kills, check: checkCharges, atOnce: 1 });
+  return { ...report, failures: [] };
+}
+
+function checkCharges({ folder, logs }) {
+  const file = join(folder, "charges");
+  const charges = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
+  if (new Set(charges).size < charges.length) throw Object.assign(new Error("a charge was made twice"), { number: 5 });
+  for (const { event } of logs.get("pay")) {
+    if (event.type !== "tool_finished" || event.outcome !== "ok" || !/\/(1\/2|2\/2)$/.test(event.callKey)) continue;
+    if (!charges.includes(event.callKey))
+      throw Object.assign(new Error(`${event.callKey} is said to be charged, and is not`), { number: 6 });
+  }
+}
+
+/** Bytes of a store's file that are changed, one in each copy: what is read is what was written, or the damage is told. */
+async function damage({ count, seed }) {
+  const chance = createChance(seed);
+  const folder = mkdtempSync(join(tmpdir(), "pawl-crash-"));
+  const failures = [];
+  try {
+    const path = join(folder, "sound.db");
+    const store = await openSqliteStore({ path });
+    await sweepScenario(scenarios[1], store, "commits");
+    const expected = await everything(store);
+    await store.close();
+    const sound = readFileSync(path);
+    const findings = { same: 0, told: 0, silent: 0 };
+    for (let copy = 0; copy < count; copy += 1) {
+      const damaged = Buffer.from(sound);
+      const position = chance.below(sound.length);
+      damaged[position] ^= 1 + chance.below(255);
+      const finding = await examine(join(folder, `damaged-${copy}.db`), damaged, expected);
+      findings[finding] += 1;
+      if (finding === "silent") failures.push({ invariant: null, message: `byte ${position} of a file: not noticed` });
+    }
+    return { copies: count, ...findings, failures };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function examine(path, bytes, expected) {
+  writeFileSync(path, bytes);
+  let store;
+  try {
+    store = await openSqliteStore({ path });
+    if ((await everything(store)) === expected) return "same";
+    return (await store.verify()).length > 0 ? "told" : "silent";
+  } catch (error) {
+    if (error.name !== "PawlError") throw error;
+    return "told";
+  } finally {
+    await store?.close();
+    rmSync(path);
+  }
+}
+
+async function everything(store) {
+  const all = [];
+  for (const { sessionId } of await store.list())
+    all.push([await store.load(sessionId), await store.read(sessionId), await store.inbox(sessionId)]);
+  return JSON.stringify(all);
+}
+
+async function withStore(name, work) {
+  if (name === "memory") return await work(createMemoryStore());
+  const folder = mkdtempSync(join(tmpdir(), "pawl-crash-"));
+  // What other processes change is looked for in real time, of which none passes here.
+  const store = await openSqliteStore({
+    path: join(folder, "sessions.db"),
+    synchronous: "normal",
+    pollMs: 2_000_000_000,
+  });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function failureOf(error) {
+  return { invariant: error.invariant ?? error.cause?.number ?? null, message: error.message };
+}

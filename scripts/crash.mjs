@@ -1,0 +1,228 @@
+/**
+ * The figures of docs/reliability.md, measured: `npm run crash`, about four minutes on two processors.
+ *
+ *     npm run crash                    crashes at every await and every pair of commits, 20,000 seeds, kill -9 at every commit
+ *     npm run crash -- --seeds 2000    fewer seeds
+ *     npm run crash -- --json          the figures as JSON
+ *     npm run crash -- --write         also writes them into docs/reliability.md
+ *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too
+ *
+ * Fails where anything did not hold, and prints what happened then.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
+import { scenarios } from "../dist/testing/crash/reference.js";
+
+const page = "docs/reliability.md";
+const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figures -->"];
+const stores = ["memory", "SQLite"];
+const mostFailures = 3;
+const seedsInJob = 250;
+
+const { values: options } = parseArgs({
+  options: {
+    seeds: { type: "string" },
+    soak: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+  },
+});
+const seeds = Number(options.seeds ?? (options.soak ? 1_000_000 : 20_000));
+if (!Number.isSafeInteger(seeds) || seeds < 20) {
+  console.error("Usage: npm run crash -- [--seeds N] [--json] [--write]; N is 20 or more.");
+  process.exit(2);
+}
+
+const startedAt = performance.now();
+const done = await runAll(jobsOf());
+const figures = figuresOf(done);
+const seconds = Math.round((performance.now() - startedAt) / 1000);
+if (options.json) console.log(JSON.stringify({ node: process.version, seconds, ...figures }, null, 2));
+else console.log(`${textOf(figures)}\n\n${seconds} s`);
+if (options.write) writePage(textOf(figures));
+for (const { message } of figures.failures.slice(0, mostFailures)) console.error(`\n${message}`);
+process.exitCode = figures.failures.length > 0 ? 1 : 0;
+
+/** The long ones first. */
+function jobsOf() {
+  const jobs = [{ kind: "kill", store: "SQLite", kills: "commits" }];
+  if (options.soak) jobs.push({ kind: "kill", store: "SQLite", kills: { random: 1_000 } });
+  for (const store of stores.toReversed())
+    for (const sweep of ["pairs", "waits"])
+      for (const scenario of scenarios.keys()) jobs.push({ kind: "sweep", store, sweep, scenario });
+  jobs.push({ kind: "damage", store: "SQLite", count: options.soak ? 20_000 : 500, seed: 1 });
+  if (options.soak)
+    for (const store of stores)
+      for (const scenario of scenarios.keys()) jobs.push({ kind: "sample", store, scenario, count: 5_000, seed: 1 });
+  for (const [store, count] of [
+    ["SQLite", Math.ceil(seeds / 20)],
+    ["memory", seeds],
+  ])
+    for (let from = 1; from <= count; from += seedsInJob)
+      jobs.push({ kind: "seeds", store, from, until: Math.min(from + seedsInJob, count + 1) });
+  return jobs;
+}
+
+/** Gives the jobs out to a thread for each processor. */
+async function runAll(jobs) {
+  const waiting = [...jobs];
+  const finished = [];
+  await Promise.all(
+    Array.from({ length: Math.min(availableParallelism(), jobs.length) }, async () => {
+      const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url));
+      for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+        finished.push(await answerOf(worker, job));
+        if (process.stderr.isTTY) process.stderr.write(`\r${finished.length} of ${jobs.length} parts done `);
+      }
+      await worker.terminate();
+    }),
+  );
+  if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
+  return finished;
+}
+
+function answerOf(worker, job) {
+  return new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+    worker.postMessage(job);
+  }).finally(() => worker.removeAllListeners());
+}
+
+function figuresOf(done) {
+  const figures = {};
+  for (const store of stores) {
+    const of = (kind, fits = () => true) =>
+      done.filter(({ job }) => job.store === store && job.kind === kind && fits(job)).map(({ result }) => result);
+    const failures = done.filter(({ job }) => job.store === store).flatMap(({ result }) => result.failures);
+    figures[store] = {
+      crashes: countOf(of("sweep", ({ sweep }) => sweep === "waits")),
+      pairs: countOf(of("sweep", ({ sweep }) => sweep === "pairs")),
+      triples: countOf(of("sample")),
+      seeds: sumOf(of("seeds"), ["seeds", "commits", "kills", "stops"]),
+      killed: sumOf(of("kill"), ["kills"]).kills,
+      flippedBytes: sumOf(of("damage"), ["copies", "told", "same"]),
+      lostEvents: brokenIn(failures, 1, 11),
+      orphanCalls: brokenIn(failures, 4),
+      duplicateEffects: brokenIn(failures, 5),
+      undetectedCorruption: sumOf(of("damage"), ["silent"]).silent,
+      otherFailures: failures.length - brokenIn(failures, 1, 4, 5, 11),
+    };
+  }
+  return {
+    stores: figures,
+    unpromised: {
+      simulated: talliesOf(done, "sweep"),
+      killed: talliesOf(done, "kill"),
+    },
+    failures: done.flatMap(({ result }) => result.failures),
+  };
+}
+
+/** How many plays there were, and in how many everything held. */
+function countOf(results) {
+  const { plays } = sumOf(results, ["plays"]);
+  return { plays, held: plays - results.reduce((sum, { failures }) => sum + failures.length, 0) };
+}
+
+function sumOf(results, keys) {
+  return Object.fromEntries(keys.map((key) => [key, results.reduce((sum, result) => sum + (result[key] ?? 0), 0)]));
+}
+
+function brokenIn(failures, ...invariants) {
+  return failures.filter(({ invariant }) => invariants.includes(invariant)).length;
+}
+
+function talliesOf(done, kind) {
+  const tally = {};
+  for (const { job, result } of done)
+    if (job.kind === kind)
+      for (const what of ["repeated", "unknown"])
+        for (const [tool, count] of Object.entries(result[what] ?? {})) {
+          tally[tool] ??= { repeated: 0, unknown: 0 };
+          tally[tool][what] += count;
+        }
+  return tally;
+}
+
+function textOf({ stores: figures, unpromised }) {
+  const row = (name, cell) => `| ${name} | ${stores.map((store) => cell(figures[store])).join(" | ")} |`;
+  const of = ({ plays, held }) => (plays === 0 ? "–" : `${number(held)} of ${number(plays)}`);
+  const table = [
+    `| Node ${process.versions.node} | ${stores.map((store) => (store === "SQLite" ? sqliteName() : store)).join(" | ")} |`,
+    `|---|${stores.map(() => "---|").join("")}`,
+    row(`one crash, at every await of ${scenarios.length} scenarios, every commit among them`, ({ crashes }) =>
+      of(crashes),
+    ),
+    row("two crashes, at every pair of commits", ({ pairs }) => of(pairs)),
+    ...(options.soak ? [row("three crashes, sampled", ({ triples }) => of(triples))] : []),
+    row("seeds with crashes, failures and zombies", ({ seeds: { seeds, kills, stops } }) =>
+      [number(seeds), `(${number(kills)} kills, ${number(stops)} processes stopped past their lease)`].join(" "),
+    ),
+    row("real `kill -9` of a program", ({ killed }) => (killed === 0 ? "–" : number(killed))),
+    row("files with a changed byte: harmless, told", ({ flippedBytes: { copies, same, told } }) =>
+      copies === 0 ? "–" : `${number(copies)}: ${number(same)}, ${number(told)}`,
+    ),
+    row("**lost events**", ({ lostEvents }) => lostEvents),
+    row("**orphan calls**", ({ orphanCalls }) => orphanCalls),
+    row("**duplicate keyed effects**", ({ duplicateEffects }) => duplicateEffects),
+    row("**undetected corruption**", ({ undetectedCorruption }) => undetectedCorruption),
+    row("anything else that did not hold", ({ otherFailures }) => otherFailures),
+  ];
+  return [
+    ...table,
+    "",
+    "What cannot be promised, in the same plays: how often a call was started again, and how often nobody knows what became of it.",
+    "",
+    "| tool | recovers by | started again | unknown |",
+    "|---|---|---|---|",
+    ...Object.entries(unpromised.simulated).map(([tool, tally]) => tallyRow(tool, ways[tool], tally)),
+    ...Object.entries(unpromised.killed).map(([tool, tally]) =>
+      tallyRow(`${tool} (real kills)`, killedWays[tool], tally),
+    ),
+  ].join("\n");
+}
+
+/** The tools of the reference scenarios, and those of the program that is killed. */
+const ways = {
+  look: "`rerun`, it only reads",
+  keyed: "`rerun`, with a key that is honoured",
+  once: "`fail`",
+  alone: "`rerun`, without a key",
+  traceable: "`reconcile`",
+  broken: "`fail`",
+  forbidden: "– (never runs)",
+  guarded: "`fail`, after an approval",
+  questioned: "`fail`, after an approval",
+  outside: "– (runs elsewhere)",
+  unsure: "`ask`: somebody says *run again*",
+  slow: "`rerun`, aborted while it runs",
+};
+const killedWays = {
+  look: "`rerun`, it only reads",
+  charge: "`fail`",
+  book: "`rerun`, with a key that is honoured",
+  trace: "`reconcile`",
+};
+
+function tallyRow(tool, way = "", { repeated, unknown }) {
+  return `| ${tool} | ${way} | ${number(repeated)} | ${number(unknown)} |`;
+}
+
+function sqliteName() {
+  const isBuiltIn = process.getBuiltinModule?.("node:sqlite") !== undefined;
+  return isBuiltIn ? "SQLite (`node:sqlite`)" : "SQLite (`libsql`)";
+}
+
+function number(value) {
+  return value.toLocaleString("en");
+}
+
+function writePage(text) {
+  const before = readFileSync(page, "utf8");
+  const [start, end] = marks.map((mark) => before.indexOf(mark));
+  if (start < 0 || end < start) throw new Error(`${page} has no place for the figures: ${marks.join(" … ")}`);
+  writeFileSync(page, `${before.slice(0, start + marks[0].length)}\n\n${text}\n\n${before.slice(end)}`);
+}
