@@ -330,6 +330,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "REC-7",
   "REC-6",
   "REC-8",
+  "REC-9",
+  "REC-10",
   "STOR-1",
   "STOR-3",
   "STOR-4",

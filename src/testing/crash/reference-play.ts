@@ -56,7 +56,9 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
       calls: callsOf(history.log, world.facts),
     };
   } catch (cause) {
-    const where = `${scenario.name}, dies at ${options.dies.join(" and ")} of its ${options.points}`;
+    const { dies, points } = options;
+    const crashes = dies.length === 0 ? "without a crash" : `dies at ${dies.join(" and ")} of its ${points}`;
+    const where = `${scenario.name}, ${crashes}`;
     throw new PlayFailure(where, cause, world.facts);
   }
 }

@@ -10,7 +10,7 @@ import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
-  { number: 8, name: "what settles after its call was given up is recorded", check: lateResultsAreKept },
+  { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
 ];
 
@@ -56,15 +56,14 @@ function noInventedResults({ facts, log }: History): string | undefined {
 
 /** Only where nothing goes wrong: who dies, or cannot reach the store, has nobody to tell. */
 function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined {
-  const givenUp = new Set<string>();
-  for (const fact of facts) {
-    if (!isCalm) return undefined;
-    if (fact.type === "written")
-      for (const event of fact.commit.events)
-        if (event.type === "tool_finished" && event.outcome === "interrupted") givenUp.add(event.callKey);
-    if (fact.type !== "tool_settled" || fact.output === null || !givenUp.has(fact.callKey)) continue;
-    if (!log.some(({ event }) => event.type === "late_result" && event.callKey === fact.callKey))
-      return `${fact.callKey} settled after all, and the log does not say so`;
+  if (!isCalm) return undefined;
+  const settled = new Set(
+    facts.flatMap((fact) => (fact.type === "tool_settled" && fact.output !== null ? fact.callKey : [])),
+  );
+  for (const { event } of log) {
+    if (event.type !== "tool_finished" || event.outcome !== "interrupted" || !settled.has(event.callKey)) continue;
+    if (!log.some((entry) => entry.event.type === "late_result" && entry.event.callKey === event.callKey))
+      return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
 }
