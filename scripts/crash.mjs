@@ -19,19 +19,21 @@ const page = "docs/reliability.md";
 const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figures -->"];
 const stores = ["memory", "SQLite"];
 const mostFailures = 3;
-const seedsInJob = 250;
+const seedsInJob = 100;
 
 const { values: options } = parseArgs({
   options: {
     seeds: { type: "string" },
+    threads: { type: "string", default: String(availableParallelism()) },
     soak: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
   },
 });
+const threads = Number(options.threads);
 const seeds = Number(options.seeds ?? (options.soak ? 1_000_000 : 20_000));
-if (!Number.isSafeInteger(seeds) || seeds < 20) {
-  console.error("Usage: npm run crash -- [--seeds N] [--json] [--write]; N is 20 or more.");
+if (!Number.isSafeInteger(seeds) || seeds < 20 || !Number.isSafeInteger(threads) || threads < 1) {
+  console.error("Usage: npm run crash -- [--seeds N] [--threads N] [--json] [--write]; 20 seeds or more.");
   process.exit(2);
 }
 
@@ -65,12 +67,12 @@ function jobsOf() {
   return jobs;
 }
 
-/** Gives the jobs out to a thread for each processor. */
+/** Gives the jobs out to threads: one for each processor, unless told otherwise. */
 async function runAll(jobs) {
   const waiting = [...jobs];
   const finished = [];
   await Promise.all(
-    Array.from({ length: Math.min(availableParallelism(), jobs.length) }, async () => {
+    Array.from({ length: Math.min(threads, jobs.length) }, async () => {
       const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url));
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
         finished.push(await answerOf(worker, job));

@@ -1,0 +1,123 @@
+/**
+ * Applies the mutants of scripts/mutants-list.mjs to copies of the build, one by one, and fails where one survives its check.
+ *
+ *     npm run mutants                     all of them
+ *     npm run mutants -- --only fencing   those whose name has this, or one of several (a,b), in it
+ *     npm run mutants -- --write          also writes docs/mutants.md
+ */
+import { spawn } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import ts from "typescript";
+import { mutants } from "./mutants-list.mjs";
+
+const page = "docs/mutants.md";
+const folder = "temp/mutants";
+const longestMs = 300_000;
+
+const { values: options } = parseArgs({
+  options: { only: { type: "string", default: "" }, write: { type: "boolean", default: false } },
+});
+const chosen = mutants.filter(({ name }) => options.only.split(",").some((part) => name.includes(part)));
+const checks = new Map(chosen.map((mutant) => [`${mutant.check} ${storeOf(mutant)}`, mutant]));
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+const sound = await inCopies(
+  [...checks].map(([name, mutant]) => ({ ...mutant, name: `nothing broken: ${name}`, replace: mutant.find })),
+);
+const found = await inCopies(chosen);
+rmSync(folder, { recursive: true });
+
+const falseAlarms = sound.filter(({ isKilled }) => isKilled);
+const survivors = found.filter(({ isKilled }) => !isKilled);
+for (const { name, by } of falseAlarms) console.error(`${name}, and yet: ${by}`);
+for (const { name, check } of survivors) console.error(`survived: ${name} (${check})`);
+console.log(`${found.length - survivors.length} of ${found.length} mutants were found.`);
+if (options.write && options.only === "") writeFileSync(page, pageOf(found));
+process.exitCode = falseAlarms.length + survivors.length > 0 ? 1 : 0;
+
+function storeOf({ file }) {
+  return file.includes("sqlite") ? "SQLite" : "memory";
+}
+
+/** Several at a time, each in a copy of the build of its own; the outcomes in their order. */
+async function inCopies(all) {
+  const outcomes = [];
+  const waiting = [...all.entries()];
+  await Promise.all(
+    Array.from({ length: Math.min(availableParallelism(), all.length) }, async (_, copy) => {
+      const dist = join(folder, `dist-${copy}`);
+      cpSync("dist", dist, { recursive: true });
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const [index, mutant] = next;
+        outcomes[index] = await judge(mutant, dist);
+        const { isKilled, by } = outcomes[index];
+        console.log(`${isKilled ? "found   " : "passed  "} ${mutant.name}${isKilled ? `: ${by.slice(0, 160)}` : ""}`);
+      }
+    }),
+  );
+  return outcomes;
+}
+
+async function judge(mutant, dist) {
+  const { file, find, replace } = mutant;
+  const source = readFileSync(file, "utf8");
+  if (source.split(find).length !== 2) throw new Error(`"${mutant.name}" has no place, or several, in ${file}.`);
+  const target = join(dist, file.slice("src/".length).replace(/\.ts$/, ".js"));
+  const before = readFileSync(target);
+  writeFileSync(target, compiled(source.replace(find, () => replace)));
+  const { code, output } = await run(dist, mutant);
+  writeFileSync(target, before);
+  return { ...mutant, isKilled: code !== 0, by: code === null ? "it never ends" : output.trim() };
+}
+
+function compiled(source) {
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023, verbatimModuleSyntax: true };
+  return ts.transpileModule(source, { compilerOptions }).outputText;
+}
+
+function run(dist, mutant) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["scripts/mutant-check.mjs", dist, mutant.check, storeOf(mutant)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    const tooLong = setTimeout(() => child.kill("SIGKILL"), longestMs);
+    child.on("close", (code) => {
+      clearTimeout(tooLong);
+      resolve({ code, output });
+    });
+  });
+}
+
+function pageOf(all) {
+  const rows = all.map(
+    ({ name, file, check, by }) => `| ${name} | \`${file.slice("src/".length)}\` | ${check} | ${cell(by)} |`,
+  );
+  return `# Mutants
+
+Defects that are put into the source one at a time, and the check that finds each: \`npm run mutants\`. The list is
+[scripts/mutants-list.mjs](../scripts/mutants-list.mjs); a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
+
+*seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
+that every store passes, of which \`test/stores/mutants.test.ts\` shows the same with more defects of the memory store.
+
+| defect | in | found by | which says |
+|---|---|---|---|
+${rows.join("\n")}
+`;
+}
+
+/** What a check says, without what differs from run to run. */
+function cell(text) {
+  const [line = ""] = text.split("\n");
+  const cut = line.length > 140 ? `${line.slice(0, 140)}…` : line;
+  return cut.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
