@@ -120,6 +120,13 @@ export const mutants = [
     check: "seeds",
   },
   {
+    name: "a result that comes late is dropped",
+    file: "src/runtime/live.ts",
+    find: 'const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;',
+    replace: "const message = undefined;",
+    check: "seeds",
+  },
+  {
     name: "a ready call counts as started",
     file: "src/core/calls.ts",
     find: 'if (call.at !== "running") return call;\n  const { policy, attempt } = call;',
@@ -159,6 +166,13 @@ export const mutants = [
     file: "src/core/call-records.ts",
     find: "call.input = given.input;",
     replace: "",
+    check: "seeds",
+  },
+  {
+    name: "an abort leaves what was ready to start",
+    file: "src/core/calls.ts",
+    find: 'if (isUnderWay(call) && outcome !== "interrupted") return call;',
+    replace: 'if ((isUnderWay(call) || call.at === "ready") && outcome !== "interrupted") return call;',
     check: "seeds",
   },
   {
