@@ -128,21 +128,21 @@ export const mutants = [
   },
   {
     name: "a ready call counts as started",
-    file: "src/core/calls.ts",
+    file: "src/core/call-transition.ts",
     find: 'if (call.at !== "running") return call;\n  const { policy, attempt } = call;',
     replace: 'if (call.at !== "running" && call.at !== "ready") return call;\n  const { policy, attempt } = call;',
     check: "seeds",
   },
   {
     name: "what may not run again runs again",
-    file: "src/core/calls.ts",
+    file: "src/core/call-transition.ts",
     find: 'case "fail":\n      return settling(call, "interrupted", because);',
     replace: 'case "fail":\n      return { at: "running", policy, attempt: attempt + 1, ...identity(call) };',
     check: "crashes",
   },
   {
     name: "a call that runs again keeps its attempt",
-    file: "src/core/calls.ts",
+    file: "src/core/call-transition.ts",
     find: 'return { at: "running", policy, attempt: attempt + 1, ...identity(call) };',
     replace: 'return { at: "running", policy, attempt, ...identity(call) };',
     check: "crashes",
@@ -156,7 +156,7 @@ export const mutants = [
   },
   {
     name: "nobody waits for the approval",
-    file: "src/core/calls.ts",
+    file: "src/core/call-transition.ts",
     find: 'at: "asking",\n        why: call.at === "reconciling" ? "recovery" : "policy",',
     replace: 'at: "ready",\n        why: call.at === "reconciling" ? "recovery" : "policy",',
     check: "crashes",
