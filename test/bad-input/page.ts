@@ -3,9 +3,7 @@
  *
  * `node scripts/bad-input.mjs` writes docs/bad-input.md; a run of the tests fails where the page says otherwise.
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect } from "vitest";
+import { holdRows } from "../support/page.js";
 
 export type Row = {
   /** What comes in. */
@@ -14,30 +12,19 @@ export type Row = {
   readonly model: string;
 };
 
-const page = join(import.meta.dirname, "../../docs/bad-input.md");
-const isWriting = process.env.PAWL_WRITE_DOCS !== undefined;
+const page = {
+  file: "bad-input.md",
+  command: "node scripts/bad-input.mjs",
+  columns: ["What comes in", "What the user sees", "What the model sees"],
+} as const;
 
 /** Compares a table with the page's, or writes it. */
 export function holdTable(heading: string, rows: readonly Row[]): void {
-  const text = readFileSync(page, "utf8");
-  const start = text.indexOf(`## ${heading}\n`);
-  expect(start, `docs/bad-input.md has no heading "${heading}"`).toBeGreaterThan(-1);
-  const table = text.indexOf("| ", start);
-  const next = text.indexOf("\n## ", start);
-  const end = next === -1 ? text.length : next;
-  const from = table === -1 || table > end ? end : table;
-  const whole = `${text.slice(0, from).trimEnd()}\n\n${tableOf(rows)}${text.slice(end)}`;
-  if (isWriting) writeFileSync(page, whole);
-  else expect(text, "docs/bad-input.md is out of date: run `node scripts/bad-input.mjs`").toBe(whole);
-}
-
-function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ input, user, model }) => `| ${cell(input)} | ${cell(user)} | ${cell(model)} |`);
-  return ["| What comes in | What the user sees | What the model sees |", "|---|---|---|", ...lines, ""].join("\n");
-}
-
-function cell(text: string): string {
-  return text.replaceAll("\n", "<br>").replaceAll("|", "\\|");
+  holdRows(
+    page,
+    heading,
+    rows.map(({ input, user, model }) => [input, user, model]),
+  );
 }
 
 /** A text as it is shown in a table: short, on one line, nothing invisible; of what was cut, the mark. */

@@ -6,8 +6,8 @@ import { createAgent } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { type ProviderServer, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, realProviders } from "../models/real-providers.js";
-import { collect, ofType } from "../support/agents.js";
-import { createWatchedClock } from "../support/clock.js";
+import { ofType } from "../support/agents.js";
+import { createWatchedClock, passWaits } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 import { holdTable, type Row } from "./page.js";
 
@@ -79,14 +79,9 @@ async function play(provider: RealProvider, { replies, isAbout }: Case): Promise
   const clock = createWatchedClock(Date.now());
   const model = fromAiSdk(provider.create({ baseURL: server.baseURL, apiKey: "sk-test" }));
   const stream = createAgent({ model, clock, retry: { baseDelayMs: 1 } }).runStream("Go");
-  const items = collect(stream);
-  let isOver = false;
-  void stream.result.finally(() => {
-    isOver = true;
-  });
-  while (!isOver) await clock.advance(10_000);
+  const items = await passWaits(clock, stream);
   const result = await stream.result;
-  const failed = ofType(await items, "attempt_failed").map(({ failure, retryInMs }) => {
+  const failed = ofType(items, "attempt_failed").map(({ failure, retryInMs }) => {
     const wait = retryInMs === undefined ? "not tried again" : `again after ${waitIn(retryInMs, isAbout === true)}`;
     return `\`attempt_failed\` (${failure.kind}), ${wait}`;
   });

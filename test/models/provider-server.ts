@@ -74,6 +74,8 @@ export type RawReply = {
   readonly status: number;
   readonly headers?: { readonly [name: string]: string };
   readonly body: string;
+  /** After the body nothing more comes until the client leaves. */
+  readonly hang?: boolean;
 };
 
 export type ScriptedReply = ScriptedAnswer | ScriptedFailure | RawReply;
@@ -113,6 +115,8 @@ export type FormatName = keyof typeof formats;
 export type ProviderServer = {
   readonly baseURL: string;
   readonly requests: readonly RecordedRequest[];
+  /** Resolves when the response to the first request is under way. */
+  readonly asked: Promise<void>;
   close(): Promise<void>;
 };
 
@@ -123,14 +127,19 @@ export type Script = readonly ScriptedReply[] | ((request: RecordedRequest, turn
 export async function startProviderServer(formatName: FormatName, script: Script): Promise<ProviderServer> {
   const format: ProviderFormat = formats[formatName];
   const requests: RecordedRequest[] = [];
+  let tellAsked = () => {};
+  const asked = new Promise<void>((resolve) => {
+    tellAsked = resolve;
+  });
   const server = createServer((request, response) => {
-    void respond(request, response, format, script, requests);
+    void respond(request, response, format, script, requests).then(tellAsked);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     baseURL: `http://127.0.0.1:${port}${format.basePath}`,
     requests,
+    asked,
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
@@ -157,7 +166,7 @@ async function respond(
   const turn = requests.length;
   const reply = typeof script === "function" ? script(recorded, turn) : script[turn - 1];
   if (reply === undefined) return refuse(response, format.failure("server-error", ""));
-  if (reply.type === "raw") return refuse(response, reply, reply.headers);
+  if (reply.type === "raw") return reply.hang === true ? hang(response, reply) : refuse(response, reply, reply.headers);
   if (reply.type === "failure") {
     const failure = reply.failure === "html" ? badGateway : format.failure(reply.failure, keyOf(request));
     return refuse(response, failure, reply.headers);
@@ -176,6 +185,12 @@ const badGateway: WireFailure = {
 function refuse(response: ServerResponse, failure: WireFailure, headers: ScriptedFailure["headers"] = {}): void {
   response.writeHead(failure.status, { "content-type": failure.contentType ?? "application/json", ...headers });
   response.end(failure.body);
+}
+
+function hang(response: ServerResponse, { status, headers = {}, body }: RawReply): void {
+  response.writeHead(status, headers);
+  response.flushHeaders();
+  if (body !== "") response.write(body);
 }
 
 async function stream(

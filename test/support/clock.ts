@@ -1,6 +1,7 @@
 /**
  * Time that a test owns, with the waits that were asked for.
  */
+import type { StreamItem } from "../../src/index.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 
 export type WatchedClock = TestClock & {
@@ -50,4 +51,19 @@ export function createWatchedClock(startAt?: number): WatchedClock {
         else wanted.set(ms, [...(wanted.get(ms) ?? []), resolve]);
       }),
   };
+}
+
+/** Collects a run's stream; time passes only where the run waits before another attempt of a model call. */
+export async function passWaits(
+  clock: WatchedClock,
+  stream: AsyncIterable<StreamItem>,
+): Promise<readonly StreamItem[]> {
+  const items: StreamItem[] = [];
+  for await (const item of stream) {
+    items.push(item);
+    if (item.type !== "attempt_failed" || item.retryInMs === undefined || item.retryInMs === 0) continue;
+    await clock.waitFor(item.retryInMs);
+    await clock.advance(item.retryInMs);
+  }
+  return items;
 }
