@@ -5,8 +5,12 @@ import assert from "node:assert/strict";
 import { createAgent, type PublicEvent } from "pawl";
 import { createScriptedModel } from "pawl/testing";
 
-const busy = createScriptedModel(() => ({ error: { kind: "overloaded", message: "Try again later." } }), { id: "busy" });
-const unpaid = createScriptedModel([{ error: { kind: "quota", message: "There is no credit left." } }], { id: "unpaid" });
+const busy = createScriptedModel(() => ({ error: { kind: "overloaded", message: "Try again later." } }), {
+  id: "busy",
+});
+const unpaid = createScriptedModel([{ error: { kind: "quota", message: "There is no credit left." } }], {
+  id: "unpaid",
+});
 const spare = createScriptedModel([{ text: "A pawl lets a ratchet turn only forward." }], { id: "spare" });
 
 const agent = createAgent({
