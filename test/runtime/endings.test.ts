@@ -269,7 +269,9 @@ describe("at the limit of steps", () => {
   });
 
   test("there are 200 steps unless others are asked for", verifies("FIN-6"), async () => {
-    const { result, model } = start(({ modelCallIndex }) => (modelCallIndex <= 200 ? call : { text: "Enough." }));
+    const { result, model } = start(({ modelCallIndex }) =>
+      modelCallIndex <= 200 ? { calls: [{ name: "echo", input: { step: modelCallIndex } }] } : { text: "Enough." },
+    );
     expect(await result).toMatchObject({ reason: "max_steps", text: "Enough.", steps: 201 });
     expect(model.requests).toHaveLength(201);
   });
