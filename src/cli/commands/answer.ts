@@ -55,7 +55,8 @@ async function answerIn(
   options: AnswerCommandOptions,
   terminal: Terminal,
 ): Promise<Answered> {
-  const pending = theOne(matching(await listPending(store), id), id, terminal.paint);
+  const all = await listPending(store);
+  const pending = theOne(matching(all, id), id, terminal.paint);
   if (pending === undefined) return tellSecond(await earlierCall(store, id), verb, options, terminal);
   terminal.err(describe(pending, Date.now(), terminal.paint));
   checkHash(pending, options.hash);
@@ -65,11 +66,12 @@ async function answerIn(
   const call = { session, callKey: pending.callKey, id: pending.id };
   if (said === "second") return tellSecond(call, verb, options, terminal);
   const { sessionId, callKey, name, session: info } = pending;
+  const others = all.filter((one) => one.sessionId === sessionId).length - 1;
   const what = { sessionId, callKey, answer: decision.type, status: "first" };
   if (options.json === true) terminal.out(jsonLine(what));
   else {
     terminal.out(`${told[decision.type]} ${visible(pending.id)} (${exact(name)}).\n`);
-    if (options.resume !== true) terminal.err(`${await nextOf(store, pending, info.agent)}\n`);
+    if (options.resume !== true) terminal.err(`${await nextOf(store, pending, info.agent, others)}\n`);
   }
   return { sessionId, isFirst: true, isSame: true };
 }
@@ -231,9 +233,8 @@ function sentenceOf(first: GivenAnswer | null): string {
 }
 
 /** Who carries it on. */
-async function nextOf(store: Store, { sessionId }: Pending, agent: string): Promise<string> {
+async function nextOf(store: Store, { sessionId }: Pending, agent: string, others: number): Promise<string> {
   const holder = (await findSession(store, sessionId))?.holder ?? null;
-  const others = (await listPending(store)).filter((one) => one.sessionId === sessionId).length;
   const more =
     others === 0
       ? ""
