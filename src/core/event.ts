@@ -24,6 +24,8 @@ export type RunOptions = {
   /** False where nobody can be asked: ask then means deny (HITL-6). */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+  /** The JSON Schema that the answer must fit. */
+  readonly output?: { readonly [key: string]: Json };
 };
 
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };

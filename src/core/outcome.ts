@@ -34,10 +34,13 @@ type ResultBase = {
   readonly steps: number;
 };
 
-/** How a run ended, or why it stopped here. */
-export type RunResult = ResultBase &
+/** The answer as data, where a shape was asked for. */
+type WithOutput<Output> = [Output] extends [never] ? { readonly output?: Json } : { readonly output: Output };
+
+/** How a run ended, or why it stopped here. `Output` is what the schema of its answer gives. */
+export type RunResult<Output = never> = ResultBase &
   (
-    | { readonly status: "completed"; readonly reason: Reason; readonly output?: Json }
+    | ({ readonly status: "completed"; readonly reason: Reason } & WithOutput<Output>)
     | { readonly status: "failed"; readonly reason: Reason; readonly error?: Fault }
     | { readonly status: "aborted"; readonly reason: Reason }
     | { readonly status: "awaiting_human"; readonly approvals: readonly PendingApproval[] }
@@ -141,8 +144,15 @@ function endOf(
 /** What the model said at the end. The words that go with tool calls are no answer, but where they signal the end or were cut. */
 function saidAtEnd(reason: Reason, { run, calls }: Transcript): string {
   if (run === null) return "";
-  if (reason === "done" && run.doneMessage !== undefined) return run.doneMessage;
+  const mayBeDone = reason === "done" || reason === "invalid_output";
+  if (mayBeDone && run.doneMessage !== undefined) return run.doneMessage;
   return calls.size === 0 || endsWithinStep.has(reason) ? run.answer.trim() : "";
 }
 
-const endsWithinStep: ReadonlySet<Reason> = new Set(["done", "output_limit", "content_filter", "model_error"]);
+const endsWithinStep: ReadonlySet<Reason> = new Set([
+  "done",
+  "invalid_output",
+  "output_limit",
+  "content_filter",
+  "model_error",
+]);

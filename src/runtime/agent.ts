@@ -31,9 +31,10 @@ import {
 } from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
-import { type Input, type StartOptions, sessionInfo } from "./request.js";
+import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "./request.js";
 import { compileServices, type ServiceOptions } from "./services.js";
-import { createSession, inputBody, type Session } from "./session.js";
+import { createSession, type Session } from "./session.js";
+import { type Run, startRun } from "./start-run.js";
 import type { StreamItem, Subscription } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
@@ -70,19 +71,22 @@ export type AgentOptions<ModelLike = Model> = Callbacks &
   };
 
 /** A run, as a stream of what happens. Leaving the loop detaches; it does not cancel. */
-export type RunStream = AsyncIterable<StreamItem> & {
+export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
   readonly sessionId: string;
   readonly runId: string;
-  readonly result: Promise<RunResult>;
+  readonly result: Promise<RunResult<Output>>;
 };
 
 export type Agent<ModelLike = Model> = {
   /** What the agent was made of. */
   readonly options: AgentOptions<ModelLike>;
   /** Runs a request to its end, or to where it waits. What fails inside is in the result; only misuse throws. */
-  readonly run: (input: Input, options?: StartOptions) => Promise<RunResult>;
+  readonly run: Run;
   /** The same, with everything that happens on the way. */
-  readonly runStream: (input: Input, options?: StartOptions) => RunStream;
+  readonly runStream: {
+    <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
+    (input: Input, options?: StartOptions): RunStream;
+  };
   /** The same, a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
   readonly session: (sessionId: string) => Session;
@@ -113,18 +117,21 @@ export function buildAgent<ModelLike>(
 ): Agent<ModelLike> {
   const { parts, live, session, shutdown } = assemble(options, surroundings);
   const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
+  const run = async (input: Input, startOptions: StartOptions = {}) => start(input, startOptions).begin();
+  const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
+    const { sessionId, runId, begin } = start(input, startOptions);
+    const subscription = live(sessionId).subscribe({ runId });
+    const result = begin(subscription).finally(subscription.end);
+    result.catch(() => {});
+    const items = subscription.items();
+    return { sessionId, runId, result, [Symbol.asyncIterator]: () => items };
+  };
 
   return {
     options,
-    run: async (input, startOptions = {}) => start(input, startOptions).begin(),
-    runStream(input, startOptions = {}) {
-      const { sessionId, runId, begin } = start(input, startOptions);
-      const subscription = live(sessionId).subscribe({ runId });
-      const result = begin(subscription).finally(subscription.end);
-      result.catch(() => {});
-      const items = subscription.items();
-      return { sessionId, runId, result, [Symbol.asyncIterator]: () => items };
-    },
+    // What the schema makes of the answer is what it says that it does.
+    run: run as Run,
+    runStream: runStream as Agent["runStream"],
     iterate(input, startOptions = {}) {
       const { sessionId, runId, begin } = start(input, startOptions);
       return createIterator(() => live(sessionId), runId, begin);
@@ -245,21 +252,6 @@ function familyOf(
   return parent === undefined ? { children } : { children, parent };
 }
 
-function startRun(input: Input, options: StartOptions, parts: AgentParts, live: (sessionId: string) => Live) {
-  const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
-  const body = inputBody(input, options, parts, runId, "queue");
-  const shared = options.runId !== undefined;
-  const begin = (subscription?: Subscription): Promise<RunResult> => {
-    const message = { id: `run/${runId}`, at: parts.clock.now(), body };
-    return live(sessionId).run(runId, message, {
-      shared,
-      ...(signal === undefined ? {} : { signal }),
-      ...(subscription === undefined ? {} : { subscription }),
-    });
-  };
-  return { sessionId, runId, begin };
-}
-
 function compileParts<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
@@ -286,6 +278,7 @@ function compileParts<ModelLike>(
     limits: limitsOf(limits, budgeted),
     ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
     deps: options.deps,
+    locals: new Map(),
     ...(options.root === undefined ? {} : { root: options.root }),
     ...shared,
     listeners: [callBack(options), ...observers.map(observe)],

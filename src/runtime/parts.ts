@@ -12,6 +12,7 @@ import type { CanExecuteTool } from "../ports/tool.js";
 import type { Family } from "./family.js";
 import type { Listener } from "./listeners.js";
 import type { CalledModels } from "./models.js";
+import type { AllLocals } from "./run-locals.js";
 import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";
 
 export type AgentParts = {
@@ -24,6 +25,7 @@ export type AgentParts = {
   readonly canExecuteTool?: CanExecuteTool;
   readonly deps: unknown;
   readonly services: Services;
+  readonly locals: AllLocals;
   readonly root?: string;
   readonly store: Store;
   readonly clock: Clock;

@@ -7,7 +7,9 @@ import { checkJson } from "../core/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../core/message.js";
 import type { SessionInfo } from "../core/state.js";
 import { PawlError } from "../errors.js";
+import type { InputSchema } from "../ports/tool.js";
 import type { AgentParts, Limits } from "./parts.js";
+import { outputSchemaOf } from "./run-locals.js";
 
 /** Text, parts (text and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
@@ -28,7 +30,21 @@ export type StartOptions = {
   /** False where nobody can be asked: what would ask is denied. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+} & LocalOptions;
+
+/** What a run is given that is not all in the log: after a restart, `session.resume` may be given it again. */
+export type LocalOptions = {
+  /**
+   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. The answer is parsed, checked, and `result.output`.
+   * Another process that carries the run on checks it by its JSON Schema.
+   */
+  readonly output?: InputSchema<unknown>;
+  /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
+  readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
+
+/** `output`, which types the result. */
+export type OutputOptions<Output> = { readonly output: InputSchema<Output> };
 
 const maxInputCharacters = 900_000;
 /** An entry of the log has a bound, and other things to hold. */
@@ -72,12 +88,14 @@ const longestRunId = 200;
 /** What of the options belongs in the log; undefined where nothing does. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const { systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
+  const output = outputSchemaOf(options);
   const kept: RunOptions = {
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
+    ...(output === undefined ? {} : { output }),
   };
   if (Object.keys(kept).length === 0) return undefined;
   const checked = checkJson(kept, { maxBytes: mostOptionBytes });

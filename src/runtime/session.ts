@@ -15,22 +15,34 @@ import { checkWords } from "./decisions.js";
 import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import type { Live } from "./live.js";
+import { withOutput } from "./output.js";
 import { type AgentParts, checkAgent, limitsOf } from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import {
   checkRunId,
   type Input,
+  type LocalOptions,
   messagesOf,
+  type OutputOptions,
   runOptionsOf,
   type StartOptions,
   sessionInfo,
   titleOf,
 } from "./request.js";
+import { localsOf } from "./run-locals.js";
 import type { StreamItem } from "./subscription.js";
 
 export type SendOptions = Pick<
   StartOptions,
-  "signal" | "runId" | "limits" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive" | "providerOptions"
+  | "signal"
+  | "runId"
+  | "limits"
+  | "systemPrompt"
+  | "activeTools"
+  | "toolChoice"
+  | "interactive"
+  | "providerOptions"
+  | "output"
 > & {
   /** While a run is active: become the next run (default), go in before the next model call, or be refused (`session_busy`). */
   readonly mode?: "queue" | "steer" | "reject";
@@ -45,7 +57,7 @@ export type Session = Answers & {
   /** Ends the run under way; nothing happens where there is none. */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
   /** Carries on what was interrupted, and gives its result. @throws PawlError `no_session`, `run_finished` */
-  readonly resume: () => Promise<RunResult>;
+  readonly resume: Resume;
   /** The result of a run: the present or last one where none is named. Null while nobody drives it and it has not ended. */
   readonly result: () => Promise<RunResult | null>;
   /**
@@ -71,6 +83,12 @@ export type Session = Answers & {
     readonly follow?: boolean;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
+};
+
+/** Given what the run was started with and the log does not keep, it goes by that; see `StartOptions`. */
+export type Resume = {
+  <Output>(options: LocalOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
+  (options?: LocalOptions): Promise<RunResult>;
 };
 
 /** What a session needs of the process that it is held in. */
@@ -118,7 +136,16 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
 
   const answers = createAnswers(id, parts, (messageId, body) => post(messageId, body, true), abort);
 
-  async function resume(): Promise<RunResult> {
+  async function resume(options: LocalOptions = {}): Promise<RunResult> {
+    const locals = localsOf(options, parts.deps);
+    if (locals === undefined) return resumeRun();
+    const state = await load();
+    const queued = state.queue.find((one) => one.kind === "run");
+    const present = state.status === "idle" || isResting(state) ? queued : state;
+    return present?.runId === undefined ? resumeRun() : withOutput(present.runId, locals, parts.locals, resumeRun);
+  }
+
+  async function resumeRun(): Promise<RunResult> {
     const state = await load();
     const isPosted = (await store.inbox(id)).length > 0;
     if (state.session === null && !isPosted) noSession(id);
@@ -182,7 +209,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
     steer: async (input) => void (await send(input, { mode: "steer" })),
     ...answers,
     abort,
-    resume,
+    resume: resume as Resume,
     result,
     fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
     replay: (options = {}) => replay(options),

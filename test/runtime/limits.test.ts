@@ -10,7 +10,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate, ofType } from "../support/agents.js";
+import { createEcho, createGate, finalOf, ofType } from "../support/agents.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -168,7 +168,7 @@ describe("the wall clock", () => {
       return;
     }
     await session.answer(keyOf(waiting), { type: "approve" });
-    expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
+    expect(await finalOf(session)).toMatchObject({ status: "completed", text: "Done." });
   });
 });
 

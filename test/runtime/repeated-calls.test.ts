@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Limits, type StreamItem } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, ofType } from "../support/agents.js";
+import { collect, createEcho, createGate, finalOf, ofType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const same: ScriptedStep = { calls: [{ name: "echo", input: { a: 1, b: [2] } }] };
@@ -72,7 +72,7 @@ describe("a call that is asked for again and again", verifies("TOOL-10"), () => 
     expect(inputs).toHaveLength(2);
     const approval = waiting.status === "awaiting_human" ? waiting.approvals[0] : undefined;
     await agent.session("s").answer(approval?.callKey ?? "", { type: "approve" });
-    expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Done." });
+    expect(await finalOf(agent.session("s"))).toMatchObject({ status: "completed", text: "Done." });
     expect(inputs).toHaveLength(3);
   });
 

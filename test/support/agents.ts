@@ -5,6 +5,8 @@ import {
   defineTool,
   type PublicEvent,
   type PublicEventType,
+  type RunResult,
+  type Session,
   type StreamItem,
   type ToolContext,
 } from "../../src/index.js";
@@ -87,4 +89,10 @@ export function ofType<Type extends PublicEventType>(
   type: Type,
 ): readonly Extract<PublicEvent, { readonly type: Type }>[] {
   return eventsOf(items).filter((event): event is Extract<PublicEvent, { readonly type: Type }> => event.type === type);
+}
+
+/** The result of a session's first run, whoever drives it. */
+export async function finalOf(session: Session): Promise<RunResult> {
+  for await (const item of session.events()) if (item.type === "final") return item.result;
+  throw new Error("The run did not end.");
 }

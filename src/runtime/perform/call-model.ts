@@ -16,6 +16,7 @@ import { summaryText } from "../../core/transcript.js";
 import type { MessageDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type Assembly, createAssembly, endOf, messageOf } from "../assembly.js";
 import { modelOf } from "../models.js";
+import { type AskedOutput, askedOutput } from "../output.js";
 import { withCost } from "../services.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
@@ -50,7 +51,8 @@ export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, c
 function requestOf(effect: EffectOf<"call_model">, { sessionId, parts, state, transcript }: Work): ModelRequest {
   const options = transcript.run?.options ?? {};
   const summary = state.status === "model_running" && state.purpose === "summary";
-  const systemPrompt = options.systemPrompt ?? parts.systemPrompt;
+  const output = options.output === undefined || summary ? undefined : askedOutput(options.output);
+  const systemPrompt = promptOf(options.systemPrompt ?? parts.systemPrompt, output);
   const toolChoice = summary ? ("none" as const) : options.toolChoice;
   const { runId, modelCallIndex, attempt } = effect;
   return {
@@ -63,7 +65,14 @@ function requestOf(effect: EffectOf<"call_model">, { sessionId, parts, state, tr
     tools: summary ? noTools : activeTools(parts.specifications, options.activeTools),
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(options.providerOptions === undefined ? {} : { providerOptions: options.providerOptions }),
+    ...(output === undefined ? {} : { responseFormat: output.responseFormat }),
   };
+}
+
+/** Not every provider has a JSON mode: the model is told as well. */
+function promptOf(prompt: string | undefined, output: AskedOutput | undefined): string | undefined {
+  if (output === undefined) return prompt;
+  return prompt === undefined ? output.prompt : `${prompt}\n\n${output.prompt}`;
 }
 
 /** What stands after the conversation where a model is asked to sum up. */

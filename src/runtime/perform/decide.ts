@@ -15,6 +15,7 @@ import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
+import { depsOf } from "../run-locals.js";
 import type { CompiledTool } from "../tools.js";
 import { type EffectOf, isInteractive, type Perform, type Work } from "../work.js";
 import { decideRepeated, questionOfRepeat } from "./repeated-call.js";
@@ -113,7 +114,7 @@ function permissionOf(
     const permission = parts.canExecuteTool(call, {
       sessionId,
       runId: transcript.run?.runId ?? "",
-      deps: parts.deps,
+      deps: depsOf(parts, transcript.run?.runId ?? ""),
       get signal() {
         return cancellation.signal;
       },

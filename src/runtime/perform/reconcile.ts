@@ -7,6 +7,7 @@ import type { Reconciled } from "../../ports/tool.js";
 import { hashInput } from "../hash.js";
 import { inputAsFound } from "../input.js";
 import { toToolOutput } from "../normalise.js";
+import { depsOf } from "../run-locals.js";
 import { type EffectOf, isInteractive, type Perform } from "../work.js";
 
 export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
@@ -39,7 +40,7 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
       signal: cancellation.signal,
       sessionId: work.sessionId,
       runId,
-      deps: work.parts.deps,
+      deps: depsOf(work.parts, runId),
     });
     switch (found.status) {
       case "finished":

@@ -16,6 +16,7 @@ import { type ChildAgent, childOf } from "../family.js";
 import { hashInput } from "../hash.js";
 import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
 import { toToolOutput } from "../normalise.js";
+import { depsOf } from "../run-locals.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 
 const defaultTimeoutMs = 600_000;
@@ -133,7 +134,7 @@ function contextOf(
     attempt: effect.attempt,
     sessionId: work.sessionId,
     runId: effect.runId,
-    deps: work.parts.deps,
+    deps: depsOf(work.parts, effect.runId),
     services: work.parts.services,
     progress: (note) => work.publishProgress(effect.callKey, note),
   };

@@ -1,0 +1,47 @@
+/**
+ * Starting a run: its message, what this process keeps for it, and its result as the caller asked for it.
+ */
+import type { RunResult } from "../core/outcome.js";
+import type { Live } from "./live.js";
+import { withOutput } from "./output.js";
+import type { AgentParts } from "./parts.js";
+import type { Input, OutputOptions, StartOptions } from "./request.js";
+import { localsOf } from "./run-locals.js";
+import { inputBody } from "./session.js";
+import type { Subscription } from "./subscription.js";
+
+/** Runs a request to its end, or to where it waits: the answer is data where its schema is given. */
+export type Run = {
+  <Output>(input: Input, options: StartOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
+  (input: Input, options?: StartOptions): Promise<RunResult>;
+};
+
+export type Started = {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly begin: (subscription?: Subscription) => Promise<RunResult>;
+};
+
+/** @throws PawlError `bad_input`, `bad_configuration` */
+export function startRun(
+  input: Input,
+  options: StartOptions,
+  parts: AgentParts,
+  live: (sessionId: string) => Live,
+): Started {
+  const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
+  const body = inputBody(input, options, parts, runId, "queue");
+  const locals = localsOf(options, parts.deps);
+  const shared = options.runId !== undefined;
+  const begin = async (subscription?: Subscription): Promise<RunResult> => {
+    const message = { id: `run/${runId}`, at: parts.clock.now(), body };
+    const act = () =>
+      live(sessionId).run(runId, message, {
+        shared,
+        ...(signal === undefined ? {} : { signal }),
+        ...(subscription === undefined ? {} : { subscription }),
+      });
+    return locals === undefined ? act() : withOutput(runId, locals, parts.locals, act);
+  };
+  return { sessionId, runId, begin };
+}
