@@ -359,6 +359,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-10",
   "SEC-12",
   "SEC-13",
+  "SEC-15",
   "SEC-16",
 ]);
 

@@ -12,9 +12,9 @@ export function fixedText(reason: Reason): string {
   return reasons[reason].text;
 }
 
-/** How it ended, and what it took: `done · 3 steps · 1,204 tokens in, 88 out · 4.1 s`. */
+/** How it ended, and what it took: `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
 export function closingLine(result: RunResult, elapsedMs: number | null, paint: Paint): string {
-  const facts = [counted(result.steps, "step"), ...tokens(result.usage)];
+  const facts = [counted(result.steps, "step"), ...tokens(result.usage), ...cost(result.usage)];
   if (elapsedMs !== null) facts.push(duration(Math.max(0, elapsedMs)));
   facts.push(`session ${visible(shortId(result.sessionId))}`);
   const { colour, text } = ending(result);
@@ -47,4 +47,14 @@ function tokens({ inputTokens, outputTokens }: Usage): readonly string[] {
   if (inputTokens === undefined && outputTokens === undefined) return [];
   const known = (count: number | undefined) => (count === undefined ? "?" : count.toLocaleString("en-US"));
   return [`${known(inputTokens)} tokens in, ${known(outputTokens)} out`];
+}
+
+function cost({ inputTokens, outputTokens, costUsd, partial }: Usage): readonly string[] {
+  if (costUsd === undefined) return inputTokens === undefined && outputTokens === undefined ? [] : ["cost unknown"];
+  return [partial === true ? `at least ${dollars(costUsd)}` : dollars(costUsd)];
+}
+
+function dollars(amount: number): string {
+  if (amount === 0) return "$0";
+  return amount < 0.0001 ? "under $0.0001" : `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
 }

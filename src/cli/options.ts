@@ -25,6 +25,9 @@ export function addModel(command: Command): Command {
 export function addRunOptions(command: Command): Command {
   return command
     .option("--max-steps <count>", "the most model calls", positive)
+    .option("--max-tokens <count>", "the most tokens, in and out together", positive)
+    .option("--max-cost <dollars>", "the most that it may cost, by list prices", dollars)
+    .option("--max-wall-clock <time>", "the longest that it may take, as 90s, 30m or 2h", span)
     .option("--park", "where nobody can be asked, wait for an answer (exit code 3) instead of denying");
 }
 
@@ -38,6 +41,11 @@ export const exitCodeHelp =
 export function positive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number of 1 or more.");
+}
+
+function dollars(text: string): number {
+  if (/^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError("It must be an amount of US dollars above 0, as 2 or 0.25.");
 }
 
 const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

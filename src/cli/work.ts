@@ -37,13 +37,24 @@ export type WorkOptions = {
 /** What a new run may be told. */
 export type RunOptions = {
   readonly maxSteps?: number;
+  readonly maxTokens?: number;
+  /** US dollars. */
+  readonly maxCost?: number;
+  /** Milliseconds. */
+  readonly maxWallClock?: number;
   /** What would ask waits where nobody can be asked. */
   readonly park?: true;
 };
 
-export function startOptions({ maxSteps, park }: RunOptions, canAsk: boolean): StartOptions {
+export function startOptions(options: RunOptions, canAsk: boolean): StartOptions {
+  const { maxSteps, maxTokens, maxCost, maxWallClock, park } = options;
   return {
-    ...(maxSteps === undefined ? {} : { limits: { maxSteps } }),
+    limits: {
+      ...(maxSteps === undefined ? {} : { maxSteps }),
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(maxCost === undefined ? {} : { maxCostUsd: maxCost }),
+      ...(maxWallClock === undefined ? {} : { maxWallClockMs: maxWallClock }),
+    },
     ...(canAsk || park === true ? {} : { interactive: false }),
   };
 }

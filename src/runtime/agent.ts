@@ -35,7 +35,7 @@ import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "
 import { compileServices, type ServiceOptions } from "./services.js";
 import { createSession, type Session } from "./session.js";
 import { type Run, startRun } from "./start-run.js";
-import type { StreamItem, Subscription } from "./subscription.js";
+import type { StreamItem } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
 

@@ -10,6 +10,7 @@ import type { Json } from "../core/message.js";
 import { PawlError } from "../errors.js";
 import type { JsonSchema } from "../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../ports/tool.js";
+import { hasPatterns, withinPatience } from "./bounded.js";
 import { normaliseJson } from "./normalise.js";
 
 /** What does not fit, and where: `files[0].path`, or an empty path for the whole input. */
@@ -80,8 +81,9 @@ function compileJsonSchema(schema: JsonSchema): CompiledInput {
   } catch (cause) {
     throw unusable(`it is not a JSON Schema: ${messageOf(cause)}`, cause);
   }
+  const isBounded = hasPatterns(jsonSchema);
   const validate = guarded((value) => {
-    const { valid, errors } = validator.validate(value);
+    const { valid, errors } = isBounded ? withinPatience(() => validator.validate(value)) : validator.validate(value);
     return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
   });
   return { jsonSchema, validate };

@@ -93,8 +93,18 @@ describe("a stream, as a person sees it", () => {
         ...deltas(2, 1, start, ...text("It is a.")),
         final({ text: "It is a.", steps: 2, usage: { inputTokens: 1204, outputTokens: 88 } }, 4_100),
       ],
-      'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · 4.1 s · session session-\n',
+      'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · cost unknown · 4.1 s · session session-\n',
     ],
+    ...[
+      { usage: { costUsd: 0.01256 }, says: "$0.0126" },
+      { usage: { costUsd: 12.5, partial: true }, says: "at least $12.50" },
+      { usage: { costUsd: 0 }, says: "$0" },
+      { usage: { costUsd: 0.00001 }, says: "under $0.0001" },
+    ].map(({ usage, says }): [string, readonly StreamItem[], string] => [
+      `what it cost: ${says}`,
+      [final({ text: "Hi.", steps: 2, usage: { inputTokens: 10, outputTokens: 5, ...usage } }, 4_100)],
+      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · 0 ms · session session-\n`,
+    ]),
     [
       "text of another process comes by its events",
       [event("text", { modelCallIndex: 1, text: "Let me see." }), event("tool_call", call(1, {}))],

@@ -210,9 +210,13 @@ describe("--json", () => {
 describe("exit codes", () => {
   test("4 at a limit, with how to go on", verifies("CLI-3"), async () => {
     const { pawl } = createWorld(files);
-    const { code, stderr } = await pawl(["run", report, "--yes", "--max-steps", "1"]);
+    const { code, stderr } = await pawl(["run", report, "--yes", "--max-steps", "1", "--max-cost", "0.5"]);
     expect(code).toBe(4);
     expect(stderr).toContain("failed (max_steps): The run reached its limit of steps.");
+    expect(stderr).toContain("· $0 ·");
+    const tokens = await pawl(["run", report, "--yes", "--max-tokens", "1", "--max-wall-clock", "1h"]);
+    expect(tokens.code).toBe(4);
+    expect(tokens.stderr).toContain("failed (max_tokens): The run reached its limit of tokens.");
     expect(stderr).toMatch(/To go on: pawl run --session [0-9a-f]{8} "go on"/);
   });
 });

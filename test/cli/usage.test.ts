@@ -64,6 +64,8 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["a missing argument", ["resume"], "missing required argument 'id'"],
     ["a missing value", ["run", "--model"], "argument missing"],
     ["no number", ["run", "x", "--max-steps", "many"], "whole number of 1 or more"],
+    ["no amount", ["run", "x", "--max-cost", "0"], "US dollars above 0"],
+    ["no time", ["run", "x", "--max-wall-clock", "90"], "length of time"],
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number of 1 or more"],
     ["an unknown model", ["run", "x", "--model", "nothing"], 'There is no model "nothing"'],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
