@@ -56,30 +56,43 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: Surroundi
   let stopped = false;
   let wake = () => {};
 
-  async function agentOf(sessionId: string): Promise<WorkingAgent> {
+  async function find(session: SessionInfo, sessionId: string): Promise<WorkingAgent | null> {
+    if (typeof options.agents === "function") return options.agents(session, sessionId);
+    return options.agents.find((one) => (one.options.name ?? "agent") === session.agent) ?? null;
+  }
+
+  /** The agent behind a tool comes with the one that has the tool: its session is carried on by way of the one at the top. */
+  async function bearerOf(sessionId: string): Promise<{ readonly agent: WorkingAgent; readonly bearerId: string }> {
     const session = await infoOf(store, sessionId);
-    const agent =
-      typeof options.agents === "function"
-        ? await options.agents(session, sessionId)
-        : (options.agents.find((one) => (one.options.name ?? "agent") === session.agent) ?? null);
-    if (agent === null)
-      throw new PawlError(
-        "agent_mismatch",
-        `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have.`,
-      );
-    agents.add(agent);
-    return agent;
+    const own = await find(session, sessionId);
+    if (own !== null) return { agent: own, bearerId: sessionId };
+    const { top } = session;
+    const above = top === undefined ? null : await find(await infoOf(store, top), top);
+    if (top !== undefined && above !== null) return { agent: above, bearerId: top };
+    throw new PawlError(
+      "agent_mismatch",
+      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have.`,
+    );
   }
 
   async function carryOn(sessionId: string): Promise<void> {
+    let isChild = false;
     try {
-      const agent = await agentOf(sessionId);
+      const { agent, bearerId } = await bearerOf(sessionId);
+      isChild = bearerId !== sessionId;
+      agents.add(agent);
       if (stopped) return;
-      onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
-      onReport({ type: "left", sessionId, result: await agent.session(sessionId).resume() });
+      onReport({ type: "taken", sessionId: bearerId, agent: agent.options.name ?? "agent" });
+      const session = agent.session(bearerId);
+      // What is queued behind a run starts with its end, and belongs to the same piece of work.
+      for (let hasNext = true; hasNext; ) {
+        const result = await session.resume();
+        onReport({ type: "left", sessionId: bearerId, result });
+        hasNext = !stopped && !isChild && (result.status === "completed" || result.status === "failed");
+      }
     } catch (error) {
       // Another worker was faster, or nothing was left to do.
-      if (error instanceof PawlError && error.code === "run_finished") return;
+      if (error instanceof PawlError && error.code === "run_finished" && !isChild) return;
       refused.add(sessionId);
       onReport({ type: "refused", sessionId, error });
     }

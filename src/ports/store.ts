@@ -26,7 +26,7 @@ export type Lease = {
 export type ClaimOptions = {
   readonly owner: Owner;
   readonly now: number;
-  /** The length of the lease. One that is recorded to end later than `now` + its own length is void (a clock jumped). */
+  /** The length of the lease. One that is recorded to end later than `now` + twice its own length is void (a clock jumped). */
   readonly leaseMs: number;
   /** Tells whether an owner on this host is known to be dead; it is then replaced at once. */
   readonly isDead?: (owner: Owner) => boolean;

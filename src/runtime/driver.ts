@@ -22,7 +22,7 @@ import { createCancellation } from "./cancellation.js";
 import { type Closing, type CommitterOptions, createCommitter, type Step } from "./committer.js";
 import { lateResult } from "./own-messages.js";
 import type { AgentParts } from "./parts.js";
-import { isImmediate, perform } from "./perform/index.js";
+import { isAnswer, isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
 
 export type DriverOptions = {
@@ -232,6 +232,7 @@ export function createDriver(options: DriverOptions): Driver {
   function settle(key: string, event: EventBody | undefined): void {
     if (event === undefined) return;
     if (closed) options.onLate(event);
+    else if (isAnswer(event)) void wake().then(() => dispatch(() => [event], { settled: key }));
     else void dispatch(() => [event], { settled: key });
   }
 

@@ -4,6 +4,7 @@
  * A commit is one row, keyed by its session's number and its last `seq` in one integer: an append touches the end of one
  * b-tree and nothing else. A session's own row is written only when what it says changes.
  */
+import { voidBeyond } from "./lease.js";
 import type { SqliteHandle, SqliteStatement } from "./sqlite-driver.js";
 
 /** "Pawl" in ASCII: marks the file as ours. */
@@ -142,7 +143,7 @@ const statements = {
       SELECT id, due_at FROM sessions WHERE due_at <= ?
       UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
     SELECT ${bytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
-    WHERE s.owner IS NULL OR s.lease_until <= ? OR s.lease_until > ? + s.lease_ms
+    WHERE s.owner IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${voidBeyond} * s.lease_ms
       OR s.owner IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 

@@ -183,3 +183,16 @@ export function eventsOf<Type extends Event["type"]>(
 ): readonly Extract<Event, { type: Type }>[] {
   return log.flatMap(({ event }) => (event.type === type ? [event as Extract<Event, { type: Type }>] : []));
 }
+
+/** Does the work of each, so many at a time. */
+export async function sideBySide<In>(
+  all: readonly In[],
+  atOnce: number,
+  work: (one: In) => Promise<void>,
+): Promise<void> {
+  const waiting = [...all];
+  const next = async () => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one);
+  };
+  await Promise.all(Array.from({ length: atOnce }, next));
+}

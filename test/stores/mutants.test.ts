@@ -56,7 +56,7 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
   "the activity stays": ["memory", "session.activity = commit.activity;", ""],
   "leases run for ever": ["lease", "hold.expiresAt > now &&", ""],
   "leases end a millisecond late": ["lease", "hold.expiresAt > now", "hold.expiresAt >= now"],
-  "void leases hold": ["lease", "&& hold.expiresAt <= now + hold.leaseMs", ""],
+  "void leases hold": ["lease", "&& hold.expiresAt <= now + voidBeyond * hold.leaseMs", ""],
   "the dead hold": ["lease", "&& !isDead(hold.owner)", ""],
   "lost leases are renewed": [
     "memory",

@@ -3,6 +3,7 @@
  */
 import type { Effect } from "../../core/effect.js";
 import type { EventBody } from "../../core/event.js";
+import { toolCallsOf } from "../../core/message.js";
 import type { Cancellation } from "../cancellation.js";
 import { cancelChild, notifyParent } from "../children.js";
 import type { Work } from "../work.js";
@@ -45,4 +46,9 @@ export function perform(
     case "notify_parent":
       return notifyParent(effect, work);
   }
+}
+
+/** It ends the run, unless a steer came meanwhile: so what others posted is taken first. */
+export function isAnswer(event: EventBody): boolean {
+  return event.type === "model_finished" && toolCallsOf(event.message).length === 0;
 }

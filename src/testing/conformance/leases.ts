@@ -119,13 +119,18 @@ export const expiry = cases(["STOR-1", "REC-9"], {
     await bobClaims(store, t0 + 1, { isDead: (owner) => asked.push(owner) === 0 });
     deepStrictEqual(asked, [alice]);
   },
-  "a lease is void where the clock went back by more than nothing": async ({ store }) => {
+  "a lease is void where the clock went back by more than its length": async ({ store }) => {
     await claim(store);
     strictEqual(await bobClaims(store, t0 - 60_000), true);
   },
   "a lease that ends exactly its length from now is held": async ({ store }) => {
     await claim(store);
     strictEqual(await bobClaims(store, t0), false);
+  },
+  "a claim that comes after another's, with an older time, does not take it over": async ({ store }) => {
+    await commit(store, await claim(store), 0, { dueAt: t0 - leaseMs });
+    for (const late of [1, 5_000, leaseMs]) strictEqual(await bobClaims(store, t0 - late), false);
+    deepStrictEqual(await store.due(t0 - leaseMs, 10), []);
   },
   "whether a lease is void goes by its own length, not the claimer's": async ({ store }) => {
     await claim(store, "s", { leaseMs: 600_000 });
