@@ -155,7 +155,9 @@ describe("failed attempts", () => {
   });
 
   test("are 20 at most in a run, unless more are allowed", verifies("RTRY-4"), async () => {
-    const model = createScriptedModel(({ attempt }) => (attempt < 4 ? fails("overloaded") : call));
+    const model = createScriptedModel(({ attempt, modelCallIndex }) =>
+      attempt < 4 ? fails("overloaded") : { calls: [{ name: "echo", input: { step: modelCallIndex } }] },
+    );
     const agent = createAgent({ model, tools: [echo], retry: { baseDelayMs: 0 } });
     const result = await agent.run("Go", { sessionId: "s" });
     expect(result).toMatchObject({ reason: "max_errors", steps: 6 });
