@@ -87,10 +87,13 @@ async function runAll(jobs) {
 
 function answerOf(worker, job) {
   return new Promise((resolve, reject) => {
-    worker.once("message", resolve);
     worker.once("error", reject);
+    worker.once("message", (answer) => {
+      worker.off("error", reject);
+      resolve(answer);
+    });
     worker.postMessage(job);
-  }).finally(() => worker.removeAllListeners());
+  });
 }
 
 function figuresOf(done) {
