@@ -49,8 +49,8 @@ export type Driver = {
   readonly dispatch: (events: (state: State) => readonly EventBody[], ids?: Ids) => Promise<boolean>;
   /** Takes messages of the inbox, each once. */
   readonly take: (messages: readonly InboxMessage[]) => Promise<void>;
-  /** Takes what is in the inbox; gives the session back where nothing is left to do. */
-  readonly wake: () => Promise<void>;
+  /** Takes what is in the inbox; gives the session back where nothing is left to do. False where the driver closed before. */
+  readonly wake: () => Promise<boolean>;
   /** Starts nothing more; ends when what runs has settled or the grace is over. */
   readonly drain: (graceMs: number) => Promise<void>;
   /** The lease is gone. A commit under way tells better: it may have given the lease back. */
@@ -246,16 +246,17 @@ export function createDriver(options: DriverOptions): Driver {
     running.set(key, { cancel, sleeps: true });
   }
 
-  async function wake(): Promise<void> {
-    if (closed) return;
+  async function wake(): Promise<boolean> {
+    if (closed) return false;
     let messages: readonly InboxMessage[];
     try {
       messages = await parts.store.inbox(sessionId);
     } catch (error) {
       close({ type: "interrupted", reason: "store_failed", error });
-      return;
+      return false;
     }
-    await Promise.all([take(messages), dispatch(() => [])]);
+    void take(messages);
+    return dispatch(() => []);
   }
 
   async function take(messages: readonly InboxMessage[]): Promise<void> {

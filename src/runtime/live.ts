@@ -236,9 +236,9 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       leaveIfIdle();
     });
 
-  /** Takes what is in the inbox, gives those who wait what there is, and an idle session back. */
+  /** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
   async function settleHere(): Promise<void> {
-    if ((await open()) === "driving") await driven?.driver.wake();
+    while ((await open()) === "driving") if ((await driven?.driver.wake()) || lastClosing?.type !== "parked") return;
   }
 
   const resume: Live["resume"] = (after) =>

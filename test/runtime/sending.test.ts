@@ -2,7 +2,7 @@
  * What is said to a session, when nothing is under way and when something is.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Message, type UserMessage } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Message, type Store, type UserMessage } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, ofType } from "../support/agents.js";
@@ -281,4 +281,37 @@ describe("input", () => {
     expect(seen.requests[2]).toMatchObject({ systemPrompt: "Usual.", tools: [{ name: "a" }, { name: "b" }] });
     expect(seen.requests[2]?.toolChoice).toBeUndefined();
   });
+});
+
+test("what comes while a session is being given back is taken all the same", verifies("LOOP-11"), async () => {
+  const inner = createMemoryStore();
+  const released = deferred();
+  const posted = deferred();
+  const store: Store = {
+    ...inner,
+    // The answer to the commit that gives the session back is on its way when the next request is looked for.
+    async commit(lease, commit) {
+      const result = await inner.commit(lease, commit);
+      if (commit.release === true) {
+        released.resolve();
+        await posted.promise;
+      }
+      return result;
+    },
+    async inbox(sessionId) {
+      const messages = await inner.inbox(sessionId);
+      if (messages.length > 0) {
+        posted.resolve();
+        await settled();
+      }
+      return messages;
+    },
+  };
+  const agent = createAgent({ model: createScriptedModel([{ text: "One." }, { text: "Two." }]), store });
+  const first = agent.run("First", { sessionId: "s" });
+  await released.promise;
+  await agent.session("s").send("Second", { runId: "second" });
+  expect(await first).toMatchObject({ text: "One." });
+  await expect.poll(() => inner.inbox("s")).toEqual([]);
+  expect(await agent.run("Second", { sessionId: "s", runId: "second" })).toMatchObject({ text: "Two." });
 });
