@@ -30,7 +30,7 @@ export function walk() {
     const following = consequences(state).map((body) => ({ ...body, at: 0 }));
     if (following.length === 0) for (const effect of effects(state)) add(found.effects, state.status, nameOf(effect));
     for (const event of following) found.follows.add(`${state.status} ${event.type}`);
-    for (const event of following.length > 0 ? following : eventsIn(state)) {
+    for (const event of following.length > 0 ? following.flatMap(withHooks) : eventsIn(state)) {
       const next = transition(state, event);
       if (next === state) continue;
       add(found.targets, `${state.status} ${event.type}`, next.status);
@@ -45,6 +45,11 @@ export function walk() {
       if ((pair === "applies") !== found.targets.has(`${status} ${type}`))
         throw new Error(`'${type}' in '${status}' is said to be '${pair}', and the walk found otherwise.`);
   return found;
+}
+
+/** The end of a run, also where there are hooks that come after it. */
+function withHooks(event) {
+  return event.type === "run_finished" ? [event, { ...event, leaving: true }] : [event];
 }
 
 function add(sets, key, value) {
@@ -65,6 +70,7 @@ function kindOf(state) {
     state.purpose,
     state.reason,
     state.notifyParent,
+    state.leaving,
     state.limits?.maxSteps,
     state.doneSeq > 0,
     state.cut,
@@ -115,6 +121,7 @@ function fromOutside({ runId, seq, queue, interrupted, ...state }) {
     ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),
     { type: "restarted", runId, owner: "o" },
     { type: "parent_notified", runId },
+    { type: "run_left", runId },
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "woke", runId, timer })),
     migrated({ runId, seq, queue, interrupted, ...state }),
@@ -130,6 +137,7 @@ function fromInside(state) {
         { type: "compacted", runId },
         { type: "compacted", runId, from: 1, summary: "s" },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
+        { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, leaving: true },
         { type: "steered", input, by: "before_stop" },
       ];
     case "model_running":

@@ -4,6 +4,8 @@
 export type {
   Entry,
   Event,
+  HookPoint,
+  HookRecord,
   PendingApproval,
   PublicEvent,
   PublicEventType,
@@ -21,6 +23,22 @@ export { createWorker } from "./create-worker.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
+export type {
+  CompactionSubject,
+  FailureSubject,
+  Hook,
+  HookContext,
+  HookInput,
+  ModelAnswerSubject,
+  ModelCallChange,
+  ModelCallSubject,
+  RunSubject,
+  StepResultSubject,
+  StepSubject,
+  StopSubject,
+  ToolCallSubject,
+  ToolResultSubject,
+} from "./ports/hook.js";
 export type {
   JsonSchema,
   MessageDelta,

@@ -287,6 +287,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-14",
   "FIN-1",
   "FIN-2",
+  "FIN-8",
   "FIN-3#output-cap",
   "FIN-4",
   "FIN-5",

@@ -14,7 +14,8 @@ export function callRecords(runId: string, modelCallIndex: number, message: Assi
   const records = new Map<string, CallRecord>();
   toolCallsOf(message).forEach((part, index) => {
     const callKey = callKeyOf(runId, modelCallIndex, index + 1);
-    records.set(callKey, { callKey, part, input: part.input, decided: false, edited: false, timesInRow: 1 });
+    const call = { callKey, part, input: part.input, decided: false, changed: false, edited: false, timesInRow: 1 };
+    records.set(callKey, call);
   });
   return records;
 }
@@ -78,7 +79,10 @@ function decide(call: CallRecord, seq: number, { decision }: EventOf<"tool_decid
   switch (decision.verdict) {
     case "allow":
     case "ask":
-      if (decision.input !== undefined) call.input = decision.input;
+      if (decision.input !== undefined) {
+        call.input = decision.input;
+        call.changed = true;
+      }
       if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
       break;
     case "deny":
@@ -95,6 +99,7 @@ function answer(call: CallRecord, seq: number, { answer: given }: EventOf<"answe
   switch (given.type) {
     case "modify":
       call.input = given.input;
+      call.changed = true;
       call.edited = true;
       break;
     case "deny":

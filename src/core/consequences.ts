@@ -2,6 +2,8 @@
  * What follows from a state without anything happening outside: results that the machine makes, the end of a run, the
  * start of a queued one. They are applied until none is left, and committed with what caused them.
  */
+
+import { owesNotice } from "./ended.js";
 import type { Event, EventBody } from "./event.js";
 import type { Call, Preparing, State } from "./state.js";
 import { transition } from "./transition.js";
@@ -71,9 +73,9 @@ export function isPreventable(state: Preparing): boolean {
   return state.for === "finish" && (state.reason === "stop" || state.reason === "done" || state.reason === "other");
 }
 
-/** Nothing queued starts by itself after an abort, nor while the parent is still to be told. */
+/** Nothing queued starts by itself after an abort, nor while somebody is still to be told of the end. */
 function queuedRun(state: Extract<State, { status: "completed" | "failed" }>): readonly EventBody[] {
-  if (state.notifyParent === true) return none;
+  if (owesNotice(state)) return none;
   for (const queued of state.queue)
     if (queued.kind === "run")
       return [{ type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq }];

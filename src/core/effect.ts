@@ -50,6 +50,8 @@ export type Effect =
       readonly name: string;
       readonly childId: string;
     }
+  /** Calls the hooks that come after a run. */
+  | { readonly type: "leave_run"; readonly key: string; readonly runId: string }
   | {
       readonly type: "notify_parent";
       readonly key: string;

@@ -11,7 +11,7 @@ import { deadlineOf } from "./steps.js";
 
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
-  if (isTerminal(state)) return parentEffects(state);
+  if (isTerminal(state)) return endEffects(state);
   if (state.stopping !== null) return stoppingEffects(state);
   switch (state.status) {
     case "preparing":
@@ -133,8 +133,11 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   return [grace, ...children];
 }
 
-function parentEffects(state: TerminalState): readonly Effect[] {
-  const parent = state.session?.parent;
-  if (state.notifyParent !== true || parent === undefined) return none;
-  return [{ type: "notify_parent", key: `${state.runId}/notify`, runId: state.runId, parent }];
+function endEffects({ runId, session, notifyParent, leaving }: TerminalState): readonly Effect[] {
+  if (notifyParent !== true && leaving !== true) return none;
+  const wanted: Effect[] = [];
+  if (leaving === true) wanted.push({ type: "leave_run", key: `${runId}/leave`, runId });
+  if (notifyParent === true && session?.parent !== undefined)
+    wanted.push({ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent });
+  return wanted;
 }

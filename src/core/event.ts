@@ -66,13 +66,39 @@ export type AfterFailure =
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
 
+/** Where a hook is called. */
+export type HookPoint =
+  | "beforeRun"
+  | "beforeStep"
+  | "beforeLLMCall"
+  | "afterLLMCall"
+  | "beforeToolCall"
+  | "afterToolCall"
+  | "afterStep"
+  | "beforeStop"
+  | "onError"
+  | "onCompacted"
+  | "afterRun";
+
+/** What became of a hook; it rides on the event that the hook had a part in. */
+export type HookRecord = {
+  readonly name: string;
+  readonly hook: HookPoint;
+  /** How long it took, in milliseconds. */
+  readonly ms: number;
+  /** `changed`: what it returned was taken. `refused`: it returned what a hook may not return there. */
+  readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
+  /** What went wrong. */
+  readonly message?: string;
+};
+
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
 
 type OfRun = { readonly runId: string };
 type OfStep = OfRun & { readonly modelCallIndex: number };
 type OfCall = OfRun & { readonly callKey: string };
 
-export type EventBody =
+type Body =
   | ({ readonly type: "session_created"; readonly v: number } & SessionInfo)
   | (OfRun & {
       readonly type: "run_started";
@@ -93,10 +119,14 @@ export type EventBody =
       readonly type: "prepared";
       readonly upTo: number;
       readonly purpose: Purpose;
+      /** The run's input, where a hook changed it. */
+      readonly input?: readonly UserMessage[];
+      /** What hooks chose in the place of the run's options. */
       readonly activeTools?: readonly string[];
       readonly toolChoice?: ToolChoice;
-      readonly promptHash?: string;
-      readonly toolsHash?: string;
+      /** The blobs of the system prompt and the tool specifications (null: none); only where they are others than in the call before. */
+      readonly promptHash?: string | null;
+      readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
     })
   | (OfRun & {
@@ -175,9 +205,16 @@ export type EventBody =
       readonly output?: Json;
       /** The step whose preparation ended the run: a hook that refused or failed, a budget. */
       readonly modelCallIndex?: number;
+      /** Hooks are still to be called: `run_left` follows. */
+      readonly leaving?: true;
     })
+  /** The hooks that come after a run were called. */
+  | (OfRun & { readonly type: "run_left" })
   | (OfRun & { readonly type: "parent_notified" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State };
+
+/** `hooks`: those that had a part in it, in the order in which they were called. */
+export type EventBody = Body & { readonly hooks?: readonly HookRecord[] };
 
 /** An event, and when it happened (epoch milliseconds). */
 export type Event = EventBody & { readonly at: number };

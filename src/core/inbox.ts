@@ -3,10 +3,11 @@
  *
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
+import { owesNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { ToolOutput, Usage, UserMessage } from "./message.js";
 import { type Call, hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
-import { owesNotice, transition } from "./transition.js";
+import { transition } from "./transition.js";
 
 export type InboxBody =
   | {

@@ -14,6 +14,8 @@ export type {
   EventBody,
   EventOf,
   EventType,
+  HookPoint,
+  HookRecord,
   RunOptions,
   Timer,
   Timing,
@@ -27,7 +29,8 @@ export { type Pair, pairs } from "./pairs.js";
 export type { PublicEvent, PublicEventBody, PublicEventType } from "./public-event.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./reasons.js";
 export { type CallRecord, textOfOutput } from "./results.js";
+export type { RunRecord } from "./run-record.js";
 export * from "./state.js";
-export { appendEntry, createTranscript, type RunRecord, type Transcript } from "./transcript.js";
-export { maxLives, type Refusal, refusal, transition } from "./transition.js";
+export { appendEntry, createTranscript, type Transcript } from "./transcript.js";
+export { type Refusal, refusal, transition } from "./transition.js";
 export { publicEvents } from "./view.js";

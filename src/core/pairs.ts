@@ -27,6 +27,7 @@ const resting = {
   abort_requested: "stale",
   restarted: "stale",
   run_finished: "stale",
+  run_left: "stale",
   parent_notified: "stale",
 } as const;
 
@@ -41,13 +42,15 @@ const active = {
 } as const;
 
 /**
- * A run that ended is queued behind only while its session has to tell another one first. What is queued can be aborted:
+ * A run that ended is queued behind only while somebody is to be told of its end first. What is queued can be aborted:
  * nothing of it starts by itself after an abort.
  */
 const terminal = {
   ...resting,
   run_queued: "applies",
   abort_requested: "applies",
+  restarted: "applies",
+  run_left: "applies",
   parent_notified: "applies",
 } as const;
 

@@ -1,7 +1,7 @@
 /**
  * Public events: the names and shapes that a user of a run sees (STRM-4).
  */
-import type { AfterFailure } from "./event.js";
+import type { AfterFailure, HookPoint } from "./event.js";
 import type { FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "./message.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 import type { CallOutcome, SessionInfo } from "./state.js";
@@ -82,6 +82,15 @@ export type PublicEventBody =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
+    }
+  /** A hook failed, was cut off, or returned what it may not: what its `onFailure` says follows. */
+  | {
+      readonly type: "hook_failed";
+      readonly runId: string;
+      readonly name: string;
+      readonly hook: HookPoint;
+      readonly outcome: "threw" | "timed_out" | "refused";
+      readonly message: string;
     }
   | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
   | { readonly type: "final"; readonly runId: string; readonly result: RunResult };

@@ -13,6 +13,8 @@ export type CallRecord = {
   input: Json;
   /** It was decided on, and is thereby known to the world. */
   decided: boolean;
+  /** The input is no longer what the model wrote. */
+  changed: boolean;
   /** A person changed the input. */
   edited: boolean;
   /** How often the model has asked for this call in a row, this time included. */

@@ -229,18 +229,16 @@ export type AwaitingHuman = Run & {
   readonly cut: Cut | null;
   readonly doneSeq: number | null;
 };
-export type Completed = Run & {
-  readonly status: "completed";
+type Ended = Run & {
   readonly reason: Reason;
+  /** The session that asked for the run does not know of its end yet. */
   readonly notifyParent?: boolean;
+  /** Hooks are still to be called. */
+  readonly leaving?: boolean;
 };
-export type Failed = Run & {
-  readonly status: "failed";
-  readonly reason: Reason;
-  readonly fault?: Fault;
-  readonly notifyParent?: boolean;
-};
-export type Aborted = Run & { readonly status: "aborted"; readonly reason: Reason; readonly notifyParent?: boolean };
+export type Completed = Ended & { readonly status: "completed" };
+export type Failed = Ended & { readonly status: "failed"; readonly fault?: Fault };
+export type Aborted = Ended & { readonly status: "aborted" };
 
 export type State = Idle | Preparing | ModelRunning | ToolRunning | AwaitingHuman | Completed | Failed | Aborted;
 export type ActiveState = Preparing | ModelRunning | ToolRunning | AwaitingHuman;
@@ -257,6 +255,9 @@ export const initialState: Idle = {
   interrupted: [],
   context: { from: 1 },
 };
+
+/** Restarts without progress that a run survives (rule 16). */
+export const maxLives = 5;
 
 /** No run is under way. */
 export function isResting(state: State): state is Idle | TerminalState {

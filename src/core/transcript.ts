@@ -5,22 +5,14 @@
  * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
  * 2. A model call sees the log up to its `upTo`: input that came later is shown after that call's message and results.
  * 3. Ids of calls are unique within the transcript, whatever the provider gave.
- * 4. A message that was shown is never changed; its object stays the same.
+ * 4. A message that was shown to a model is never changed; its object stays the same.
  */
 import { withUniqueIds } from "./call-ids.js";
-import { callRecords, countCalls, type LastCall, recordEntry } from "./call-records.js";
+import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
-import {
-  addUsage,
-  type Json,
-  type Message,
-  type ToolOutput,
-  type Usage,
-  type UserMessage,
-  untrimmedTextOf,
-} from "./message.js";
+import { addUsage, type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "./message.js";
 import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
-import type { Purpose, RunLimits } from "./state.js";
+import { noteHooks, type RunRecord } from "./run-record.js";
 
 export type Transcript = {
   /** What the model sees. Grows by appending; copy it to keep it. */
@@ -39,38 +31,28 @@ export type Transcript = {
   /** The run under way, or the last one. */
   run: RunRecord | null;
   readonly ids: Set<string>;
-};
-
-export type RunRecord = {
-  readonly runId: string;
-  readonly startedAt: number;
-  readonly input: readonly UserMessage[];
-  readonly options: RunOptions;
-  readonly limits: RunLimits;
-  purpose: Purpose;
-  /** Where the model was told that its answer was no end: in which step, and the entry. */
-  told: { readonly modelCallIndex: number; readonly seq: number } | null;
-  /** The text of the answer so far, untrimmed: of the present step, and of the answers that it continues. */
-  answer: string;
-  /** What the done tool said in the present step. */
-  doneMessage: string | undefined;
-  /** What the present step used so far, its failed attempts included. */
-  stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
-  steps: number;
-  /** The last call that the model asked for, and how often it did so in a row (TOOL-10). */
-  lastCall: LastCall | null;
-  /** The step in which the model was told that it repeats itself. */
-  toldOfRepeat: number | null;
-  /** The answer as data, where a shape was asked for. */
-  output?: Json;
+  /** The blobs that hold the system prompt and the tool specifications of the last model call; undefined where that is not known. */
+  promptHash: string | null | undefined;
+  toolsHash: string | null | undefined;
 };
 
 export function createTranscript(): Transcript {
-  return { messages: [], seqs: [], calls: new Map(), later: [], queued: new Map(), run: null, ids: new Set() };
+  return {
+    messages: [],
+    seqs: [],
+    calls: new Map(),
+    later: [],
+    queued: new Map(),
+    run: null,
+    ids: new Set(),
+    promptHash: null,
+    toolsHash: null,
+  };
 }
 
 /** Adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
+  if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
   switch (event.type) {
     case "run_started":
       startRun(transcript, seq, event);
@@ -122,6 +104,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "session_created":
     case "tool_waiting":
     case "restarted":
+    case "run_left":
     case "parent_notified":
     case "migrated":
       break;
@@ -158,9 +141,13 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,
+    startSeq: seq,
     input,
     options: event.options ?? queued?.options ?? {},
     limits: event.limits,
+    choices: {},
+    leftSteps: 0,
+    compacted: null,
     purpose: "step",
     told: null,
     answer: "",
@@ -189,10 +176,29 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   const { run } = transcript;
   if (run === null) return;
   run.purpose = event.purpose;
+  const { activeTools, toolChoice, providerOptions } = event;
+  run.choices = {
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+  if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
+  if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.input !== undefined) changeInput(transcript, run, event.input);
   if (event.purpose === "continue") tell(transcript, run, seq, event, continueText);
   else if (event.purpose === "remind") tell(transcript, run, seq, event, remindText);
   else run.answer = "";
   showLater(transcript, event.upTo);
+}
+
+/** A hook may change what a run was asked before any model has seen it. */
+function changeInput({ messages, seqs }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+  run.input = input;
+  const from = seqs.indexOf(run.startSeq);
+  if (from === -1) return;
+  const count = seqs.lastIndexOf(run.startSeq) - from + 1;
+  messages.splice(from, count, ...input);
+  seqs.splice(from, count, ...input.map(() => run.startSeq));
 }
 
 /** A restart prepares the same step again: the model is told once. */
@@ -212,6 +218,7 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs } = transcript;
   const { from } = event;
   if (from === undefined || event.summary === undefined) return;
+  if (run !== null) run.compacted = event;
   const kept = seqs.findIndex((seq) => seq >= from);
   let cut = kept === -1 ? messages.length : kept;
   // A result stays with its call, which is the message before it.

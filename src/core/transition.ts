@@ -9,11 +9,21 @@
  */
 import { recover } from "./call-transition.js";
 import { applyToCalls, type Calling, settleCalls } from "./calls.js";
+import { owesNotice, restartedAtEnd, told } from "./ended.js";
 import type { Decision, Event, EventOf } from "./event.js";
 import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
 import { type Reason, statusOf } from "./reasons.js";
-import { type ActiveState, hasCalls, type Idle, isTerminal, isWaiting, type Preparing, type State } from "./state.js";
+import {
+  type ActiveState,
+  hasCalls,
+  type Idle,
+  isTerminal,
+  isWaiting,
+  maxLives,
+  type Preparing,
+  type State,
+} from "./state.js";
 import { isOutOfTime, nextStep, reachedLimit, runOf } from "./steps.js";
 import { giveUp, stopRun, withoutLast } from "./stopping.js";
 
@@ -56,7 +66,10 @@ function apply(state: State, event: Event): State {
     case "abort_requested":
       return state.status === "idle" ? state : requestAbort(state, event);
     case "parent_notified":
-      return notified(state, event);
+    case "run_left":
+      return told(state, event);
+    case "restarted":
+      return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
     default:
       return state.status === "idle" || isTerminal(state) ? state : applyToRun(state, event);
   }
@@ -72,6 +85,8 @@ type RunEvent = Exclude<
     | "run_queued"
     | "abort_requested"
     | "parent_notified"
+    | "run_left"
+    | "restarted"
   >
 >;
 
@@ -95,8 +110,6 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       return hasCalls(state) ? applyToCalls(state, event) : state;
     case "woke":
       return woke(state, event);
-    case "restarted":
-      return restarted(state, event);
     case "run_finished":
       return state.status === "preparing" ? finished(state, event) : state;
   }
@@ -236,8 +249,8 @@ function isClockHeld({ status, limits }: ActiveState): boolean {
 }
 
 /** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
-function restarted(before: ActiveState, event: EventOf<"restarted">): State {
-  if (isWaiting(before)) return before;
+function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
+  if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
   const state: ActiveState = { ...before, lives: before.lives + 1 };
   if (state.stopping !== null) return giveUp(state, event.at);
   if (state.lives >= maxLives) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
@@ -258,9 +271,6 @@ function restarted(before: ActiveState, event: EventOf<"restarted">): State {
   }
 }
 
-/** Restarts without progress that a run survives (rule 16). */
-export const maxLives = 5;
-
 /** The end of a run: the one that it came to, or one that was found on the way to the model call that is named. */
 function finished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
@@ -268,6 +278,7 @@ function finished(state: Preparing, event: EventOf<"run_finished">): State {
     ...runOf(state),
     stopping: null,
     ...(state.session?.parent === undefined ? {} : { notifyParent: true }),
+    ...(event.leaving === true ? { leaving: true, lives: 0 } : {}),
   };
   const { reason } = event;
   switch (statusOf(reason)) {
@@ -278,15 +289,4 @@ function finished(state: Preparing, event: EventOf<"run_finished">): State {
     case "failed":
       return { ...run, status: "failed", reason, ...(event.fault === undefined ? {} : { fault: event.fault }) };
   }
-}
-
-/** The run has ended, and the session that asked for it does not know yet; nothing else starts before it does. */
-export function owesNotice(state: State): boolean {
-  return isTerminal(state) && state.notifyParent === true;
-}
-
-function notified(state: State, event: EventOf<"parent_notified">): State {
-  if (!isTerminal(state) || state.notifyParent !== true || state.runId !== event.runId) return state;
-  const { notifyParent: _, ...rest } = state;
-  return rest;
 }

@@ -6,9 +6,10 @@
  */
 import type { Entry, EventOf } from "./event.js";
 import { textOf } from "./message.js";
-import { abortedBefore, approvalsOf, resultOf } from "./outcome.js";
+import { approvalsOf } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
-import { hasCalls, type State } from "./state.js";
+import { abortEvents, endOf, failedHooks } from "./run-view.js";
+import { hasCalls, isTerminal, type State } from "./state.js";
 import type { Transcript } from "./transcript.js";
 
 /**
@@ -24,7 +25,11 @@ export function publicEvents(
   before: State,
   after: State,
 ): readonly PublicEvent[] {
-  const bodies = bodiesOf(sessionId, entry, transcript, before, after);
+  const bodies = [
+    ...failedHooks(entry.event, after),
+    ...bodiesOf(sessionId, entry, transcript, before, after),
+    ...endOf(sessionId, transcript, before, after),
+  ];
   const suspended = after.status === "awaiting_human" && before.status !== "awaiting_human";
   const { seq } = entry;
   const { at } = entry.event;
@@ -78,8 +83,6 @@ function bodiesOf(
       return finishedEvents(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
-    case "restarted":
-      return [{ type: "restarted", runId: event.runId }, ...recoveryQuestions(transcript, before, after)];
     case "late_result":
       return [
         {
@@ -89,10 +92,12 @@ function bodiesOf(
           ...(event.output === undefined ? {} : { output: event.output }),
         },
       ];
-    case "run_finished": {
-      const result = resultOf(sessionId, after, transcript);
-      return result === null ? [] : [{ type: "final", runId: event.runId, result }];
-    }
+    case "restarted":
+      return isTerminal(after)
+        ? []
+        : [{ type: "restarted", runId: event.runId }, ...recoveryQuestions(transcript, before, after)];
+    case "run_finished":
+    case "run_left":
     case "prepared":
     case "woke":
     case "parent_notified":
@@ -266,17 +271,4 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
       { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
     ];
   });
-}
-
-/** The run that is aborted is the one under way, or one that is queued: that one ends here. */
-function abortEvents(sessionId: string, event: EventOf<"abort_requested">, before: State): readonly PublicEventBody[] {
-  const { runId } = event;
-  const requested: PublicEventBody = { type: "abort_requested", runId, ...noteOf(event) };
-  return "runId" in before && before.runId !== runId
-    ? [requested, { type: "final", runId, result: abortedBefore(sessionId, runId) }]
-    : [requested];
-}
-
-function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
-  return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
 }

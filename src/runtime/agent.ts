@@ -4,6 +4,7 @@
 import type { RunResult } from "../core/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
+import type { Hook } from "../ports/hook.js";
 import type { Model, ModelTimeouts } from "../ports/model.js";
 import type { Observer } from "../ports/observer.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
@@ -15,6 +16,7 @@ import { checkedStore } from "./checked-store.js";
 import type { ChildAgent, Family, ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { shutDownError } from "./given-out.js";
+import { compileHooks } from "./hooks/compile.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { type Callbacks, callBack, observe } from "./listeners.js";
@@ -56,6 +58,8 @@ export type AgentOptions<ModelLike = Model> = Callbacks &
     readonly timeouts?: ModelTimeouts;
     /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
     readonly canExecuteTool?: CanExecuteTool;
+    /** Code that has a part in a run, called in this order. */
+    readonly hooks?: readonly Hook[];
     /** What tools get as `context.deps`. */
     readonly deps?: unknown;
     readonly observers?: readonly Observer[];
@@ -277,6 +281,7 @@ function compileParts<ModelLike>(
     ...compiled,
     limits: limitsOf(limits, budgeted),
     ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
+    hooks: compileHooks(options.hooks ?? []),
     deps: options.deps,
     locals: new Map(),
     ...(options.root === undefined ? {} : { root: options.root }),

@@ -9,6 +9,7 @@ import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
 import type { Activity, Commit, CommitResult, Lease } from "../ports/store.js";
 import type { Kept } from "./lease-keeper.js";
+import type { NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
 /** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
@@ -39,6 +40,7 @@ export type CommitterOptions = {
   readonly parts: Pick<AgentParts, "store" | "clock">;
   readonly lease: Lease;
   readonly kept: Pick<Kept, "isSure" | "makeSure">;
+  readonly memory: { readonly texts: Pick<NamedTexts, "write"> };
   /** The last entry of the log. */
   readonly seq: number;
 };
@@ -56,8 +58,9 @@ export type Committer = {
 const busyRetries = 20;
 const busyWaitMs = 50;
 
-export function createCommitter({ parts, lease, kept, seq, sessionId }: CommitterOptions): Committer {
+export function createCommitter({ parts, lease, kept, memory, seq, sessionId }: CommitterOptions): Committer {
   const { store, clock } = parts;
+  const { texts } = memory;
   let present = seq;
 
   async function write(commit: Commit): Promise<CommitResult> {
@@ -81,6 +84,7 @@ export function createCommitter({ parts, lease, kept, seq, sessionId }: Committe
       ...(record.length === 0 ? {} : { record }),
     };
     try {
+      await texts.write();
       const result = await write(release ? { ...row, release } : row);
       if (result.type === "ok") {
         present += steps.length;

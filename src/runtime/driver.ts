@@ -20,6 +20,7 @@ import { publicEvents } from "../core/view.js";
 import type { Lease } from "../ports/store.js";
 import { createCancellation } from "./cancellation.js";
 import { type Closing, type CommitterOptions, createCommitter, type Step } from "./committer.js";
+import { hasEndHooks } from "./hooks/ending.js";
 import { lateResult } from "./own-messages.js";
 import type { AgentParts } from "./parts.js";
 import { isAnswer, isImmediate, perform } from "./perform/index.js";
@@ -159,8 +160,9 @@ export function createDriver(options: DriverOptions): Driver {
       for (const body of follow) append(draft, { at: event.at, ...body });
   }
 
-  function append(draft: Draft, event: Event): void {
+  function append(draft: Draft, given: Event): void {
     const before = draft.state;
+    const event = given.type === "run_finished" && hasEndHooks(parts) ? { ...given, leaving: true as const } : given;
     const after = transition(before, event);
     if (after === before) return;
     const entry = { seq: after.seq, event };

@@ -33,6 +33,7 @@ export async function forkSession(
   const claimed = await store.claim(targetId, { owner: keeper.owner, now: clock.now(), leaseMs: keeper.leaseMs });
   if (claimed.type === "held" || claimed.state !== null)
     throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
+  await copyNamedTexts(sourceId, targetId, events, store);
   await copy(claimed.lease, events, clock.now(), store);
 }
 
@@ -53,6 +54,24 @@ async function eventsUpTo(store: AgentParts["store"], sourceId: string, at: numb
 function withoutParent(event: Extract<Event, { type: "session_created" }>): Event {
   const { parent: _, top: __, ...own } = event;
   return own;
+}
+
+/** A blob belongs to one session. */
+async function copyNamedTexts(
+  sourceId: string,
+  targetId: string,
+  events: readonly Event[],
+  store: AgentParts["store"],
+): Promise<void> {
+  const hashes = new Set(
+    events.flatMap((event) =>
+      event.type === "prepared" ? [event.promptHash ?? [], event.toolsHash ?? []].flat() : [],
+    ),
+  );
+  for (const hash of hashes) {
+    const bytes = await store.getBlob(sourceId, hash);
+    if (bytes !== null) await store.putBlob(targetId, bytes);
+  }
 }
 
 async function copy(lease: Lease, events: readonly Event[], now: number, store: AgentParts["store"]): Promise<void> {

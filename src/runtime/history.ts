@@ -40,6 +40,10 @@ function gapError(sessionId: string, seq: number): PawlError {
 export async function loadTranscript(store: Store, sessionId: string, state: State): Promise<Transcript> {
   const transcript = createTranscript();
   const from = state.context.from;
+  if (from > 1) {
+    transcript.promptHash = undefined;
+    transcript.toolsHash = undefined;
+  }
   const earlier = state.queue.map((queued) => queued.seq);
   if (state.status !== "idle") earlier.push(state.startSeq);
   for (const seq of earlier.filter((one) => one < from).sort((a, b) => a - b))

@@ -16,7 +16,7 @@ export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: W
   if (work.memory.validated.has(record.callKey) && !record.edited)
     return { ok: true, value: work.memory.validated.get(record.callKey) };
   const { invalid } = record.part;
-  if (invalid !== undefined && !record.edited)
+  if (invalid !== undefined && !record.changed)
     return compiled.tool.executeRaw === undefined || rawTextOf(record.part.input) === undefined
       ? { ok: false, message: `The arguments are not valid JSON: ${invalid}` }
       : { ok: true, value: undefined };

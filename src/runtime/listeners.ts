@@ -6,6 +6,7 @@ import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
 import type { Observer } from "../ports/observer.js";
 import { textOfError } from "./error-text.js";
+import { freeze } from "./freeze.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
@@ -55,7 +56,7 @@ function call<Arguments extends readonly unknown[]>(
 ): void {
   if (listener === undefined) return;
   try {
-    const returned = listener(...values);
+    const returned = listener(...freeze(values));
     if (returned instanceof Promise) returned.catch((error) => warn(name, error));
   } catch (error) {
     warn(name, error);

@@ -9,7 +9,7 @@ import { effects } from "../core/effects.js";
 import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import type { RunResult } from "../core/outcome.js";
-import { initialState, isResting, type State } from "../core/state.js";
+import { initialState, type State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import type { Lease, Owner, PostResult } from "../ports/store.js";
 import { type Audience, createAudience } from "./audience.js";
@@ -26,7 +26,7 @@ import { createResults } from "./results.js";
 import type { Subscription } from "./subscription.js";
 import { createTurns } from "./turns.js";
 import { watchInbox } from "./watch-inbox.js";
-import type { WorkMemory } from "./work.js";
+import { createMemory, type WorkMemory } from "./work.js";
 
 export type Live = Pick<Audience, "subscribe" | "onStep"> & {
   readonly sessionId: string;
@@ -129,7 +129,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const transcript = await loadTranscript(store, sessionId, state);
     const messages = await store.inbox(sessionId);
     await audience.beginAt(seq);
-    const memory: WorkMemory = { validated: new Map(), partial: null };
+    const memory = createMemory(sessionId, store);
     const kept = keeper.keep(lease, claimedAt, () => driver.lose());
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
     const driver = createDriver({
@@ -167,7 +167,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
    */
   function begin(driver: Driver, state: State, messages: readonly InboxMessage[]): void {
     takeUpChildren(state, parts.family);
-    if (!isResting(state) && effects(state).some((effect) => effect.type !== "sleep")) {
+    if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
       const { runId } = state;
       void driver.take(messages.filter(({ body }) => body.type === "abort" && body.runId === runId));
       void driver.dispatch(() => [{ type: "restarted", runId, owner: keeper.owner.id }]);

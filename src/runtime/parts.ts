@@ -10,6 +10,7 @@ import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
 import type { Family } from "./family.js";
+import type { Hooks } from "./hooks/compile.js";
 import type { Listener } from "./listeners.js";
 import type { CalledModels } from "./models.js";
 import type { AllLocals } from "./run-locals.js";
@@ -23,6 +24,7 @@ export type AgentParts = {
   readonly specifications: readonly ToolSpecification[];
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
+  readonly hooks: Hooks;
   readonly deps: unknown;
   readonly services: Services;
   readonly locals: AllLocals;

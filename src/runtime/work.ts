@@ -8,6 +8,7 @@ import type { Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
 import type { Assembly } from "./assembly.js";
 import type { Cancellation } from "./cancellation.js";
+import { createNamedTexts, type NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
 export type Work = {
@@ -24,6 +25,8 @@ export type Work = {
 
 /** What one process remembers of a run and another can do without. */
 export type WorkMemory = {
+  /** Prompts and specifications, as the log names them. */
+  readonly texts: NamedTexts;
   /** Inputs as their schema gave them, by call key. */
   readonly validated: Map<string, unknown>;
   /** The message that is being streamed. */
@@ -33,6 +36,10 @@ export type WorkMemory = {
 /** Somebody can be asked in this run (HITL-6). */
 export function isInteractive({ transcript }: Work): boolean {
   return transcript.run?.options.interactive !== false;
+}
+
+export function createMemory(sessionId: string, store: AgentParts["store"]): WorkMemory {
+  return { texts: createNamedTexts(sessionId, store), validated: new Map(), partial: null };
 }
 
 /** Carries out one effect; what it settles with is the event that happened, if any. */

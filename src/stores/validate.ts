@@ -40,6 +40,7 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   restarted: { ...ofRun, owner: "string" },
   late_result: { callKey: "string", outcome: "string" },
   run_finished: { ...ofRun, reason: "string" },
+  run_left: ofRun,
   parent_notified: ofRun,
   migrated: { from: "number", state: "object" },
 };
@@ -156,6 +157,8 @@ function asEvent(event: unknown, place: Place): Event {
   if (fields === undefined) throw corrupt(place, `it has an event of unknown type ${JSON.stringify(type)}`);
   checkFields(event, { at: "number" }, place, `its event ${String(type)}`);
   checkFields(event, fields, place, `its event ${String(type)}`);
+  if (event.hooks !== undefined && !Array.isArray(event.hooks))
+    throw corrupt(place, `its event ${String(type)} has no proper field hooks`);
   if (type === "model_finished") checkFields(message, { parts: "array" }, place, "the model's message");
   return event as unknown as Event;
 }

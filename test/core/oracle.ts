@@ -101,7 +101,7 @@ function checkEffects(state: State): void {
   check((dueAt(state) === null) === (wanted.length === 0), "the due time and the effects disagree");
   if (isResting(state)) {
     check(
-      wanted.every((effect) => effect.type === "notify_parent"),
+      wanted.every((effect) => effect.type === "notify_parent" || effect.type === "leave_run"),
       "a session that rests wants something",
     );
     return;
@@ -249,6 +249,8 @@ function settles(effect: Effect, event: Event, before: State): boolean {
       return event.type === "woke" && event.timer === effect.timer && event.callKey === effect.callKey;
     case "cancel_child":
       return event.type === "tool_finished" && event.callKey === effect.callKey;
+    case "leave_run":
+      return event.type === "run_left" && isTerminal(before);
     case "notify_parent":
       return event.type === "parent_notified" && isTerminal(before);
   }

@@ -43,7 +43,7 @@ function plausible(session: Session, chance: Chance, newRun: () => string): Even
     return chance.once(6) ? { type: "migrated", from: 0, state: { ...state } } : created(chance);
   const inside = settlements(session, chance);
   const [first, ...rest] = inside;
-  if (first !== undefined && !chance.once(8)) return chance.pick([first, ...rest]);
+  if (first !== undefined && !chance.once(isResting(state) ? 2 : 8)) return chance.pick([first, ...rest]);
   return fromOutside(session, chance, newRun);
 }
 
@@ -55,7 +55,7 @@ function created(chance: Chance): EventBody {
 function fromOutside(session: Session, chance: Chance, newRun: () => string): EventBody {
   const { state } = session;
   const runId = state.status === "idle" ? "r0" : state.runId;
-  const mayStart = isResting(state) && !("notifyParent" in state);
+  const mayStart = isResting(state) && !("notifyParent" in state) && !("leaving" in state);
   if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
   const late = state.interrupted[0];
   if (late !== undefined && chance.once(3))
@@ -122,6 +122,8 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     }
     case "cancel_child":
       return { type: "tool_finished", runId, callKey: effect.callKey, outcome: "aborted" };
+    case "leave_run":
+      return { type: "run_left", runId, hooks: [{ name: "h", hook: "afterRun", ms: 1, outcome: "ok" }] };
     case "notify_parent":
       return { type: "parent_notified", runId };
   }
@@ -132,7 +134,7 @@ function preparation(session: Session, chance: Chance): EventBody {
   if (state.status !== "preparing" || state.for === "finish") return any(session, chance, () => "r0");
   const { runId, modelCallIndex, purpose } = state;
   if (chance.once(10)) return compaction(session, chance);
-  if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex };
+  if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
   return { type: "prepared", runId, modelCallIndex, upTo: state.seq, purpose };
 }
 
@@ -174,7 +176,17 @@ function finishing(state: State, chance: Chance): EventBody {
   if (state.status !== "preparing" || state.for !== "finish") return { type: "steered", input: [], by: "before_stop" };
   if (chance.once(3))
     return { type: "steered", input: [userMessage("not yet")], by: chance.pick(["before_stop", "output"]) };
-  return { type: "run_finished", runId: state.runId, reason: chance.once(10) ? "invalid_output" : state.reason };
+  return {
+    type: "run_finished",
+    runId: state.runId,
+    reason: chance.once(4) ? chance.pick(["invalid_output", "aborted"]) : state.reason,
+    ...leaving(chance),
+  };
+}
+
+/** There are hooks that come after the run. */
+function leaving(chance: Chance): { readonly leaving?: true } {
+  return chance.once(2) ? { leaving: true } : {};
 }
 
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
@@ -288,7 +300,9 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       runId,
       reason: chance.pick(Object.keys(reasons) as [keyof typeof reasons]),
       ...(chance.once(2) ? { modelCallIndex: index } : {}),
+      ...leaving(chance),
     }),
+    () => ({ type: "run_left", runId }),
     () => ({ type: "parent_notified", runId }),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();

@@ -7,6 +7,7 @@ import {
   type EventType,
   effects,
   initialState,
+  isTerminal,
   type Pair,
   pairs,
   refusal,
@@ -26,6 +27,7 @@ import {
   ends,
   fails,
   finishes,
+  happen,
   keyOf,
   limits,
   prepared,
@@ -91,13 +93,25 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       return session;
     },
   ],
-  completed: [() => endedSession({}), () => endedSession(child)],
+  completed: [() => endedSession({}), () => endedSession(child), () => leaving(endedSession({}))],
   failed: [
     () => stoppedSession({}, (session) => answers(session, { finish: "content-filter" })),
     () => stoppedSession(child, (session) => answers(session, { finish: "content-filter" })),
+    () => leaving(stoppedSession({}, (session) => answers(session, { finish: "content-filter" }))),
   ],
-  aborted: [() => stoppedSession({}, abandon), () => stoppedSession(child, abandon)],
+  aborted: [
+    () => stoppedSession({}, abandon),
+    () => stoppedSession(child, abandon),
+    () => leaving(stoppedSession({}, abandon)),
+  ],
 };
+
+/** Hooks are still to be called after the run. */
+function leaving(session: Session): Session {
+  const { state } = session;
+  if (isTerminal(state)) happen(session, { type: "migrated", from: 0, state: { ...state, leaving: true } });
+  return session;
+}
 
 function abandon(session: Session): void {
   aborts(session);
@@ -186,6 +200,7 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return [{ type, callKey: state.interrupted[0] ?? "r0/1/1", outcome: "ok" }];
     case "run_finished":
       return [{ type, runId, reason: "stop" }];
+    case "run_left":
     case "parent_notified":
       return [{ type, runId }];
     case "migrated":
@@ -261,7 +276,7 @@ describe("a run", () => {
   test("starts again from every end, in preparing", verifies("LOOP-2"), () => {
     for (const make of [...examples.completed, ...examples.failed, ...examples.aborted]) {
       const { state } = make();
-      const owes = "notifyParent" in state;
+      const owes = "notifyParent" in state || "leaving" in state;
       const after = transition(state, { type: "run_started", runId: "r9", limits, input: [userMessage("x")], at: 9 });
       expect(after.status).toBe(owes ? state.status : "preparing");
     }

@@ -1,8 +1,7 @@
 /**
  * One attempt of a model call: streamed, put together, and settled as a message or a typed failure.
  */
-import type { AfterFailure, EventBody, Timing } from "../../core/event.js";
-import type { Message } from "../../core/message.js";
+import type { AfterFailure, Timing } from "../../core/event.js";
 import {
   type AssistantMessage,
   emptyResponse,
@@ -12,14 +11,14 @@ import {
   toolCallsOf,
   type Usage,
 } from "../../core/message.js";
-import { summaryText } from "../../core/transcript.js";
-import type { MessageDelta, ModelRequest, ToolSpecification } from "../../ports/model.js";
+import type { MessageDelta } from "../../ports/model.js";
 import { type Assembly, createAssembly, endOf, messageOf } from "../assembly.js";
+import { type Attempt, askAfterAttempt } from "../hooks/attempt.js";
 import { modelOf } from "../models.js";
-import { type AskedOutput, askedOutput } from "../output.js";
 import { withCost } from "../services.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
+import { requestOf } from "./model-request.js";
 import { streamInto } from "./model-stream.js";
 
 /** Bytes of a message's JSON: an entry of the log has a bound, and other things to hold. */
@@ -28,7 +27,7 @@ const mostMessageBytes = 1_000_000;
 export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, cancellation) => {
   const startedAt = work.now();
   const { model, timeouts } = modelOf(work.parts.models, work.state);
-  const request = requestOf(effect, work);
+  const request = await requestOf(effect, work);
   const assembly = createAssembly(request);
   let firstDeltaMs: number | undefined;
   const publish = (deltas: readonly MessageDelta[]) => {
@@ -45,48 +44,10 @@ export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, c
     durationMs: Math.max(0, work.now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return settle(effect, assembly, timing, work);
+  return askAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
 };
 
-function requestOf(effect: EffectOf<"call_model">, { sessionId, parts, state, transcript }: Work): ModelRequest {
-  const options = transcript.run?.options ?? {};
-  const summary = state.status === "model_running" && state.purpose === "summary";
-  const output = options.output === undefined || summary ? undefined : askedOutput(options.output);
-  const systemPrompt = promptOf(options.systemPrompt ?? parts.systemPrompt, output);
-  const toolChoice = summary ? ("none" as const) : options.toolChoice;
-  const { runId, modelCallIndex, attempt } = effect;
-  return {
-    sessionId,
-    runId,
-    modelCallIndex,
-    attempt,
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    messages: summary ? [...transcript.messages, summaryRequest] : transcript.messages,
-    tools: summary ? noTools : activeTools(parts.specifications, options.activeTools),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(options.providerOptions === undefined ? {} : { providerOptions: options.providerOptions }),
-    ...(output === undefined ? {} : { responseFormat: output.responseFormat }),
-  };
-}
-
-/** Not every provider has a JSON mode: the model is told as well. */
-function promptOf(prompt: string | undefined, output: AskedOutput | undefined): string | undefined {
-  if (output === undefined) return prompt;
-  return prompt === undefined ? output.prompt : `${prompt}\n\n${output.prompt}`;
-}
-
-/** What stands after the conversation where a model is asked to sum up. */
-export const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: summaryText }] };
-const noTools: readonly ToolSpecification[] = [];
-
-function activeTools(
-  all: readonly ToolSpecification[],
-  names: readonly string[] | undefined,
-): readonly ToolSpecification[] {
-  return names === undefined ? all : all.filter((one) => names.includes(one.name));
-}
-
-function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timing, work: Work): EventBody {
+function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timing, work: Work): Attempt {
   const { runId, modelCallIndex, attempt } = effect;
   const { model } = modelOf(work.parts.models, work.state);
   const step = { runId, modelCallIndex, attempt, model: model.id, timing };

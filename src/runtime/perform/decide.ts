@@ -1,8 +1,9 @@
 /**
- * Whether and how a call runs: parse, validate, permission, approval (LOOP-13).
+ * Whether and how a call runs: parse, `beforeToolCall`, validate, permission, approval (LOOP-13).
  *
- * 1. The strictest answer wins: deny beats ask beats allow. A policy that throws denies.
+ * 1. The strictest answer wins: block and deny beat ask beats allow. A policy that throws, or takes too long, denies.
  * 2. Where every part answers at once, the decision joins the commit of the message that asked for the call.
+ * 3. What is validated, permitted and approved is the input after hooks; what a hook makes of a person's edit is asked about again.
  */
 import type { Decision, EventBody } from "../../core/event.js";
 import type { Json } from "../../core/message.js";
@@ -10,12 +11,17 @@ import type { CallRecord } from "../../core/results.js";
 import { type Call, type CallPolicy, hasCalls, type Recover } from "../../core/state.js";
 import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
 import { agentBehind } from "../agent-tool.js";
-import type { Cancellation } from "../cancellation.js";
+import { type Cancellation, createCancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { hashInput } from "../hash.js";
+import { riding } from "../hooks/around-step.js";
+import { defaultHookTimeoutMs } from "../hooks/compile.js";
+import { type Answer, settleInTime } from "../hooks/run.js";
+import { askBeforeCall, type BeforeCall } from "../hooks/tool-call.js";
 import { inputAsFound } from "../input.js";
 import { depsOf } from "../run-locals.js";
+import { andThen } from "../thenable.js";
 import type { CompiledTool } from "../tools.js";
 import { type EffectOf, isInteractive, type Perform, type Work } from "../work.js";
 import { decideRepeated, questionOfRepeat } from "./repeated-call.js";
@@ -24,53 +30,83 @@ export const decide: Perform<EffectOf<"decide">> = (effect, work, cancellation) 
   const record = work.transcript.calls.get(effect.callKey);
   const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
   if (record === undefined || call?.at !== "deciding") return undefined;
-  const decision = decisionOf(call, record, work, cancellation);
-  const event = (settled: Decision): EventBody => ({
+  const { runId, callKey } = effect;
+  const settle = (decision: Decision, { records }: BeforeCall): EventBody => ({
     type: "tool_decided",
-    runId: effect.runId,
-    callKey: effect.callKey,
-    decision: settled,
+    runId,
+    callKey,
+    decision,
+    ...riding(records),
   });
-  return decision instanceof Promise ? decision.then(event) : event(decision);
+  const repeated = call.edited === undefined ? decideRepeated(record, work) : undefined;
+  if (typeof repeated === "object") return settle(repeated, { records: [] });
+  const compiled = work.parts.tools.get(call.name);
+  if (compiled === undefined || !isActive(call.name, work))
+    return settle({ verdict: "reject", message: `Unknown tool '${call.name}'` }, { records: [] });
+  // Who gave the edit gave the hash as well; it is what they approved.
+  if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
+    return settle(askAgain(record, compiled.tool, "its hash is that of another input", work), { records: [] });
+  const asked = isParsed(compiled, record) ? askBeforeCall(record, compiled.tool, work, cancellation) : { records: [] };
+  return andThen(asked, (before) =>
+    andThen(decisionOf(call, record, compiled, before, { work, cancellation }), (decision) => settle(decision, before)),
+  );
 };
 
 type Deciding = Extract<Call, { at: "deciding" }>;
+type Means = { readonly work: Work; readonly cancellation: Cancellation };
+
+/** Arguments that no tool will see are no hook's business either. */
+function isParsed({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
+  return part.invalid === undefined || changed || tool.executeRaw !== undefined;
+}
 
 function decisionOf(
   call: Deciding,
-  record: CallRecord,
-  work: Work,
-  cancellation: Cancellation,
+  asked: CallRecord,
+  compiled: CompiledTool,
+  { input, block, stopRun }: BeforeCall,
+  means: Means,
 ): Decision | Promise<Decision> {
-  const repeated = call.edited === undefined ? decideRepeated(record, work) : undefined;
-  if (typeof repeated === "object") return repeated;
-  const compiled = work.parts.tools.get(call.name);
-  if (compiled === undefined || !isActive(call.name, work))
-    return { verdict: "reject", message: `Unknown tool '${call.name}'` };
-  // Who gave the edit gave the hash as well; it is what they approved.
-  if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
-    return askAgain(record, compiled.tool, "its hash is that of another input", work);
-  const found = inputAsFound(compiled, record, work);
-  const checked = (result: Awaited<typeof found>) => {
-    if (!result.ok) return invalid(call, record, compiled.tool, result.message, work);
-    work.memory.validated.set(record.callKey, result.value);
-    return permit(call, record, compiled, result.value, work, cancellation);
-  };
-  return found instanceof Promise ? found.then(checked) : checked(found);
+  if (block !== undefined)
+    return { verdict: "block", reason: inShort(block), ...(stopRun === true ? { stopRun } : {}) };
+  const record = input === undefined ? asked : { ...asked, input, changed: true };
+  const { work } = means;
+  return andThen(inputAsFound(compiled, record, work), (found) => {
+    const changed = input === undefined ? {} : { input };
+    if (!found.ok) return invalid(call, record, compiled.tool, found.message, work, changed);
+    work.memory.validated.set(record.callKey, found.value);
+    return permit({ call, record, tool: compiled.tool, changed }, found.value, means);
+  });
 }
 
 function isActive(name: string, { transcript }: Work): boolean {
-  return transcript.run?.options.activeTools?.includes(name) ?? true;
+  const { run } = transcript;
+  return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
 }
+
+/** The input that a hook gave, where one did. */
+type Changed = { readonly input?: Json };
 
 /** A person's edit that does not fit goes back to the person; the model's goes back to the model. */
-function invalid(call: Deciding, record: CallRecord, tool: AnyTool, message: string, work: Work): Decision {
+function invalid(
+  call: Deciding,
+  record: CallRecord,
+  tool: AnyTool,
+  message: string,
+  work: Work,
+  changed: Changed,
+): Decision {
   return call.edited === undefined
     ? { verdict: "reject", message: inShort(message) }
-    : askAgain(record, tool, message, work);
+    : { ...askAgain(record, tool, message, work), ...changed };
 }
 
-function askAgain(record: CallRecord, tool: AnyTool, message: string, work: Work): Decision {
+function askAgain(
+  record: CallRecord,
+  tool: AnyTool,
+  message: string,
+  work: Work,
+): Extract<Decision, { verdict: "ask" }> {
   return {
     verdict: "ask",
     policy: policyOf(tool, work),
@@ -79,59 +115,56 @@ function askAgain(record: CallRecord, tool: AnyTool, message: string, work: Work
   };
 }
 
-function permit(
-  call: Deciding,
-  record: CallRecord,
-  { tool }: CompiledTool,
-  input: unknown,
-  work: Work,
-  cancellation: Cancellation,
-): Decision | Promise<Decision> {
-  const asked = permissionOf(record, tool, work, cancellation);
+/** A call that fits its tool's schema. */
+type Fitting = {
+  readonly call: Deciding;
+  readonly record: CallRecord;
+  readonly tool: AnyTool;
+  readonly changed: Changed;
+};
+
+function permit(fitting: Fitting, input: unknown, means: Means): Decision | Promise<Decision> {
+  const { call, record, tool } = fitting;
+  const asked = permissionOf(record, tool, means);
   const needed = call.edited === undefined ? needsApproval(tool, input) : false;
   if (asked instanceof Promise || needed instanceof Promise)
-    return Promise.all([asked, needed]).then(([permission, need]) =>
-      strictest(call, record, tool, permission, need, work),
-    );
-  return strictest(call, record, tool, asked, needed, work);
+    return Promise.all([asked, needed]).then(([permission, need]) => strictest(fitting, permission, need, means.work));
+  return strictest(fitting, asked, needed, means.work);
 }
 
-function permissionOf(
-  record: CallRecord,
-  tool: AnyTool,
-  work: Work,
-  cancellation: Cancellation,
-): Permission | Promise<Permission> {
+function permissionOf(record: CallRecord, tool: AnyTool, means: Means): Permission | Promise<Permission> {
+  const { work, cancellation } = means;
   const { parts, transcript, sessionId } = work;
-  if (parts.canExecuteTool === undefined) return "allow";
-  try {
-    const call: PermissionRequest = {
-      callKey: record.callKey,
-      toolCall: freeze(record.part),
-      tool: { name: tool.name, readOnly: tool.readOnly === true },
-      input: freeze(record.input),
-    };
-    const permission = parts.canExecuteTool(call, {
-      sessionId,
-      runId: transcript.run?.runId ?? "",
-      deps: depsOf(parts, transcript.run?.runId ?? ""),
-      get signal() {
-        return cancellation.signal;
-      },
-    });
-    return isPermission(permission) ? permission : Promise.resolve(permission).then(checked).catch(failed);
-  } catch (error) {
-    return failed(error);
-  }
-}
-
-function failed(error: unknown): Permission {
-  return { verdict: "deny", reason: `the permission check failed (${textOfError(error)})` };
+  const { canExecuteTool, clock } = parts;
+  const runId = transcript.run?.runId ?? "";
+  if (canExecuteTool === undefined) return "allow";
+  const request: PermissionRequest = {
+    callKey: record.callKey,
+    toolCall: freeze(record.part),
+    tool: { name: tool.name, readOnly: tool.readOnly === true },
+    input: freeze(record.input),
+  };
+  const own = createCancellation();
+  const context = {
+    sessionId,
+    runId,
+    deps: depsOf(parts, runId),
+    get signal() {
+      return own.signal;
+    },
+  };
+  const inTime = { timeoutMs: defaultHookTimeoutMs, clock, cancellation, onOver: own.cancel };
+  return andThen(
+    settleInTime(() => canExecuteTool(request, context), inTime),
+    permissionIn,
+  );
 }
 
 /** A policy may be anybody's code: what is no answer denies. */
-function checked(given: Permission): Permission {
-  return isPermission(given) ? given : failed(new Error("it gave no answer: allow, ask or deny"));
+function permissionIn(answer: Answer): Permission {
+  if (answer.type === "returned" && isPermission(answer.value)) return answer.value;
+  const why = answer.type === "returned" ? "it gave no answer: allow, ask or deny" : answer.message;
+  return { verdict: "deny", reason: `the permission check failed (${why})` };
 }
 
 const verdicts: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
@@ -153,9 +186,7 @@ function needsApproval({ needsApproval: need }: AnyTool, input: unknown): boolea
 }
 
 function strictest(
-  call: Deciding,
-  record: CallRecord,
-  tool: AnyTool,
+  { call, record, tool, changed }: Fitting,
   permission: Permission,
   needed: boolean,
   work: Work,
@@ -168,17 +199,21 @@ function strictest(
       : { verdict: "deny", reason };
   }
   const policy = policyOf(tool, work);
-  // The edit is the editor's approval: only deny rules see it again (HITL-3).
+  const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, work) === "ask";
-  if (call.edited !== undefined || (given.verdict === "allow" && !needed && !isRepeated))
-    return { verdict: "allow", policy };
+  // The edit is the editor's approval of that input: only hooks and deny rules see it again (HITL-3).
+  const isApproved = call.edited === undefined ? given.verdict === "allow" && !needed && !isRepeated : !isChangedEdit;
+  if (isApproved) return { verdict: "allow", policy, ...changed };
   if (!isInteractive(work)) return { verdict: "deny", reason: "it needs an approval, and nobody can be asked" };
   const inputHash = hashInput(record.input as Json);
   return {
     verdict: "ask",
     policy,
     inputHash,
-    ...questionOf(given, isRepeated, record),
+    ...changed,
+    ...(isChangedEdit
+      ? { question: "A hook changed the edited input. Run it with this one?" }
+      : questionOf(given, isRepeated, record)),
     ...("expiresInMs" in given && isTime(given.expiresInMs) ? { expiresAt: work.now() + given.expiresInMs } : {}),
   };
 }

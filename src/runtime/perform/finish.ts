@@ -4,20 +4,32 @@
 import type { EventBody } from "../../core/event.js";
 import type { Preparing } from "../../core/state.js";
 import { maxOutputRetries } from "../../core/transition.js";
+import { riding } from "../hooks/around-step.js";
+import { askBeforeStop } from "../hooks/ending.js";
 import { type CheckedAnswer, checkAnswer, repairText } from "../output.js";
-import type { EffectOf, Perform } from "../work.js";
+import { andThen } from "../thenable.js";
+import type { EffectOf, Perform, Work } from "../work.js";
 
-export const finish: Perform<EffectOf<"finish">> = (_effect, { state, transcript, parts }) => {
+export const finish: Perform<EffectOf<"finish">> = (_effect, work, cancellation) => {
+  const { state } = work;
   if (state.status !== "preparing" || state.for !== "finish") return undefined;
+  return andThen(askBeforeStop(state, work, cancellation), (asked) => {
+    if (asked.type === "instead") return asked.event;
+    return andThen(checkedEnd(state, work), (event): EventBody => ({ ...event, ...riding(asked.records) }));
+  });
+};
+
+type Finishing = Extract<Preparing, { for: "finish" }>;
+
+function checkedEnd(state: Finishing, { transcript, parts }: Work): EventBody | Promise<EventBody> {
   const { runId, reason } = state;
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = checkAnswer(answer, schema, parts.locals.get(runId)?.output);
-  return checked instanceof Promise ? checked.then((result) => endOf(state, result)) : endOf(state, checked);
-};
+  return andThen(checkAnswer(answer, schema, parts.locals.get(runId)?.output), (result) => endOf(state, result));
+}
 
-function endOf({ runId, reason, counters }: Extract<Preparing, { for: "finish" }>, checked: CheckedAnswer): EventBody {
+function endOf({ runId, reason, counters }: Finishing, checked: CheckedAnswer): EventBody {
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);

@@ -11,13 +11,14 @@ import { callModel } from "./call-model.js";
 import { compact } from "./compact.js";
 import { decide } from "./decide.js";
 import { finish } from "./finish.js";
+import { leave } from "./leave.js";
 import { prepare } from "./prepare.js";
 import { reconcile } from "./reconcile.js";
 import { runTool } from "./run-tool.js";
 
 /** Effects that touch nothing outside: where they settle at once, their event joins the commit that wanted them. */
-export function isImmediate(effect: Effect): boolean {
-  return effect.type === "prepare" || effect.type === "decide" || effect.type === "finish";
+export function isImmediate({ type }: Effect): boolean {
+  return type === "prepare" || type === "decide" || type === "finish" || type === "leave_run";
 }
 
 /** Carries out an effect; the driver itself waits for what sleeps. */
@@ -41,6 +42,8 @@ export function perform(
       return reconcile(effect, work, cancellation);
     case "finish":
       return finish(effect, work, cancellation);
+    case "leave_run":
+      return leave(effect, work, cancellation);
     case "cancel_child":
       return cancelChild(effect, work);
     case "notify_parent":

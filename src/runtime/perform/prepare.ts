@@ -2,15 +2,35 @@
  * Before a model call: what it will see.
  */
 import type { EventBody } from "../../core/event.js";
-import type { EffectOf, Perform } from "../work.js";
+import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/around-step.js";
+import { andThen } from "../thenable.js";
+import type { EffectOf, Perform, Work } from "../work.js";
 
-export const prepare: Perform<EffectOf<"prepare">> = (_effect, { state }): EventBody | undefined => {
+export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
+  const { state, parts, transcript } = work;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
+  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  if (!hasStepHooks(work)) return prepared(state, { records: [], systemPrompt, choices: {} }, work);
+  return andThen(
+    prepareWithHooks(state, systemPrompt, work, cancellation),
+    (preparation) => preparation.end ?? prepared(state, preparation, work),
+  );
+};
+
+function prepared(
+  { runId, modelCallIndex, seq, purpose }: Extract<Work["state"], { for: "step" }>,
+  { records, input, systemPrompt, choices }: Preparation,
+  { memory, parts, transcript }: Work,
+): EventBody {
   return {
     type: "prepared",
-    runId: state.runId,
-    modelCallIndex: state.modelCallIndex,
-    upTo: state.seq,
-    purpose: state.purpose,
+    runId,
+    modelCallIndex,
+    upTo: seq,
+    purpose,
+    ...(input === undefined ? {} : { input }),
+    ...choices,
+    ...memory.texts.name(systemPrompt, parts.specifications, transcript),
+    ...riding(records),
   };
-};
+}

@@ -2,13 +2,16 @@
  * Asks the outside world what became of a call whose process died (REC-4).
  */
 import type { EventBody } from "../../core/event.js";
+import type { CallRecord } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
 import type { Reconciled } from "../../ports/tool.js";
 import { hashInput } from "../hash.js";
+import { riding } from "../hooks/around-step.js";
+import { askAfterCall, type Given } from "../hooks/tool-call.js";
 import { inputAsFound } from "../input.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
-import { type EffectOf, isInteractive, type Perform } from "../work.js";
+import { type EffectOf, isInteractive, type Perform, type Work } from "../work.js";
 
 export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
@@ -44,13 +47,7 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
     });
     switch (found.status) {
       case "finished":
-        return {
-          type: "tool_finished",
-          runId,
-          callKey,
-          outcome: found.isError === true ? "error" : "ok",
-          output: toToolOutput(found.output),
-        };
+        return await finished(found, effect, record, work);
       case "not_started":
         return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
       case "unknown":
@@ -60,3 +57,15 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
     return ask(error instanceof Error ? error.message : String(error));
   }
 };
+
+/** A result that was found is a result as any other. */
+async function finished(
+  found: Extract<Reconciled, { status: "finished" }>,
+  { runId, callKey }: EffectOf<"reconcile">,
+  record: CallRecord,
+  work: Work,
+): Promise<EventBody> {
+  const given: Given = { outcome: found.isError === true ? "error" : "ok", output: toToolOutput(found.output) };
+  const { outcome, output, records } = await askAfterCall(given, record, 0, work);
+  return { type: "tool_finished", runId, callKey, outcome, output, ...riding(records) };
+}

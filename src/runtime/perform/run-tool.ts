@@ -4,7 +4,6 @@
 
 import { assertStorable } from "../../context/tool-output.js";
 import type { EventBody, Timing } from "../../core/event.js";
-import type { ToolOutput } from "../../core/message.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
@@ -14,9 +13,12 @@ import { type Done, doneIn } from "../done.js";
 import { textOfError } from "../error-text.js";
 import { type ChildAgent, childOf } from "../family.js";
 import { hashInput } from "../hash.js";
+import { riding } from "../hooks/around-step.js";
+import { askAfterCall, type Given } from "../hooks/tool-call.js";
 import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
+import { isThenable } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 
 const defaultTimeoutMs = 600_000;
@@ -53,25 +55,46 @@ async function attempt(
   cancellation: Cancellation,
 ): Promise<EventBody> {
   const startedAt = work.now();
-  const finished = await outcomeOf(effect, record, work, cancellation);
+  const given = await outcomeOf(effect, record, work, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
   work.memory.validated.delete(effect.callKey);
+  const { records, isSaid, ...after } = await askAfterCall(given, record, timing.durationMs, work);
   const { callKey, runId } = effect;
-  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, timing, ...finished };
+  const finished = await kept(after, isSaid, record, work);
+  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, timing, ...finished, ...riding(records) };
 }
 
-type Finished = {
-  readonly outcome: "ok" | "error";
-  readonly output: ToolOutput;
-  readonly done?: { readonly message?: string };
-};
+type Finished = Given & { readonly done?: { readonly message?: string } };
+
+/** What came of a call, whole. `isSaid`: the output is what the run is to end with. */
+type Outcome = Finished & { readonly isSaid?: boolean };
+
+/** Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it. */
+async function kept(
+  { outcome, output, done }: Finished,
+  isSaid: boolean | undefined,
+  { part }: CallRecord,
+  work: Work,
+): Promise<Finished> {
+  const { sessionId, parts } = work;
+  const maxBytes = parts.tools.get(part.name)?.tool.maxOutputBytes;
+  try {
+    const limit = maxBytes === undefined ? {} : { maxBytes };
+    const service = parts.services.output;
+    const cut = assertStorable(service === null ? output : await service.cap(output, { sessionId, ...limit }));
+    if (done === undefined) return { outcome, output: cut };
+    return { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
+  } catch (error) {
+    return failed(textOfError(error));
+  }
+}
 
 async function outcomeOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   work: Work,
   cancellation: Cancellation,
-): Promise<Finished> {
+): Promise<Outcome> {
   const compiled = work.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
   if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
@@ -82,11 +105,10 @@ async function outcomeOf(
       execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
     );
     const signalled = doneIn(value);
-    if (signalled !== undefined) return await doneResult(signalled, compiled.tool, work);
-    return { outcome: "ok", output: await capped(toToolOutput(value), compiled.tool, work) };
+    return signalled === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneResult(signalled);
   } catch (error) {
     const signalled = doneIn(error);
-    return signalled === undefined ? failed(textOfError(error)) : await doneResult(signalled, compiled.tool, work);
+    return signalled === undefined ? failed(textOfError(error)) : doneResult(signalled);
   }
 }
 
@@ -96,16 +118,6 @@ function isAsApproved({ callKey, input }: CallRecord, { state }: Work): boolean 
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
-async function capped(output: ToolOutput, { maxOutputBytes: maxBytes }: AnyTool, work: Work): Promise<ToolOutput> {
-  const { sessionId, parts } = work;
-  const service = parts.services.output;
-  const cut =
-    service === null
-      ? output
-      : await service.cap(output, { sessionId, ...(maxBytes === undefined ? {} : { maxBytes }) });
-  return assertStorable(cut);
-}
-
 function execute(
   tool: AnyTool,
   record: CallRecord,
@@ -113,7 +125,7 @@ function execute(
   context: ToolContext,
 ): unknown {
   const { invalid, input: asked } = record.part;
-  if (invalid !== undefined && !record.edited && tool.executeRaw !== undefined)
+  if (invalid !== undefined && !record.changed && tool.executeRaw !== undefined)
     return tool.executeRaw(rawTextOf(asked) ?? "", context);
   if (tool.execute !== undefined) return tool.execute(input.value, context);
   return tool.executeRaw?.(JSON.stringify(record.input), context);
@@ -181,16 +193,11 @@ function followed(signal: AbortSignal): AbortController {
   return controller;
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
 function failed(message: string): Finished {
   return { outcome: "error", output: { type: "text", text: `Error: ${message}` } };
 }
 
-async function doneResult({ message }: Done, tool: AnyTool, work: Work): Promise<Finished> {
+function doneResult({ message }: Done): Outcome {
   if (message === undefined) return { outcome: "ok", output: { type: "text", text: "Done." }, done: {} };
-  const output = await capped({ type: "text", text: String(message) }, tool, work);
-  return { outcome: "ok", output, done: { message: textOfOutput(output) } };
+  return { outcome: "ok", output: { type: "text", text: String(message) }, done: {}, isSaid: true };
 }

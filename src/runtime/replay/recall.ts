@@ -2,7 +2,7 @@
  * What the present code does where an entry of a recorded log stands. Nothing outside is touched: the model says what was
  * recorded, and tools only note that they would have run.
  *
- * 1. What people, time, crashes and other programs did is given, as it was recorded.
+ * 1. What people, time, crashes, hooks and other programs did is given, as it was recorded.
  * 2. What models and tools gave is given too; what is made of it, and whether they would be asked at all, is the present code's.
  * 3. All else (preparing, deciding, what follows a failure, the end of a run) is done again.
  */
@@ -14,11 +14,12 @@ import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
 import { createCancellation } from "../cancellation.js";
+import { compileHooks } from "../hooks/compile.js";
 import type { CalledModel } from "../models.js";
 import type { AgentParts } from "../parts.js";
 import { perform } from "../perform/index.js";
 import type { CompiledTool } from "../tools.js";
-import type { EffectOf, Work, WorkMemory } from "../work.js";
+import { createMemory, type EffectOf, type Work } from "../work.js";
 import { canBeSaid, deltasOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -38,14 +39,15 @@ export type Recall = {
 };
 
 export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
-  let memory = createMemory();
+  const forget = () => createMemory(sessionId, parts.store);
+  let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
 
   async function act(effect: Awake, state: State, transcript: Transcript, changes: Partial<AgentParts> = {}) {
-    const present: AgentParts = { ...parts, store, clock, tools, listeners: [], ...changes };
+    const present: AgentParts = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
     const work: Work = {
       sessionId,
       parts: present,
@@ -94,9 +96,10 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 
   async function presentEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
     now = event.at;
+    if (event.hooks !== undefined) return undefined;
     switch (event.type) {
       case "restarted":
-        memory = createMemory();
+        memory = forget();
         return undefined;
       case "prepared":
         // How much of the log had come when it was prepared is a matter of time.
@@ -130,6 +133,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "answered":
       case "abort_requested":
       case "late_result":
+      case "run_left":
       case "parent_notified":
       case "migrated":
         return undefined;
@@ -142,9 +146,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 /** An effect that is carried out, and not only waited for. */
 type Awake = Parameters<typeof perform>[0];
 
-function createMemory(): WorkMemory {
-  return { validated: new Map(), partial: null };
-}
+const noHooks = compileHooks([]);
 
 function callOf({ callKey }: { readonly callKey: string }, state: State): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;

@@ -2,14 +2,14 @@
  * A session is its own recording: the attempts of its model calls, from its log.
  *
  * 1. The deltas put together give the message that was committed, or the failure; how they were cut is not in the log.
- * 2. What was asked is what the present code makes of the log; the system prompt and the tools are not in it.
+ * 2. What was asked is what the present code makes of the log; the system prompt and the tools, which it names by hash, are not looked up.
  */
 import type { Entry, EventOf } from "../../core/event.js";
 import { type AssistantPart, emptyResponse, type ProviderMetadata, type ToolCallPart } from "../../core/message.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
 import { rawTextOf } from "../input.js";
-import { summaryRequest } from "../perform/call-model.js";
+import { summaryRequest } from "../perform/model-request.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
 

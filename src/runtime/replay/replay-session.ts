@@ -80,15 +80,24 @@ function compared(seq: number, recorded: Event, present: EventBody): Finding | u
   return { seq, event: recorded.type, ...difference, message };
 }
 
-/** What of an event follows from the log and the code: not times, nor chance. */
+/** What of an event follows from the log and the code: not times, nor chance, nor which hooks there are. */
 function comparable(event: Event | EventBody): object {
-  const { at: _, timing: __, ...rest } = { at: 0, timing: undefined, ...event };
+  const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "model_finished":
       return { ...rest, usage: unpriced(rest.usage) };
     case "model_failed": {
       const { next, usage = {} } = rest;
       return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: unpriced(usage) };
+    }
+    case "prepared": {
+      // What is said to the model may change; what it and the tools gave stands.
+      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = rest;
+      return prepared;
+    }
+    case "run_finished": {
+      const { leaving: _leaving, ...finished } = rest;
+      return finished;
     }
     case "tool_decided": {
       const { decision } = rest;

@@ -2,6 +2,7 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
+import { effects } from "../../core/effects.js";
 import { hasCalls, isResting, type State } from "../../core/state.js";
 import { type Clients, createClients } from "./clients.js";
 import type { ModelHabits } from "./model.js";
@@ -204,6 +205,7 @@ async function wantedFrom(world: World): Promise<"nothing" | "an answer" | "a dr
   if (inbox.length > 0) return "a driver";
   if (loaded === null) return "nothing";
   const { state } = loaded;
+  if (effects(state).some(({ type }) => type === "leave_run")) return "a driver";
   if (isResting(state)) return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
   return waitsForPeople(state) ? "an answer" : "a driver";
 }

@@ -4,8 +4,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { EventOf } from "../../core/event.js";
 import { type Message, toolCallsOf } from "../../core/message.js";
-import { callKeyOf, initialState, isResting, isTerminal, isWaiting, type State } from "../../core/state.js";
-import { maxLives, transition } from "../../core/transition.js";
+import { callKeyOf, initialState, isResting, isTerminal, isWaiting, maxLives, type State } from "../../core/state.js";
+import { transition } from "../../core/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
