@@ -207,15 +207,20 @@ async function wantedFrom(world: World): Promise<"nothing" | "an answer" | "a dr
   const { state } = loaded;
   if (effects(state).some(({ type }) => type === "leave_run")) return "a driver";
   if (isResting(state)) return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
-  return waitsForPeople(state) ? "an answer" : "a driver";
+  return waitsForPeople(state, world.clock.now()) ? "an answer" : "a driver";
 }
 
-function waitsForPeople(state: State): boolean {
+/** A question whose time is over is answered by that: whoever drives the session says so. */
+function waitsForPeople(state: State, now: number): boolean {
   return (
     hasCalls(state) &&
     state.stopping === null &&
     state.calls.every(
-      (call) => call.at === "asking" || call.at === "waiting" || call.at === "done" || call.at === "ready",
+      (call) =>
+        (call.at === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
+        call.at === "waiting" ||
+        call.at === "done" ||
+        call.at === "ready",
     )
   );
 }

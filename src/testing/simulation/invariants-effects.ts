@@ -60,7 +60,9 @@ function watchHolders(): Holders {
   const holders: Holders = {
     present: 0,
     see(fact) {
-      if (fact.type === "holding" || fact.type === "renewed") known.set(fact.process, fact);
+      // A renewal may be answered after the lease was given back, and the next one claimed.
+      if (fact.type === "holding" || (fact.type === "renewed" && fact.epoch === known.get(fact.process)?.epoch))
+        known.set(fact.process, fact);
       if (fact.type !== "claimed") return;
       if (fact.late) takenLate.add(holders.present);
       takenAt.set(holders.present, fact.setting);
