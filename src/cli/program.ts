@@ -107,6 +107,7 @@ const addReplay: Add = (program, terminal, finish) => {
     .description("run a session's log against the present code, touching nothing; tell the first difference")
     .argument(...sessionArgument)
     .option("--allow-shell", "its runs had the shell")
+    .option("--ignore-prompt", "leave another system prompt, or other descriptions of tools, aside")
     .option("--json", "print what came of it as JSON")
     .addHelpText(
       "after",

@@ -327,6 +327,17 @@ describe("a log that the present code would not have written", proven, () => {
     expect(difference?.message).toContain("Wanted there: call_model");
   });
 
+  test("another system prompt than it names, unless that is left aside", async () => {
+    const tools = [createWorld().act("pay")];
+    const { store, recorder } = agents(calling("pay"), { tools });
+    await recorder.run("Go", { sessionId: "s" });
+    const promptHash = await store.putBlob("s", Buffer.from("Be long."));
+    const named = await storeOf(store, ({ event }) => (event.type === "prepared" ? { ...event, promptHash } : event));
+    const session = createAgent({ model: createScriptedModel([]), tools, store: named }).session("s");
+    expect((await session.replay()).difference).toMatchObject({ seq: 3, path: "promptHash", recorded: promptHash });
+    expect((await session.replay({ prompt: "recorded" })).difference).toBeNull();
+  });
+
   test("another end than what follows", async () => {
     const difference = await replayOf(({ event }) =>
       event.type === "run_finished" ? { ...event, reason: "done" } : event,

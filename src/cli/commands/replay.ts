@@ -10,7 +10,11 @@ import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
 import { jsonLine, visible } from "../text.js";
 
-export type ReplayCommandOptions = { readonly allowShell?: true; readonly json?: true };
+export type ReplayCommandOptions = {
+  readonly allowShell?: true;
+  readonly ignorePrompt?: true;
+  readonly json?: true;
+};
 
 /** What was allowed was a person's to say, and is taken as it was said. */
 export async function replay(id: string, options: ReplayCommandOptions, terminal: Terminal): Promise<number> {
@@ -23,7 +27,10 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
     const permissions = createPermissions({ allowAll: false });
     const allowShell = options.allowShell === true;
     const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
-    const replayed = await agent.session(sessionId).replay({ policy: "recorded" });
+    const replayed = await agent.session(sessionId).replay({
+      policy: "recorded",
+      prompt: options.ignorePrompt === true ? "recorded" : "present",
+    });
     terminal.out(options.json === true ? jsonLine(replayed) : told(replayed));
     return replayed.difference === null ? exitCodes.done : exitCodes.failed;
   } finally {

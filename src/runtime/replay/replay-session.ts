@@ -32,7 +32,7 @@ export async function replaySession(
   const loaded = await parts.store.load(sessionId);
   if (loaded === null) return noSession(sessionId);
   checkAgent(sessionId, loaded.state, parts);
-  const { policy = "present", model } = options;
+  const { policy = "present", prompt = "present", model } = options;
   const recall = createRecall({ sessionId, parts, store: scratch, policy, ...(model === undefined ? {} : { model }) });
   const children = new Map<string, string>();
   const transcript = createTranscript();
@@ -46,7 +46,7 @@ export async function replaySession(
   });
 
   for await (const entry of readEntries(parts.store, sessionId, 0)) {
-    const difference = await differenceAt(entry, state, transcript, recall);
+    const difference = await differenceAt(entry, state, transcript, recall, prompt);
     if (difference !== undefined) return told(difference);
     noteChild(entry, state, children);
     state = transition(state, entry.event);
@@ -58,6 +58,7 @@ export async function replaySession(
   return withChildren(told(undefined), children, parts, options);
 }
 
+type Prompt = Required<ReplayOptions>["prompt"];
 type Finding = Omit<ReplayDifference, "sessionId">;
 
 async function differenceAt(
@@ -65,25 +66,30 @@ async function differenceAt(
   state: State,
   transcript: Parameters<Recall["presentEvent"]>[2],
   { presentEvent }: Recall,
+  prompt: Prompt,
 ): Promise<Finding | undefined> {
   const [following] = consequences(state);
-  if (following !== undefined) return compared(seq, event, following);
+  if (following !== undefined) return compared(seq, event, following, prompt);
   if (transition(state, event) === state) return notTaken(seq, event, state);
   const present = await presentEvent(event, state, transcript);
-  return present === undefined ? undefined : compared(seq, event, present);
+  return present === undefined ? undefined : compared(seq, event, present, prompt);
 }
 
-function compared(seq: number, recorded: Event, present: EventBody): Finding | undefined {
-  const difference = firstDifference(comparable(recorded), comparable(present));
+function compared(seq: number, recorded: Event, present: EventBody, prompt: Prompt): Finding | undefined {
+  const difference = firstDifference(comparable(recorded, prompt), comparable(present, prompt));
   if (difference === undefined) return undefined;
   const message = `Entry ${seq} (${recorded.type}) would be another one: ${differenceText(difference)}.`;
   return { seq, event: recorded.type, ...difference, message };
 }
 
 /** What of an event follows from the log and the code: not times, nor chance, nor which hooks there are. */
-function comparable(event: Event | EventBody): object {
+function comparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
+    case "prepared": {
+      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = rest;
+      return prompt === "recorded" ? prepared : rest;
+    }
     case "model_finished":
       return { ...rest, usage: unpriced(rest.usage) };
     case "model_failed": {

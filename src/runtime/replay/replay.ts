@@ -11,6 +11,11 @@ export type ReplayOptions = {
    * it depends on who was there.
    */
   readonly policy?: "present" | "recorded";
+  /**
+   * Whether another system prompt, or other tool specifications, than the log names are a difference ("present", the default), or
+   * are left aside ("recorded"), so that what comes after them is looked at.
+   */
+  readonly prompt?: "present" | "recorded";
   /** Answers in the place of what the log has: a model that replays a recording also compares what it is asked. */
   readonly model?: Model;
 };
