@@ -27,11 +27,13 @@ describe("pawl replay", proven, () => {
   test("ends with 5 at the first difference, and says where it is: a shell that the runs had", async () => {
     const { pawl } = createWorld(files);
     await pawl(["run", "run: echo hello", "--yes", "--allow-shell", "--session", "shell"]);
-    const without = await pawl(["replay", "shell"]);
+    const named = jsonLines((await pawl(["replay", "shell", "--json"])).stdout);
+    expect(named).toMatchObject([{ difference: { event: "prepared", path: "promptHash" } }]);
+    const without = await pawl(["replay", "shell", "--ignore-prompt"]);
     expect(without.code).toBe(5);
     expect(without.stdout).toContain("(tool_decided): the present code does something else.");
     expect(without.stdout).toContain('  at        decision.verdict\n  recorded  "allow"\n  now       "reject"\n');
-    const json = jsonLines((await pawl(["replay", "shell", "--json"])).stdout);
+    const json = jsonLines((await pawl(["replay", "shell", "--ignore-prompt", "--json"])).stdout);
     expect(json).toMatchObject([
       { difference: { event: "tool_decided", path: "decision.verdict", present: "reject" } },
     ]);

@@ -8,7 +8,7 @@ import { createTestClock, settled, type TestClock } from "../../src/testing/test
 
 export type Parts = Pick<
   AgentOptions<Model>,
-  "name" | "model" | "fallbacks" | "tools" | "systemPrompt" | "limits" | "retry" | "canExecuteTool" | "root"
+  "name" | "model" | "hooks" | "fallbacks" | "tools" | "systemPrompt" | "limits" | "retry" | "canExecuteTool" | "root"
 >;
 
 export type Process = {

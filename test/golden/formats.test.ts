@@ -12,14 +12,14 @@ import { loadInto, type RecordedRow, type Recording } from "./recording.js";
 
 const proven = verifies("STOR-5");
 const recorded: Recording = JSON.parse(readFileSync(new URL("v1/backoff.json", import.meta.url), "utf8"));
-const rows = recorded.sessions[0]?.rows ?? [];
+const { rows = [], blobs = [] } = recorded.sessions[0] ?? {};
 const agentOver = (store: Store) =>
   createAgent({ name: "recorded", model: createScriptedModel([{ text: "Hello." }]), store });
 
 /** The recorded session under another id, its rows changed. */
 const changed = (sessionId: string, change: (row: RecordedRow) => RecordedRow): Recording => ({
   about: recorded.about,
-  sessions: [{ sessionId, rows: rows.map(change), inbox: [] }],
+  sessions: [{ sessionId, rows: rows.map(change), inbox: [], blobs }],
 });
 
 /** As a later version might have left it: it knows more. */
@@ -80,6 +80,7 @@ describe.each(bothStores)("in $name", ({ open }) => {
         sessionId: "old",
         rows: [...rows, { ...last, taken: [], events: [migrated], state: after }],
         inbox: [],
+        blobs,
       };
       await loadInto(store, { about: recorded.about, sessions: [session] });
       // What came before need not fold any more.

@@ -26,6 +26,8 @@ export type RecordedSession = {
   readonly sessionId: string;
   readonly rows: readonly RecordedRow[];
   readonly inbox: readonly InboxMessage[];
+  /** What the log names by hash, as text. */
+  readonly blobs: readonly string[];
 };
 
 export type Recording = { readonly about: string; readonly sessions: readonly RecordedSession[] };
@@ -34,6 +36,7 @@ export type Recording = { readonly about: string; readonly sessions: readonly Re
 export function createRecordingStore() {
   const store = createMemoryStore();
   const rows = new Map<string, RecordedRow[]>();
+  const blobs = new Map<string, string[]>();
   const recording: Store = {
     ...store,
     async commit(lease, commit) {
@@ -45,6 +48,10 @@ export function createRecordingStore() {
       }
       return result;
     },
+    async putBlob(sessionId, bytes) {
+      blobs.set(sessionId, [...(blobs.get(sessionId) ?? []), Buffer.from(bytes).toString()]);
+      return store.putBlob(sessionId, bytes);
+    },
   };
 
   async function sessions(): Promise<readonly RecordedSession[]> {
@@ -52,6 +59,7 @@ export function createRecordingStore() {
       sessionId,
       rows: recorded,
       inbox: await store.inbox(sessionId),
+      blobs: [...new Set(blobs.get(sessionId))],
     }));
     // As any file has it: what is undefined is not there.
     return JSON.parse(JSON.stringify(await Promise.all(known)));
@@ -64,10 +72,11 @@ const loader = { id: "loader", host: "loader", pid: 1, startedAt: 0 };
 
 /** Writes recorded sessions into a store, row by row. */
 export async function loadInto(store: Store, { sessions }: Recording): Promise<void> {
-  for (const { sessionId, rows, inbox } of sessions) {
+  for (const { sessionId, rows, inbox, blobs } of sessions) {
     const first = rows[0]?.at ?? 0;
     const claimed = await store.claim(sessionId, { owner: loader, now: first, leaseMs: 1_000 });
     if (claimed.type !== "claimed") throw new Error(`${sessionId} is held`);
+    for (const text of blobs) await store.putBlob(sessionId, Buffer.from(text));
     let seq = 0;
     for (const [index, { taken, ...row }] of rows.entries()) {
       const isLast = index === rows.length - 1;

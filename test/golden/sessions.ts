@@ -351,6 +351,15 @@ export const scenarios: readonly RecordedScenario[] = [
     },
   },
   {
+    name: "hooks",
+    about: "hooks that had a part in what happened, and one that comes after the run",
+    parts: () =>
+      agentOf(steps({ calls: [call("look")] }, { text: "Done." }), {
+        hooks: [{ name: "watch", beforeStep: () => undefined, afterRun() {} }],
+      }),
+    play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
     name: "fork",
     about: "a fork of a session from the middle of a run, which went its own way",
     parts: () => agentOf(steps({ calls: [call("look"), call("guarded")] }, { text: "Done." })),
