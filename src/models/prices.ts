@@ -58,10 +58,6 @@ const openai: PriceList = {
     "openai/gpt-6-astra": withLongContext({ input: 10, output: 50, cacheRead: 1, cacheWrite: 12.5 }),
     "openai/gpt-6-sol": withLongContext({ input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 }),
     "openai/gpt-6-luna": withLongContext({ input: 0.1, output: 0.5, cacheRead: 0.01, cacheWrite: 0.125 }),
-    "openai/gpt-5": { input: 1.25, output: 10, cacheRead: 0.125 },
-    "openai/gpt-5-mini": { input: 0.25, output: 2, cacheRead: 0.025 },
-    "openai/gpt-4.1": { input: 2, output: 8, cacheRead: 0.5 },
-    "openai/gpt-4.1-mini": { input: 0.4, output: 1.6, cacheRead: 0.1 },
     "openai/gpt-4o-mini": { input: 0.15, output: 0.6, cacheRead: 0.075 },
   },
 };

@@ -110,8 +110,11 @@ export function isBusy(error: unknown): boolean {
   return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
 }
 
-/** `BEGIN` alone takes no lock. */
-const locks = { read: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], write: ["BEGIN IMMEDIATE"] } as const;
+/** `BEGIN` alone takes no lock. `END` is another word for `COMMIT`: whoever watches a program's commits can tell what wrote something. */
+const locks = {
+  read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
+  write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
+} as const;
 
 /**
  * Runs work under a lock. A prepared statement is run in no other way where somebody else may hold the file: in `libsql` one that
@@ -120,12 +123,12 @@ const locks = { read: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], write: [
 export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof locks, work: () => Result): Result {
   let isOpen = false;
   try {
-    for (const sql of locks[lock]) {
+    for (const sql of locks[lock].begin) {
       handle.exec(sql);
       isOpen = true;
     }
     const result = work();
-    handle.exec("COMMIT");
+    handle.exec(locks[lock].end);
     return result;
   } catch (error) {
     if (isOpen) rollBack(handle);

@@ -216,7 +216,7 @@ describe("kill -9 of pawl run", () => {
     verifies("REC-2", "CLI-3"),
     async () => {
       const server = await startModel(steps);
-      for (const number of [4, 5, 7]) {
+      for (const number of [6, 7, 9]) {
         const world = createWorld(files);
         const env = { OPENAI_BASE_URL: server.baseURL };
         const node = ["--import", preload];

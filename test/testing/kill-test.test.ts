@@ -63,8 +63,8 @@ const broken: { readonly [what: string]: readonly [program: string, message: Reg
      rmSync("sessions.db", { force: true });
      rmSync("sessions.db-journal", { force: true });
      await import(${JSON.stringify(script)});`,
-    /^Killed after 4: invariant 1 .*: pay has lost entries/,
-    ["after 4"],
+    /^Killed after 6: invariant 1 .*: pay has lost entries/,
+    ["after 6"],
   ],
 };
 

@@ -1,0 +1,50 @@
+/**
+ * Hooks: one masks secrets before anything is kept, one guards a folder, one looks whether the work is done.
+ */
+import assert from "node:assert/strict";
+import { createAgent, createMemoryStore, defineTool, type Hook } from "pawl";
+import { createScriptedModel } from "pawl/testing";
+
+const readFile = defineTool({
+  name: "read_file",
+  description: "Reads a file.",
+  input: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+  readOnly: true,
+  execute: ({ path }) => `contents of ${String(path)}: token=sk-live-123`,
+});
+
+const mask: Hook = {
+  name: "mask",
+  afterToolCall: ({ output }) =>
+    output.type === "text" ? { output: output.text.replace(/sk-live-\w{1,100}/g, "***") } : undefined,
+};
+const guard: Hook = {
+  name: "guard",
+  beforeToolCall: ({ input }) =>
+    JSON.stringify(input).includes("/etc/") ? { block: "only the project's files may be read" } : undefined,
+};
+const checklist: Hook = {
+  name: "checklist",
+  beforeStop: ({ stopPreventions }) =>
+    stopPreventions === 0 ? { message: "Before you stop: say what you could not read." } : undefined,
+};
+
+const model = createScriptedModel([
+  {
+    calls: [
+      { name: "read_file", input: { path: "notes.txt" } },
+      { name: "read_file", input: { path: "/etc/passwd" } },
+    ],
+  },
+  { text: "I have read the notes." },
+  { text: "I could not read /etc/passwd." },
+]);
+const store = createMemoryStore();
+const agent = createAgent({ model, tools: [readFile], hooks: [mask, guard, checklist], store });
+
+const result = await agent.run("Read notes.txt and /etc/passwd.", { sessionId: "s" });
+console.log(result.text);
+assert.equal(result.text, "I could not read /etc/passwd.");
+const log = JSON.stringify(await store.read("s", 0, 1_000));
+assert.ok(log.includes("token=***") && !log.includes("sk-live"));
+assert.ok(log.includes("only the project's files may be read"));
