@@ -206,14 +206,14 @@ export const mutants = [
   {
     name: "leases never end",
     file: "src/stores/lease.ts",
-    find: "return hold.expiresAt > now && hold.expiresAt <= now + hold.leaseMs;",
-    replace: "return hold.expiresAt <= now + hold.leaseMs;",
+    find: "return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
+    replace: "return hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
     check: "conformance",
   },
   {
     name: "a clock that was set back locks a session for a year",
     file: "src/stores/lease.ts",
-    find: "return hold.expiresAt > now && hold.expiresAt <= now + hold.leaseMs;",
+    find: "return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
     replace: "return hold.expiresAt > now;",
     check: "conformance",
   },

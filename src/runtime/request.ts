@@ -9,7 +9,7 @@ import type { SessionInfo } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { InputSchema } from "../ports/tool.js";
 import type { AgentParts, Limits } from "./parts.js";
-import { outputSchemaOf } from "./run-locals.js";
+import { type LocalOptions, outputSchemaOf } from "./run-locals.js";
 
 /** Text, parts (text and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
@@ -31,17 +31,6 @@ export type StartOptions = {
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
 } & LocalOptions;
-
-/** What a run is given that is not all in the log: after a restart, `session.resume` may be given it again. */
-export type LocalOptions = {
-  /**
-   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. The answer is parsed, checked, and `result.output`.
-   * Another process that carries the run on checks it by its JSON Schema.
-   */
-  readonly output?: InputSchema<unknown>;
-  /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
-  readonly dependencyOverrides?: { readonly [name: string]: unknown };
-};
 
 /** `output`, which types the result. */
 export type OutputOptions<Output> = { readonly output: InputSchema<Output> };

@@ -3,9 +3,19 @@
  */
 import type { Json } from "../core/message.js";
 import { PawlError } from "../errors.js";
-import type { AgentParts } from "./parts.js";
-import type { LocalOptions } from "./request.js";
+import type { InputSchema } from "../ports/tool.js";
 import { type CompiledInput, compileInput } from "./schema.js";
+
+/** What a run is given that is not all in the log: after a restart, `session.resume` may be given it again. */
+export type LocalOptions = {
+  /**
+   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. The answer is parsed, checked, and `result.output`.
+   * Another process that carries the run on checks it by its JSON Schema.
+   */
+  readonly output?: InputSchema<unknown>;
+  /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
+  readonly dependencyOverrides?: { readonly [name: string]: unknown };
+};
 
 export type RunLocals = {
   /** In the place of the agent's `deps`. */
@@ -27,7 +37,10 @@ export function localsOf({ output, dependencyOverrides }: LocalOptions, deps: un
 }
 
 /** What tools get as `context.deps` in this run (TOOL-8). */
-export function depsOf({ locals, deps }: Pick<AgentParts, "locals" | "deps">, runId: string): unknown {
+export function depsOf(
+  { locals, deps }: { readonly locals: AllLocals; readonly deps: unknown },
+  runId: string,
+): unknown {
   const own = locals.get(runId)?.deps;
   return own === undefined ? deps : own.value;
 }

@@ -21,7 +21,6 @@ import type { Replay, ReplayOptions } from "./replay/replay.js";
 import {
   checkRunId,
   type Input,
-  type LocalOptions,
   messagesOf,
   type OutputOptions,
   runOptionsOf,
@@ -29,7 +28,7 @@ import {
   sessionInfo,
   titleOf,
 } from "./request.js";
-import { localsOf } from "./run-locals.js";
+import { type LocalOptions, localsOf } from "./run-locals.js";
 import type { StreamItem } from "./subscription.js";
 
 export type SendOptions = Pick<

@@ -96,11 +96,6 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
       const { next, usage = {} } = rest;
       return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: unpriced(usage) };
     }
-    case "prepared": {
-      // What is said to the model may change; what it and the tools gave stands.
-      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = rest;
-      return prepared;
-    }
     case "run_finished": {
       const { leaving: _leaving, ...finished } = rest;
       return finished;
