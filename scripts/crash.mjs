@@ -20,6 +20,28 @@ const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figure
 const stores = ["memory", "SQLite"];
 const mostFailures = 3;
 const seedsInJob = 100;
+/** The tools of the reference scenarios, and those of the program that is killed. */
+const ways = {
+  look: "`rerun`, it only reads",
+  keyed: "`rerun`, with a key that is honoured",
+  once: "`fail`",
+  alone: "`rerun`, without a key",
+  traceable: "`reconcile`",
+  broken: "`fail`",
+  forbidden: "– (never runs)",
+  guarded: "`fail`, after an approval",
+  questioned: "`fail`, after an approval",
+  outside: "– (runs elsewhere)",
+  unsure: "`ask`: somebody says *run again*",
+  slow: "`rerun`, aborted while it runs",
+};
+
+const killedWays = {
+  look: "`rerun`, it only reads",
+  charge: "`fail`",
+  book: "`rerun`, with a key that is honoured",
+  trace: "`reconcile`",
+};
 
 const { values: options } = parseArgs({
   options: {
@@ -189,28 +211,6 @@ function textOf({ stores: figures, unpromised }) {
     ),
   ].join("\n");
 }
-
-/** The tools of the reference scenarios, and those of the program that is killed. */
-const ways = {
-  look: "`rerun`, it only reads",
-  keyed: "`rerun`, with a key that is honoured",
-  once: "`fail`",
-  alone: "`rerun`, without a key",
-  traceable: "`reconcile`",
-  broken: "`fail`",
-  forbidden: "– (never runs)",
-  guarded: "`fail`, after an approval",
-  questioned: "`fail`, after an approval",
-  outside: "– (runs elsewhere)",
-  unsure: "`ask`: somebody says *run again*",
-  slow: "`rerun`, aborted while it runs",
-};
-const killedWays = {
-  look: "`rerun`, it only reads",
-  charge: "`fail`",
-  book: "`rerun`, with a key that is honoured",
-  trace: "`reconcile`",
-};
 
 function tallyRow(tool, way = "", { repeated, unknown }) {
   return `| ${tool} | ${way} | ${number(repeated)} | ${number(unknown)} |`;

@@ -125,7 +125,9 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
   async function watch(): Promise<void> {
     while (seen.finished < plan.runs) {
       await wait(200);
-      seen.finished = (await store.list({ status: ["completed", "failed", "aborted"], limit: plan.runs })).length;
+      const ended = await store.list({ status: ["completed", "failed", "aborted"], limit: plan.runs });
+      seen.finished = ended.length;
+      for (const { sessionId } of ended) idle.delete(sessionId);
       onProgress(seen);
     }
   }
