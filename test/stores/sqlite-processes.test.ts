@@ -111,14 +111,24 @@ describe("another process holds the lock", () => {
   });
 });
 
+/** A file with a rollback journal on every Node: only there a writer shuts readers out. */
+async function createRollbackFile(folder: string): Promise<string> {
+  const path = join(folder, "sessions.db");
+  await (await openSqliteStore({ path })).close();
+  const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+  child.say("let go");
+  await child.ended;
+  return path;
+}
+
 describe("after another process held the lock", () => {
   test("what is read and posted belongs to the session that was asked for", verifies("STOR-4", "STOR-2"), async () => {
     await inFolder(async (folder) => {
-      const path = join(folder, "sessions.db");
+      const path = await createRollbackFile(folder);
       const store = await openSqliteStore({ path, busyMs: 20 });
       for (const id of ["a", "b"]) await store.post(id, message(`for ${id}`));
       await commit(store, await claim(store, "a"), 0);
-      const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+      const child = await lock(path, "BEGIN EXCLUSIVE");
       await expect(store.load("a")).rejects.toMatchObject({ code: "store_failed" });
       await expect(store.inbox("a")).rejects.toMatchObject({ code: "store_failed" });
       await expect(store.getBlob("a", "00")).rejects.toMatchObject({ code: "store_failed" });
@@ -135,13 +145,13 @@ describe("after another process held the lock", () => {
 
   test("who met it keeps nobody else out by what it writes next", verifies("STOR-4"), async () => {
     await inFolder(async (folder) => {
-      const path = join(folder, "sessions.db");
+      const path = await createRollbackFile(folder);
       const store = await openSqliteStore({ path, busyMs: 20 });
       const other = await openSqliteStore({ path, busyMs: 20 });
       const lease = await claim(store);
       let seq = 0;
       for (const meet of [() => store.load("s"), () => store.due(t0, 10), () => store.renew([lease], t0, leaseMs)]) {
-        const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+        const child = await lock(path, "BEGIN EXCLUSIVE");
         await expect(meet()).rejects.toMatchObject({ code: "store_failed" });
         child.say("let go");
         await child.ended;
