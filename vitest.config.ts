@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/fixtures/**"],
+    setupFiles: ["test/setup.ts"],
     pool: "forks",
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,

@@ -315,12 +315,13 @@ describe("every call has one result", () => {
             },
           });
           const model = createScriptedModel([
-            ...steps.map((calls) => ({
+            ...steps.map((calls, step) => ({
               text: "On.",
-              calls: calls.map(({ fate, id }) => ({
+              // No call repeats another: that has rules of its own.
+              calls: calls.map(({ fate, id }, position) => ({
                 name: fate === "unknown" ? "missing" : "act",
                 id,
-                ...(fate === "bad arguments" ? { raw: "{" } : { input: { fate } }),
+                ...(fate === "bad arguments" ? { raw: `{ ${step} ${position}` } : { input: { fate, step, position } }),
               })),
             })),
             { text: "Done." },

@@ -1,0 +1,7 @@
+/**
+ * Before each test file: property tests draw from one seed, so that a run fails for everyone or for nobody. Another one:
+ * `PAWL_SEED=7 npm test`.
+ */
+import fc from "fast-check";
+
+fc.configureGlobal({ seed: Number(process.env.PAWL_SEED ?? 1) });
