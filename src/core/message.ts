@@ -172,7 +172,8 @@ function lacksCost(usage: Usage): boolean {
   return usage.costUsd === undefined && (usage.inputTokens !== undefined || usage.outputTokens !== undefined);
 }
 
-const usageCounts = [
+/** The counts of a usage, each of which may be unknown. */
+export const usageCounts = [
   "inputTokens",
   "outputTokens",
   "reasoningTokens",

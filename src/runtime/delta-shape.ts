@@ -4,7 +4,14 @@
  * The end of an answer is put right where that can be done: counts that are no counts are unknown, a reason that is none is
  * `other`. What else does not fit is the provider's failure.
  */
-import type { FinishReason, ModelFailure, ModelFailureKind, ToolOutput, Usage } from "../core/message.js";
+import {
+  type FinishReason,
+  type ModelFailure,
+  type ModelFailureKind,
+  type ToolOutput,
+  type Usage,
+  usageCounts,
+} from "../core/message.js";
 import type { DeltaKind, ModelDelta } from "../ports/model.js";
 import { normaliseJson, toToolOutput } from "./normalise.js";
 
@@ -86,19 +93,10 @@ function finishReasonOf(given: unknown): FinishReason {
   };
 }
 
-const counts = [
-  "inputTokens",
-  "outputTokens",
-  "reasoningTokens",
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "costUsd",
-] as const;
-
 function usageOf(given: unknown): Usage {
   const fields = fieldsIn(given);
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
-  for (const count of counts) {
+  for (const count of usageCounts) {
     const value = fields[count];
     if (typeof value === "number" && Number.isFinite(value) && value >= 0) usage[count] = value;
   }

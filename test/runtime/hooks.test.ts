@@ -16,6 +16,7 @@ import {
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
+import { loggedModel, loggedStore, loggedTool } from "../support/logged.js";
 import { verifies } from "../verifies.js";
 
 const calling: readonly ScriptedStep[] = [{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Done." }];
@@ -116,44 +117,10 @@ describe("the order of hooks", () => {
 
   test("a step and a call are in the order that the requirement names", verifies("LOOP-13", "HOOK-1"), async () => {
     const log: string[] = [];
-    const inner = createMemoryStore();
-    const store: Store = {
-      ...inner,
-      async commit(lease, commit) {
-        log.push(`commit ${commit.events.map((event) => event.type).join(" ")}`);
-        return inner.commit(lease, commit);
-      },
-    };
     const model = createScriptedModel([{ calls: [{ name: "work", raw: '{"n": 1}' }] }, { text: "Done." }]);
     const agent = createAgent({
-      model: {
-        id: "m",
-        stream(request, signal) {
-          log.push("model");
-          return model.stream(request, signal);
-        },
-      },
-      tools: [
-        defineTool({
-          name: "work",
-          description: "Works.",
-          input: {
-            "~standard": {
-              version: 1,
-              vendor: "test",
-              validate(value) {
-                log.push(`validate ${JSON.stringify(value)}`);
-                return { value };
-              },
-              jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
-            },
-          },
-          execute() {
-            log.push("run");
-            return "ok";
-          },
-        }),
-      ],
+      model: loggedModel(log, model, () => "model"),
+      tools: [loggedTool(log)],
       canExecuteTool() {
         log.push("may it?");
         return "allow";
@@ -170,7 +137,7 @@ describe("the order of hooks", () => {
           afterToolCall: () => void log.push("afterToolCall"),
         },
       ],
-      store,
+      store: loggedStore(log),
     });
     await agent.run("Go");
     expect(log).toEqual([

@@ -3,8 +3,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
-import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createTestClock } from "../../src/testing/test-clock.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 import { collect, createGate, deferred, typesOf } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
@@ -63,80 +63,46 @@ describe("resume", () => {
   );
 });
 
-describe("a holder that slept past its lease", () => {
-  test("starts nothing, though its commit was acknowledged", verifies("REC-1"), async () => {
-    const clock = createTestClock();
-    const inner = createMemoryStore();
-    const acknowledge = deferred();
-    const written = deferred();
-    const sleepy: Store = {
-      ...inner,
-      async commit(lease, commit) {
-        const result = await inner.commit(lease, commit);
-        if (commit.state.status === "tool_running") {
-          written.resolve();
-          await acknowledge.promise;
-        }
-        return result;
-      },
-    };
-    const gate = createGate();
-    const model = () => createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
-    const zombie = createAgent({ model: model(), tools: [gate.tool], store: sleepy, clock });
-    const result = zombie.run("Go", { sessionId: "s" });
-    await written.promise;
-    clock.jump(60_000);
-    const other = createAgent({
-      model: createScriptedModel([{ text: "Done." }]),
-      tools: [gate.tool],
-      store: inner,
-      clock,
-    });
-    expect(await other.session("s").resume()).toMatchObject({ status: "completed" });
-    acknowledge.resolve();
-    expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
-    expect(gate.runs()).toBe(0);
-  });
+/** A store whose holder sleeps once its tools are to run: the commit is in the store, and acknowledged when the test says so. */
+function createSleepyStore() {
+  const inner = createMemoryStore();
+  const acknowledge = deferred();
+  const written = deferred();
+  let isAsleep = false;
+  const store: Store = {
+    ...inner,
+    async commit(lease, commit) {
+      const result = await inner.commit(lease, commit);
+      if (commit.state.status === "tool_running") {
+        isAsleep = true;
+        written.resolve();
+        await acknowledge.promise;
+        isAsleep = false;
+      }
+      return result;
+    },
+    renew: (...which) => (isAsleep ? Promise.reject(new Error("asleep")) : inner.renew(...which)),
+  };
+  return { inner, store, written: written.promise, wake: acknowledge.resolve };
+}
 
-  test("does so too where the clock was set back meanwhile", verifies("REC-1", "REC-9"), async () => {
+describe("a holder that slept past its lease", () => {
+  test.each([
+    ["starts nothing, though its commit was acknowledged", async (clock: TestClock) => clock.jump(60_000), 0],
+    ["does so too where the clock was set back meanwhile", (clock: TestClock) => clock.advance(20_000), -20_000],
+  ])("%s", verifies("REC-1", "REC-9"), async (_, sleep, jump) => {
     const clock = createTestClock();
-    const inner = createMemoryStore();
-    const acknowledge = deferred();
-    const written = deferred();
-    let isAsleep = false;
-    const sleepy: Store = {
-      ...inner,
-      async commit(lease, commit) {
-        const result = await inner.commit(lease, commit);
-        if (commit.state.status === "tool_running") {
-          isAsleep = true;
-          written.resolve();
-          await acknowledge.promise;
-          isAsleep = false;
-        }
-        return result;
-      },
-      renew: (...which) => (isAsleep ? Promise.reject(new Error("asleep")) : inner.renew(...which)),
-    };
+    const sleepy = createSleepyStore();
     const gate = createGate();
-    const zombie = createAgent({
-      model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
-      tools: [gate.tool],
-      store: sleepy,
-      clock,
-    });
-    const result = zombie.run("Go", { sessionId: "s" });
-    await written.promise;
-    await clock.advance(20_000);
-    const other = createAgent({
-      model: createScriptedModel([{ text: "Done." }]),
-      tools: [gate.tool],
-      store: inner,
-      clock,
-    });
+    const holder = (store: Store, steps: readonly ScriptedStep[]) =>
+      createAgent({ model: createScriptedModel(steps), tools: [gate.tool], store, clock });
+    const result = holder(sleepy.store, [{ calls: [{ name: "gate" }] }]).run("Go", { sessionId: "s" });
+    await sleepy.written;
+    await sleep(clock);
+    const other = holder(sleepy.inner, [{ text: "Done." }]);
     expect(await other.session("s").resume()).toMatchObject({ status: "completed" });
-    clock.jump(-20_000);
-    acknowledge.resolve();
+    clock.jump(jump);
+    sleepy.wake();
     expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
     expect(gate.runs()).toBe(0);
   });

@@ -2,75 +2,37 @@
  * The order of a step and of a call, and how a step ends.
  */
 import { describe, expect, test } from "vitest";
-import {
-  type AgentOptions,
-  createAgent,
-  createMemoryStore,
-  defineTool,
-  done,
-  type Store,
-  TaskComplete,
-} from "../../src/index.js";
+import { type AgentOptions, createAgent, defineTool, done, TaskComplete } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, createGate, ofType, typesOf } from "../support/agents.js";
+import { loggedModel, loggedStore, loggedTool } from "../support/logged.js";
 import { verifies } from "../verifies.js";
 
 const anyInput = { type: "object" } as const;
 
 /** A store that notes the kinds of events of each commit, in order. */
-function noting(log: string[]): Store {
-  const inner = createMemoryStore();
-  return {
-    ...inner,
-    async commit(lease, commit) {
-      const result = await inner.commit(lease, commit);
-      log.push(`commit ${commit.events.map((event) => event.type).join(" ")}`);
-      return result;
-    },
-  };
-}
-
 test("the order of a step and of a call", verifies("LOOP-13"), async () => {
   const log: string[] = [];
-  const tool = defineTool({
-    name: "work",
-    description: "Works.",
-    input: {
-      "~standard": {
-        version: 1,
-        vendor: "test",
-        validate(value) {
-          log.push(`validate ${JSON.stringify(value)}`);
-          return { value };
-        },
-        jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
-      },
-    },
+  const tool = loggedTool(log, {
     needsApproval() {
       log.push("needs approval?");
       return false;
-    },
-    execute() {
-      log.push("run");
-      return "ok";
     },
   });
   const steps: readonly ScriptedStep[] = [{ calls: [{ name: "work", raw: '{"a": 1}' }] }, { text: "Done." }];
   const inner = createScriptedModel(steps);
   const agent = createAgent({
-    model: {
-      id: "m",
-      stream(request, signal) {
-        log.push(`model sees ${request.messages.map((message) => message.role).join(" ")}`);
-        return inner.stream(request, signal);
-      },
-    },
+    model: loggedModel(
+      log,
+      inner,
+      (request) => `model sees ${request.messages.map((message) => message.role).join(" ")}`,
+    ),
     tools: [tool],
     canExecuteTool() {
       log.push("may it?");
       return "allow";
     },
-    store: noting(log),
+    store: loggedStore(log),
   });
   await agent.run("Go");
   expect(log).toEqual([

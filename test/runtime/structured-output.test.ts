@@ -162,24 +162,28 @@ describe("after a restart", () => {
   });
 });
 
+/** A tool that notes the dependencies it is given. */
+function lookTool(seen: unknown[], output: unknown = "ok") {
+  return {
+    name: "look",
+    description: "Looks.",
+    input: { type: "object" },
+    execute: (_: unknown, { deps }: { readonly deps: unknown }) => {
+      seen.push(deps);
+      return output;
+    },
+  };
+}
+
 describe("dependencies", () => {
   test("of tools are replaced for a run", verifies("TOOL-8"), async () => {
     const seen: unknown[] = [];
-    const tool = {
-      name: "look",
-      description: "Looks.",
-      input: { type: "object" },
-      execute: (_: unknown, { deps }: { readonly deps: unknown }) => {
-        seen.push(deps);
-        return "ok";
-      },
-    };
     const asked: unknown[] = [];
     const agent = createAgent({
       model: createScriptedModel((request) =>
         request.modelCallIndex === 1 ? { calls: [{ name: "look" }] } : { text: "Done." },
       ),
-      tools: [tool],
+      tools: [lookTool(seen)],
       deps: { clock: "real", mail: "real" },
       canExecuteTool: (_call, { deps }) => {
         asked.push(deps);
@@ -198,18 +202,9 @@ describe("dependencies", () => {
 
   test("stay replaced while the run waits for a person", verifies("TOOL-8"), async () => {
     const seen: unknown[] = [];
-    const tool = {
-      name: "look",
-      description: "Looks.",
-      input: { type: "object" },
-      execute: (_: unknown, { deps }: { readonly deps: unknown }) => {
-        seen.push(deps);
-        return done("Seen.");
-      },
-    };
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "look" }] }]),
-      tools: [tool],
+      tools: [lookTool(seen, done("Seen."))],
       canExecuteTool: () => "ask",
     });
     const waiting = await agent.run("Go", { sessionId: "s", dependencyOverrides: { mail: "fake" } });
