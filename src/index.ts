@@ -1,6 +1,8 @@
 /**
  * Pawl: an agent loop that never slips back.
  */
+
+export { estimateTokens } from "./context/estimate.js";
 export type {
   Entry,
   Event,
@@ -53,6 +55,7 @@ export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
 export type { Owner, SessionSummary, Store } from "./ports/store.js";
+export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
   AnyTool,
   CanExecuteTool,

@@ -312,6 +312,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-8",
   "TOOL-10",
   "CTX-2",
+  "CTX-7",
   "CTX-9",
   "CTX-10",
   "RTRY-1",

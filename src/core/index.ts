@@ -31,6 +31,6 @@ export { type InterruptedReason, type Reason, reasons, statusOf } from "./reason
 export { type CallRecord, textOfOutput } from "./results.js";
 export type { RunRecord } from "./run-record.js";
 export * from "./state.js";
-export { appendEntry, createTranscript, type Transcript } from "./transcript.js";
+export { appendEntry, createTranscript, type Measured, type Transcript } from "./transcript.js";
 export { type Refusal, refusal, transition } from "./transition.js";
 export { publicEvents } from "./view.js";

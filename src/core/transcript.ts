@@ -34,7 +34,12 @@ export type Transcript = {
   /** The blobs that hold the system prompt and the tool specifications of the last model call; undefined where that is not known. */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** How much of it a provider has counted; null where none has. */
+  measured: Measured | null;
 };
+
+/** The first `messages` of a conversation, with its prompt and tools, took so many tokens: what its provider says. */
+export type Measured = { readonly messages: number; readonly tokens: number };
 
 export function createTranscript(): Transcript {
   return {
@@ -47,6 +52,7 @@ export function createTranscript(): Transcript {
     ids: new Set(),
     promptHash: null,
     toolsHash: null,
+    measured: null,
   };
 }
 
@@ -225,6 +231,7 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   if (messages[cut]?.role === "tool") cut -= 1;
   messages.splice(0, cut, userText(event.summary));
   const dropped = seqs.splice(0, cut, from - 1);
+  transcript.measured = null;
   if (run?.told != null && dropped.includes(run.told.seq)) run.told = null;
 }
 
@@ -243,6 +250,13 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
+  measure(transcript, event.usage);
+}
+
+/** What the model took in and gave out is what the conversation takes now. A count of 0 is a provider that does not count. */
+function measure(transcript: Transcript, { inputTokens, outputTokens }: Usage): void {
+  if (inputTokens === undefined || inputTokens === 0 || outputTokens === undefined) return;
+  transcript.measured = { messages: transcript.messages.length, tokens: inputTokens + outputTokens };
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {

@@ -2,6 +2,7 @@
  * Services: what an agent counts, prices and cuts with. Each may be replaced, or turned off; tools see them as `context.services`.
  */
 import type { ToolOutput, Usage } from "../core/message.js";
+import type { TokenEstimator } from "./tokens.js";
 
 /** US dollars for a million tokens. */
 export type Rates = {
@@ -41,5 +42,6 @@ export type OutputService = {
 export type Services = {
   readonly usage: UsageService | null;
   readonly output: OutputService | null;
+  readonly tokens: TokenEstimator;
   readonly [name: string]: unknown;
 };

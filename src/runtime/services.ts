@@ -1,12 +1,15 @@
 /**
  * The services of an agent: what was given, what it takes by itself, and what is turned off.
  */
+
+import { createTokenEstimator } from "../context/tokens.js";
 import { capOutput } from "../context/tool-output.js";
 import { createUsageService } from "../context/usage.js";
 import type { Usage } from "../core/message.js";
 import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
+import type { TokenEstimator, Tokenizer } from "../ports/tokens.js";
 
 export type ServiceOptions = {
   /**
@@ -16,18 +19,26 @@ export type ServiceOptions = {
   readonly usage?: { readonly prices?: PriceTable } | null;
   /** How large outputs of tools are cut for the model; null leaves them whole, up to what an entry of the log can hold. */
   readonly toolOutput?: { readonly maxBytes?: number } | null;
+  /** What counts the tokens of texts. An estimate does, unless given: docs/guide/tokens.md has its error. */
+  readonly tokens?: Tokenizer;
   /** Replaces services, and adds your own: tools see them as `context.services`. */
   readonly services?: Partial<Services>;
 };
 
 /** @throws PawlError `bad_configuration` */
 export function compileServices(options: ServiceOptions, listPrices: PriceTable, store: Store): Services {
-  const { usage, toolOutput, services = {} } = options;
+  const { usage, toolOutput, tokens, services = {} } = options;
   return {
     ...services,
     usage: services.usage ?? usageOf(usage, listPrices),
     output: services.output ?? outputOf(toolOutput, store),
+    tokens: services.tokens ?? tokensOf(tokens),
   };
+}
+
+function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
+  if (tokenizer === undefined || typeof tokenizer?.count === "function") return createTokenEstimator(tokenizer);
+  throw new PawlError("bad_configuration", "tokens has no function count(text). Give one, or leave tokens out.");
 }
 
 function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {

@@ -1,6 +1,7 @@
 import { tool as aiTool, dynamicTool, jsonSchema } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { PawlError } from "../../src/errors.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
 import { fromAiSdkTool } from "../../src/runtime/ai-sdk-tool.js";
@@ -15,7 +16,7 @@ const context: ToolContext = {
   sessionId: "session_1",
   runId: "run_1",
   deps: { database: "x" },
-  services: { usage: null, output: null },
+  services: { usage: null, output: null, tokens: createTokenEstimator() },
   progress: () => {},
 };
 

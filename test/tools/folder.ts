@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
 import { compileTool } from "../../src/runtime/tools.js";
 
@@ -43,7 +44,7 @@ export function createContext(signal = new AbortController().signal): ToolContex
     sessionId: "session",
     runId: "run",
     deps: undefined,
-    services: { usage: null, output: null },
+    services: { usage: null, output: null, tokens: createTokenEstimator() },
     progress: () => {},
   };
 }
