@@ -76,8 +76,10 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
   const chance = createChance(`${plan.seed}/killer`);
   const waiting = [...sessionsOf(plan)];
   const children = new Set<ChildProcess>();
+  const ofRun = plan.steps * atOnce;
+  const total = plan.runs * ofRun;
+  /** The results are those in the store: many a process dies before it has told of one. */
   const seen = { lives: 0, kills: 0, results: 0, finished: 0 };
-  const total = plan.runs * plan.steps * atOnce;
   /** Lives without progress, by run. */
   const idle = new Map<string, number>();
   const isAtRisk = () => [...idle.values()].some((lives) => lives >= mostIdleLives);
@@ -104,12 +106,9 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
     child.on("message", (report: Report) => {
       if (report.type === "accepted") unaccepted.delete(report.sessionId);
       if (report.type === "restarted") idle.set(report.sessionId, (idle.get(report.sessionId) ?? 0) + 1);
-      if (report.type === "result") {
-        seen.results += 1;
-        if (report.isProgress) {
-          idle.delete(report.sessionId);
-          resultsLeft -= 1;
-        }
+      if (report.type === "result" && report.isProgress) {
+        idle.delete(report.sessionId);
+        resultsLeft -= 1;
       }
       if (resultsLeft <= 0 && seen.kills < kills && !isAtRisk()) void die();
       else order();
@@ -126,7 +125,12 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
     while (seen.finished < plan.runs) {
       await wait(200);
       const ended = await store.list({ status: ["completed", "failed", "aborted"], limit: plan.runs });
+      const active = await store.list({ status: ["preparing", "model_running", "tool_running"], limit: plan.runs });
+      const states = await Promise.all(active.map(async ({ sessionId }) => (await store.load(sessionId))?.state));
       seen.finished = ended.length;
+      seen.results = ended.length * ofRun;
+      for (const state of states)
+        if (state !== undefined && state.status !== "idle") seen.results += (state.modelCallIndex - 1) * atOnce;
       for (const { sessionId } of ended) idle.delete(sessionId);
       onProgress(seen);
     }

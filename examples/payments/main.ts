@@ -34,7 +34,7 @@ if (chosen.length === 0) stop();
 const folder = mkdtempSync(join(tmpdir(), "pawl-payments-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 // Enough transfers for each process to get something done before it is killed.
-const plan: Plan = { seed: values.seed, runs, steps: Math.max(4, Math.ceil((18 * kills) / runs / atOnce)) };
+const plan: Plan = { seed: values.seed, runs, steps: Math.max(4, Math.ceil((15 * kills) / runs / atOnce)) };
 const outcomes: Outcome[] = [];
 for (const way of chosen) outcomes.push(await tryOut(way));
 
