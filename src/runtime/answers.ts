@@ -9,6 +9,7 @@ import type { InboxBody } from "../core/inbox.js";
 import { approvalsOf, type PendingApproval } from "../core/outcome.js";
 import { type Call, hasCalls, initialState, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
+import type { Store } from "../ports/store.js";
 import type { AnswerOptions, Answers, Decision } from "./answer.js";
 import { checkDecision, checkWords, editedInput } from "./decisions.js";
 import { childOf, waitingChildren } from "./family.js";
@@ -65,7 +66,7 @@ export function createAnswers(
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
   }
 
-  /** A call that is none of the present step: a child's, or one whose step is over, and who answers that comes second. */
+  /** A call that is none of the present step: a child's, or one that is over, and who answers that comes second. */
   async function saidBefore(
     callKey: string,
     state: State,
@@ -75,8 +76,7 @@ export function createAnswers(
       const said = await say(child).catch(orUnknown);
       if (said !== "unknown") return said;
     }
-    for await (const { event } of readEntries(store, id, 0))
-      if ("callKey" in event && event.callKey === callKey) return "second";
+    if (await wasThere(callKey, id, store)) return "second";
     throw new PawlError(
       "no_such_call",
       `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
@@ -102,6 +102,17 @@ export function createAnswers(
   }
 
   return { answer, provideResult, pendingApprovals };
+}
+
+/** Whether the log of a session, or of a child that it has had, tells of a call. */
+async function wasThere(callKey: string, sessionId: string, store: Store): Promise<boolean> {
+  const children: string[] = [];
+  for await (const { event } of readEntries(store, sessionId, 0)) {
+    if ("callKey" in event && event.callKey === callKey) return true;
+    if (event.type === "tool_waiting" && event.childId !== undefined) children.push(event.childId);
+  }
+  for (const childId of children) if (await wasThere(callKey, childId, store)) return true;
+  return false;
 }
 
 function findCall(state: State, callKey: string): Call | undefined {

@@ -107,6 +107,8 @@ describe("parent and child", verifies("TOOL-11"), () => {
     expect(await person.call("answer", "p", approval?.callKey, { type: "approve" })).toBe("first");
     expect(await person.call("run", "Go", { sessionId: "p", runId: "r" })).toMatchObject(completed);
     await checkFamily(world);
+    // The child is over: who answers now comes second, at the top too.
+    expect(await person.call("answer", "p", approval?.callKey, { type: "deny" })).toBe("second");
   });
 
   test("an abort from another process reaches the child, which a third one holds", async () => {
