@@ -6,7 +6,7 @@
  * 3. Events that are ready together share a commit; an effect that answers at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
  * 5. When nothing is left to do here, the lease goes with the last commit.
- * 6. An effect starts right after a commit, and only while nobody else can have claimed the session.
+ * 6. An effect starts right after a commit, while nobody else can have claimed the session; in a shutdown only a call that is committed as running.
  */
 import { consequences } from "../core/consequences.js";
 import type { Effect } from "../core/effect.js";
@@ -52,7 +52,7 @@ export type Driver = {
   readonly take: (messages: readonly InboxMessage[]) => Promise<void>;
   /** Takes what is in the inbox; gives the session back where nothing is left to do. False where the driver closed before. */
   readonly wake: () => Promise<boolean>;
-  /** Starts nothing more; ends when what runs has settled or the grace is over. */
+  /** Starts nothing but calls that are committed as running; ends when what runs has settled or the grace is over. */
   readonly drain: (graceMs: number) => Promise<void>;
   /** The lease is gone. A commit under way tells better: it may have given the lease back. */
   readonly lose: () => void;
@@ -211,7 +211,8 @@ export function createDriver(options: DriverOptions): Driver {
         early.delete(key);
         job.cancel();
       }
-    if (draining === null) for (const effect of wanted) if (!running.has(effect.key)) start(effect);
+    for (const effect of wanted)
+      if (!running.has(effect.key) && (draining === null || effect.type === "run_tool")) start(effect);
     if (draining !== null && [...running.values()].every((job) => job.sleeps)) draining();
   }
 
