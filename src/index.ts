@@ -80,6 +80,7 @@ export {
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks } from "./runtime/listeners.js";
+export { modelRequests } from "./runtime/model-requests.js";
 export type { Fallback } from "./runtime/models.js";
 export type { Limits } from "./runtime/parts.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/redact.js";

@@ -191,7 +191,8 @@ type Body =
       readonly inputHash?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
-  | (OfRun & { readonly type: "restarted"; readonly owner: string })
+  /** What was in flight is in doubt. `fault`: no process died; this kept the step from going on as it was prepared. */
+  | (OfRun & { readonly type: "restarted"; readonly owner: string; readonly fault?: Fault })
   | {
       readonly type: "late_result";
       readonly callKey: string;

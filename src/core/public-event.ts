@@ -2,7 +2,7 @@
  * Public events: the names and shapes that a user of a run sees (STRM-4).
  */
 import type { AfterFailure, HookPoint } from "./event.js";
-import type { FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "./message.js";
+import type { Fault, FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "./message.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 import type { CallOutcome, SessionInfo } from "./state.js";
 
@@ -76,7 +76,8 @@ export type PublicEventBody =
       readonly tokensAfter?: number;
     }
   | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
-  | { readonly type: "restarted"; readonly runId: string }
+  /** `fault`: what kept the step from going on, where no process died. */
+  | { readonly type: "restarted"; readonly runId: string; readonly fault?: Fault }
   | {
       readonly type: "late_result";
       readonly callKey: string;

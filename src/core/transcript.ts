@@ -225,6 +225,9 @@ function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { from } = event;
   if (from === undefined || event.summary === undefined) return;
   if (run !== null) run.compacted = event;
+  // Whoever reads the log from here on does not know them: the next call names them anew.
+  transcript.promptHash = undefined;
+  transcript.toolsHash = undefined;
   const kept = seqs.findIndex((seq) => seq >= from);
   let cut = kept === -1 ? messages.length : kept;
   // A result stays with its call, which is the message before it.

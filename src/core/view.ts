@@ -93,9 +93,7 @@ function bodiesOf(
         },
       ];
     case "restarted":
-      return isTerminal(after)
-        ? []
-        : [{ type: "restarted", runId: event.runId }, ...recoveryQuestions(transcript, before, after)];
+      return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
     case "run_left":
     case "prepared":
@@ -231,6 +229,10 @@ function question(call: Extract<NonNullable<ReturnType<typeof positionOf>>, { at
     ...(record.question === undefined ? {} : { question: record.question }),
     ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
   } as const;
+}
+
+function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
+  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** A restart may turn calls that were running into questions. */

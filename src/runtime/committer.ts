@@ -7,6 +7,7 @@ import { askedAt } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
+import { PawlError } from "../errors.js";
 import type { Activity, Commit, CommitResult, Lease } from "../ports/store.js";
 import type { Kept } from "./lease-keeper.js";
 import type { NamedTexts } from "./named-texts.js";
@@ -28,6 +29,12 @@ export type Closing =
   | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
   /** A defect of Pawl, a hook or a store's code. */
   | { readonly type: "broken"; readonly error: unknown };
+
+/** What an effect throws is a defect, unless the store gave out. */
+export function closingOf(error: unknown): Closing {
+  const isOfStore = error instanceof PawlError && error.code === "store_failed";
+  return isOfStore ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };
+}
 
 export type Written =
   | { readonly type: "committed" | "released" | "inbox_not_empty" }

@@ -19,7 +19,7 @@ import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
 import type { Lease } from "../ports/store.js";
 import { createCancellation } from "./cancellation.js";
-import { type Closing, type CommitterOptions, createCommitter, type Step } from "./committer.js";
+import { type Closing, type CommitterOptions, closingOf, createCommitter, type Step } from "./committer.js";
 import { hasEndHooks } from "./hooks/ending.js";
 import { lateResult } from "./own-messages.js";
 import type { AgentParts } from "./parts.js";
@@ -228,7 +228,7 @@ export function createDriver(options: DriverOptions): Driver {
     const settled = begun?.settled ?? perform(effect, workIn(committed), cancellation);
     Promise.resolve(settled).then(
       (event) => settle(effect.key, event),
-      (error) => close({ type: "broken", error }),
+      (error) => close(closingOf(error)),
     );
   }
 

@@ -129,7 +129,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
     const transcript = await loadTranscript(store, sessionId, state);
     const messages = await store.inbox(sessionId);
     await audience.beginAt(seq);
-    const memory = createMemory(sessionId, store);
+    const memory = createMemory(sessionId, store, keeper.owner.id);
     const kept = keeper.keep(lease, claimedAt, () => driver.lose());
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
     const driver = createDriver({

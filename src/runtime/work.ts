@@ -25,6 +25,8 @@ export type Work = {
 
 /** What one process remembers of a run and another can do without. */
 export type WorkMemory = {
+  /** The process's name as a holder of leases. */
+  readonly owner: string;
   /** Prompts and specifications, as the log names them. */
   readonly texts: NamedTexts;
   /** Inputs as their schema gave them, by call key. */
@@ -38,8 +40,8 @@ export function isInteractive({ transcript }: Work): boolean {
   return transcript.run?.options.interactive !== false;
 }
 
-export function createMemory(sessionId: string, store: AgentParts["store"]): WorkMemory {
-  return { texts: createNamedTexts(sessionId, store), validated: new Map(), partial: null };
+export function createMemory(sessionId: string, store: AgentParts["store"], owner: string): WorkMemory {
+  return { owner, texts: createNamedTexts(sessionId, store), validated: new Map(), partial: null };
 }
 
 /** Carries out one effect; what it settles with is the event that happened, if any. */

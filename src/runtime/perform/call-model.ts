@@ -1,7 +1,7 @@
 /**
  * One attempt of a model call: streamed, put together, and settled as a message or a typed failure.
  */
-import type { AfterFailure, Timing } from "../../core/event.js";
+import type { AfterFailure, EventBody, Timing } from "../../core/event.js";
 import {
   type AssistantMessage,
   emptyResponse,
@@ -27,7 +27,9 @@ const mostMessageBytes = 1_000_000;
 export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, cancellation) => {
   const startedAt = work.now();
   const { model, timeouts } = modelOf(work.parts.models, work.state);
-  const request = await requestOf(effect, work);
+  const made = await requestOf(effect, work);
+  if (made.type === "missing") return startAnew(effect, made.message, work);
+  const { request } = made;
   const assembly = createAssembly(request);
   let firstDeltaMs: number | undefined;
   const publish = (deltas: readonly MessageDelta[]) => {
@@ -46,6 +48,12 @@ export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, c
   };
   return askAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
 };
+
+/** The step is prepared once more, and counts as one that a process died in: what is lost again and again ends the run. */
+function startAnew({ runId }: EffectOf<"call_model">, message: string, { memory }: Work): EventBody {
+  const fault = { code: "blob_missing", message, retryable: true };
+  return { type: "restarted", runId, owner: memory.owner, fault };
+}
 
 function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timing, work: Work): Attempt {
   const { runId, modelCallIndex, attempt } = effect;

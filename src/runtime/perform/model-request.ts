@@ -2,43 +2,53 @@
  * What a model is sent: the run's options, or what hooks chose for this step in their place, and the conversation.
  */
 import type { Message } from "../../core/message.js";
+import type { State } from "../../core/state.js";
 import { summaryText, type Transcript } from "../../core/transcript.js";
-import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
+import type { ModelRequest } from "../../ports/model.js";
+import type { Texts } from "../named-texts.js";
 import { type AskedOutput, askedOutput } from "../output.js";
+import type { AgentParts } from "../parts.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Work } from "../work.js";
 
+export type MadeRequest =
+  | { readonly type: "request"; readonly request: ModelRequest }
+  | { readonly type: "missing"; readonly message: string };
+
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
-export function requestOf(effect: EffectOf<"call_model">, work: Work): ModelRequest | Promise<ModelRequest> {
-  const { state, parts, transcript, memory } = work;
-  const isSummary = state.status === "model_running" && state.purpose === "summary";
-  const present = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
-  return andThen(memory.texts.promptOf(transcript, present), (systemPrompt) =>
-    andThen(memory.texts.toolsOf(transcript, parts.specifications), (specifications) =>
-      put(effect, work.sessionId, { transcript, isSummary, systemPrompt, specifications }),
-    ),
-  );
+export function requestOf(effect: EffectOf<"call_model">, work: Work): MadeRequest | Promise<MadeRequest> {
+  const { state, parts, transcript, memory, sessionId } = work;
+  return andThen(memory.texts.find(transcript, presentTexts(parts, transcript)), (found): MadeRequest => {
+    if (found.type === "missing") return found;
+    return { type: "request", request: requestFrom({ sessionId, effect, state, transcript, texts: found }) };
+  });
 }
 
-type Material = {
+/** What would be named for a step of this agent that no hook changes. */
+export function presentTexts({ systemPrompt, specifications }: AgentParts, { run }: Transcript): Texts {
+  return { systemPrompt: run?.options.systemPrompt ?? systemPrompt, specifications };
+}
+
+export type RequestMaterial = {
+  readonly sessionId: string;
+  readonly effect: Pick<EffectOf<"call_model">, "runId" | "modelCallIndex" | "attempt">;
+  /** The state that wants the call, and the log up to there. */
+  readonly state: State;
   readonly transcript: Transcript;
-  readonly isSummary: boolean;
-  readonly systemPrompt: string | undefined;
-  readonly specifications: readonly ToolSpecification[];
+  readonly texts: Texts;
 };
 
-function put(
-  { runId, modelCallIndex, attempt }: EffectOf<"call_model">,
-  sessionId: string,
-  { transcript, isSummary, systemPrompt, specifications }: Material,
-): ModelRequest {
+/** Nothing but the log and the texts that it names is looked at: so a request can be made again (TRC-3). */
+export function requestFrom({ sessionId, effect, state, transcript, texts }: RequestMaterial): ModelRequest {
+  const { runId, modelCallIndex, attempt } = effect;
+  const isSummary = state.status === "model_running" && state.purpose === "summary";
   const { activeTools, toolChoice, providerOptions, output } = {
     ...transcript.run?.options,
     ...transcript.run?.choices,
   };
   const place = { sessionId, runId, modelCallIndex, attempt };
   const asked = output === undefined || isSummary ? undefined : askedOutput(output);
-  const prompt = promptOf(systemPrompt, asked);
+  const prompt = promptOf(texts.systemPrompt, asked);
   const said = {
     ...(prompt === undefined ? {} : { systemPrompt: prompt }),
     ...(asked === undefined ? {} : { responseFormat: asked.responseFormat }),
@@ -46,6 +56,7 @@ function put(
   };
   if (isSummary)
     return { ...place, ...said, messages: [...transcript.messages, summaryRequest], tools: [], toolChoice: "none" };
+  const { specifications } = texts;
   const tools =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const chosen = toolChoice === undefined ? {} : { toolChoice };

@@ -5,11 +5,12 @@ import type { EventBody } from "../../core/event.js";
 import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/around-step.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
+import { presentTexts } from "./model-request.js";
 
 export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
   const { state, parts, transcript } = work;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  const { systemPrompt } = presentTexts(parts, transcript);
   if (!hasStepHooks(work)) return prepared(state, { records: [], systemPrompt, choices: {} }, work);
   return andThen(
     prepareWithHooks(state, systemPrompt, work, cancellation),
@@ -30,7 +31,7 @@ function prepared(
     purpose,
     ...(input === undefined ? {} : { input }),
     ...choices,
-    ...memory.texts.name(systemPrompt, parts.specifications, transcript),
+    ...memory.texts.name({ systemPrompt, specifications: parts.specifications }, transcript),
     ...riding(records),
   };
 }

@@ -39,7 +39,7 @@ export type Recall = {
 };
 
 export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
-  const forget = () => createMemory(sessionId, parts.store);
+  const forget = () => createMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
