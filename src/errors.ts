@@ -7,6 +7,7 @@ export const errorCodes = [
   "bad_configuration",
   "bad_input",
   "duplicate_tool",
+  "plugin_failed",
   "unknown_model",
   "missing_package",
   "mcp_server_changed",

@@ -21,7 +21,17 @@ export type {
 } from "./core/index.js";
 export * from "./core/message.js";
 export { type Agent, type AgentOptions, type AnyModel, createAgent } from "./create-agent.js";
+export {
+  createEngine,
+  type Engine,
+  type EngineAgent,
+  type EngineOptions,
+  type Plugin,
+  type PluginContext,
+} from "./create-engine.js";
 export { createWorker } from "./create-worker.js";
+export type { Contributions } from "./engine/contributions.js";
+export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";

@@ -186,6 +186,7 @@ function assemble<ModelLike>(
   const { store, clock, leaseMs } = parts;
   const lives = new Map<string, Live>();
   let isShutDown = false;
+  let ending: Promise<void> | null = null;
   const owner = surroundings.createOwner();
   const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
 
@@ -213,7 +214,12 @@ function assemble<ModelLike>(
   const replay: Assembled["replay"] = (sessionId, replayOptions) =>
     replaySession(sessionId, parts, surroundings.createStore(), replayOptions);
 
-  async function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+  function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+    ending ??= shutDown(graceMs);
+    return ending;
+  }
+
+  async function shutDown(graceMs: number): Promise<void> {
     isShutDown = true;
     const children = [...parts.family.children.values()];
     await Promise.all([

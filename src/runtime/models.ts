@@ -54,7 +54,7 @@ export function modelOf(models: CalledModels, state: State): CalledModel {
 }
 
 /** A model is known by its way to stream; what has a `model` instead is about one. */
-function isFallback<ModelLike>(value: ModelLike | Fallback<ModelLike>): value is Fallback<ModelLike> {
+export function isFallback<ModelLike>(value: ModelLike | Fallback<ModelLike>): value is Fallback<ModelLike> {
   return typeof value === "object" && value !== null && "model" in value && !("stream" in value || "doStream" in value);
 }
 

@@ -21,7 +21,7 @@ export type Tools = readonly AnyTool[] | { readonly [name: string]: AnyTool | Ai
  */
 export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> {
   const compiled = new Map<string, CompiledTool>();
-  for (const tool of listOf(tools)) {
+  for (const tool of listTools(tools)) {
     if (compiled.has(tool.name))
       throw new PawlError("duplicate_tool", `Two tools are named "${tool.name}". Give one of them another name.`);
     compiled.set(tool.name, compileTool(tool));
@@ -51,7 +51,8 @@ export function compileTool(tool: AnyTool): CompiledTool {
   }
 }
 
-function listOf(tools: Tools): readonly AnyTool[] {
+/** @throws PawlError `bad_configuration` where a tool has no name, or another one than its key */
+export function listTools(tools: Tools): readonly AnyTool[] {
   if (isList(tools)) return tools.map(checkListed);
   return Object.entries(tools).map(([name, tool]) => {
     if ("inputSchema" in tool) return fromAiSdkTool(name, tool);

@@ -1,10 +1,7 @@
 /**
  * Published MCP servers, and one that behaves badly, as real child processes.
  */
-import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type AnyTool, createAgent, createMemoryStore } from "../../src/index.js";
@@ -12,6 +9,7 @@ import { createScriptedModel, type ScriptedCall } from "../../src/testing/script
 import { connectMcpServer, type McpServer, type McpServerOptions } from "../../src/tools/mcp/index.js";
 import { verifies } from "../verifies.js";
 import { createFolder } from "./folder.js";
+import { startEverythingServer } from "./mcp-servers.js";
 
 const node = process.execPath;
 const published = (name: string) => resolve("node_modules/@modelcontextprotocol", `server-${name}`, "dist/index.js");
@@ -87,10 +85,9 @@ describe("published servers", () => {
   });
 
   test("server-everything over HTTP", verifies("PLUG-3"), async () => {
-    const port = await freePort();
-    await startHttpServer(port);
-    const { tools, command } = await connect({ transport: { type: "http", url: `http://127.0.0.1:${port}/mcp` } });
-    expect(command).toBe(`http://127.0.0.1:${port}/mcp`);
+    const url = await startEverythingServer();
+    const { tools, command } = await connect({ transport: { type: "http", url } });
+    expect(command).toBe(url);
     expect(await textOf(tools, "s_get-sum", { a: 2, b: 40 })).toContain("42");
   });
 
@@ -105,27 +102,6 @@ describe("published servers", () => {
     expect(await run.result).toMatchObject({ status: "aborted" });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((done) => server.once("listening", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-async function startHttpServer(port: number): Promise<void> {
-  const child = spawn(node, [published("everything"), "streamableHttp"], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  let heard = "";
-  child.stderr.on("data", (bytes) => {
-    heard += bytes;
-  });
-  await vi.waitFor(() => expect(heard).toContain(String(port)), { timeout: 20_000 });
-}
 
 describe("a server that behaves badly", () => {
   test("dies in a call: an error result with its last words, and the next call starts it again", async () => {
