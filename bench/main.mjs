@@ -4,6 +4,7 @@
 const benches = {
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
+  peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
 };
 
 const [name, ...options] = process.argv.slice(2);
@@ -13,4 +14,5 @@ if (!Object.hasOwn(benches, name ?? "")) {
   process.exit(2);
 }
 const { run } = await import(`./${name}.mjs`);
-await run({ quick: options.includes("--quick"), json: options.includes("--json") });
+const rest = options.filter((option) => option !== "--quick" && option !== "--json");
+await run({ quick: options.includes("--quick"), json: options.includes("--json"), rest });

@@ -15,7 +15,11 @@ export function table(heads, rows) {
   return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-export function machine() {
+export function processors() {
   const all = cpus();
-  return `Node ${process.versions.node}, ${all.length} × ${all[0]?.model ?? "unknown processor"}`;
+  return `${all.length} × ${all[0]?.model ?? "unknown processor"}`;
+}
+
+export function machine() {
+  return `Node ${process.versions.node}, ${processors()}`;
 }

