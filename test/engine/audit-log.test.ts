@@ -56,7 +56,7 @@ async function play(path: string, store: Store): Promise<void> {
     {
       name: "x",
       model: createScriptedModel([
-        { error: { kind: "rate_limit", message: `slow down, ${secret}`, retryable: true, retryAfterMs: 0 } },
+        { error: { kind: "rate_limit", message: `slow down, ${secret}`, retryAfterMs: 0 } },
         {
           calls: [
             { name: "look" },
