@@ -76,6 +76,16 @@ export type {
   Tool,
   ToolContext,
 } from "./ports/tool.js";
+export type {
+  LoopTrace,
+  TracedAttempt,
+  TracedCall,
+  TracedHook,
+  TracedWait,
+  TraceRecord,
+  TraceRecordOf,
+  TraceSpan,
+} from "./ports/trace.js";
 export type { RunStream } from "./runtime/agent.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
 export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
@@ -104,6 +114,7 @@ export type { Run } from "./runtime/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/stored-approvals.js";
 export type { Snapshot, StreamItem } from "./runtime/subscription.js";
 export type { Tools } from "./runtime/tools.js";
+export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory.js";
 export { isOwnerDead } from "./stores/owner.js";
 export { type Pruned, pruneSessions } from "./stores/prune.js";

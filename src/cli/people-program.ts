@@ -5,6 +5,7 @@ import { type AnswerCommandOptions, answer } from "./commands/answer.js";
 import { approvals } from "./commands/approvals.js";
 import { type ForkOptions, fork } from "./commands/fork.js";
 import { steer } from "./commands/steer.js";
+import { type TraceCommandOptions, trace } from "./commands/trace.js";
 import { type WorkerCommandOptions, worker } from "./commands/worker.js";
 import {
   type Add,
@@ -20,7 +21,8 @@ import {
 type JsonOption = { readonly json?: true };
 
 export const addPeopleCommands: Add = (program, terminal, finish) => {
-  for (const add of [addApprovals, addApprove, addDeny, addSteer, addFork, addWorker]) add(program, terminal, finish);
+  for (const add of [addApprovals, addApprove, addDeny, addSteer, addFork, addTrace, addWorker])
+    add(program, terminal, finish);
 };
 
 const addApprovals: Add = (program, terminal, finish) => {
@@ -123,6 +125,18 @@ const addFork: Add = (program, terminal, finish) => {
       `${examples("pawl fork 3f8c --at 12", 'pawl fork 3f8c --at 12 --input "Do it with a loop instead"', "pawl fork 3f8c --json")}${exitCodeHelp}`,
     )
     .action(async (id: string, options: ForkOptions) => finish(await fork(id, options, terminal)));
+};
+
+const addTrace: Add = (program, terminal, finish) => {
+  program
+    .command("trace")
+    .description("show what took how long in the runs of a session: model calls, tools, hooks, waiting")
+    .argument(...sessionArgument)
+    .option("--run <id>", "only this run; the beginning of its id is enough")
+    .option("--content", "with --json: what was said and done as well, without the keys in it")
+    .option("--json", "print one JSON record a line")
+    .addHelpText("after", examples("pawl trace 3f8c", "pawl trace 3f8c --json | jq 'select(.type == \"step\")'"))
+    .action(async (id: string, options: TraceCommandOptions) => finish(await trace(id, options, terminal)));
 };
 
 const addWorker: Add = (program, terminal, finish) => {

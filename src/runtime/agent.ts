@@ -31,6 +31,7 @@ import {
   limitsOf,
   unpricedModels,
 } from "./parts.js";
+import { createRedaction, type Redact } from "./redact.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "./request.js";
@@ -63,6 +64,8 @@ export type AgentOptions<ModelLike = Model> = Callbacks &
     /** What tools get as `context.deps`. */
     readonly deps?: unknown;
     readonly observers?: readonly Observer[];
+    /** What texts go through before they are in a trace; keys of known shapes are taken out unless given. */
+    readonly redact?: Redact;
     /** The folder that the agent works in; a session is bound to it. */
     readonly root?: string;
     /** In memory unless given. */
@@ -293,5 +296,6 @@ function compileParts<ModelLike>(
     ...(options.root === undefined ? {} : { root: options.root }),
     ...shared,
     listeners: [callBack(options), ...observers.map(observe)],
+    redact: options.redact ?? createRedaction(),
   };
 }

@@ -5,7 +5,7 @@
  * 2. Whoever waits for a run learns of its end with those who watch.
  */
 import type { PublicEvent } from "../core/public-event.js";
-import { initialState } from "../core/state.js";
+import { initialState, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
 import { type Assembly, endWith, partialOf } from "./assembly.js";
@@ -14,6 +14,7 @@ import { readEvents } from "./history.js";
 import type { AgentParts } from "./parts.js";
 import { createSignals, type Signals } from "./signals.js";
 import { createSubscription, type Snapshot, type StreamItem, type Subscription } from "./subscription.js";
+import { createTracing } from "./trace/tracing.js";
 import { createWaiters, type Waiters } from "./waiters.js";
 import type { Work } from "./work.js";
 
@@ -35,8 +36,8 @@ export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
   readonly tellFollowed: (seq: number, events: readonly PublicEvent[]) => void;
   /** The last entry that was told. */
   readonly toldUpTo: () => number;
-  /** A driver begins after this entry: those who stayed are told of what they have not seen. */
-  readonly beginAt: (seq: number) => Promise<void>;
+  /** A driver begins at this state: those who stayed are told of what they have not seen. */
+  readonly beginAt: (state: State) => Promise<void>;
   readonly subscribe: (options?: SubscribeOptions) => Subscription;
   readonly onStep: (listener: StepListener) => () => void;
   /** Somebody goes on watching whoever drives. */
@@ -50,7 +51,7 @@ export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
 
 export type AudienceOptions = {
   readonly sessionId: string;
-  readonly parts: Pick<AgentParts, "store" | "listeners">;
+  readonly parts: Pick<AgentParts, "store" | "listeners" | "redact">;
   /** The message that is being streamed. */
   readonly streaming: () => Assembly | null;
   readonly abort: (runId: string) => void;
@@ -66,6 +67,7 @@ export function createAudience(options: AudienceOptions): Audience {
   const stepListeners = new Set<StepListener>();
   const waiters = createWaiters(sessionId);
   const signals = createSignals(options.abort);
+  const tracing = createTracing(sessionId, parts);
   let toldUpTo = 0;
 
   function broadcast(item: StreamItem): void {
@@ -90,6 +92,7 @@ export function createAudience(options: AudienceOptions): Audience {
         for (const listener of listeners) listener.event(event);
         if (isNew) broadcast(event);
       }
+      tracing.see(step);
       for (const listener of stepListeners) listener(step, transcript);
       settleEnded(step.events);
     }
@@ -116,7 +119,9 @@ export function createAudience(options: AudienceOptions): Audience {
 
   const stays = () => [...subscriptions.values()].some((one) => one.stays);
 
-  async function beginAt(seq: number): Promise<void> {
+  async function beginAt(state: State): Promise<void> {
+    const { seq } = state;
+    await tracing.begin(state);
     if (stays() && toldUpTo < seq) {
       const events = await readEvents(store, sessionId, toldUpTo);
       const told = toldUpTo;

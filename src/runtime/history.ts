@@ -9,12 +9,13 @@ import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
 import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
+import type { Step } from "./committer.js";
 
 const pageSize = 1_000;
 
 /** All entries after `after`, a page at a time. @throws PawlError `store_corrupt` where one is missing */
 export async function* readEntries(
-  store: Store,
+  store: Pick<Store, "read">,
   sessionId: string,
   after: number,
 ): AsyncGenerator<Entry, void, undefined> {
@@ -72,6 +73,16 @@ export function followEntry(follower: Follower, entry: Entry): readonly PublicEv
   follower.state = transition(before, entry.event);
   appendEntry(follower.transcript, entry);
   return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
+}
+
+/** The log, each entry with what it meant when it was committed. */
+export async function* readSteps(store: Pick<Store, "read">, sessionId: string): AsyncGenerator<Step, void, undefined> {
+  const follower = createFollower(sessionId);
+  for await (const entry of readEntries(store, sessionId, 0)) {
+    const before = follower.state;
+    const events = followEntry(follower, entry);
+    yield { entry, events, before, after: follower.state, shown: follower.transcript.messages.length };
+  }
 }
 
 /** The public events after an entry, as the log has them. */

@@ -5,8 +5,10 @@ import type { RunResult } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
 import type { Observer } from "../ports/observer.js";
+import type { LoopTrace, TraceRecord } from "../ports/trace.js";
 import { textOfError } from "./error-text.js";
 import { freeze } from "./freeze.js";
+import { createRedaction } from "./redact.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
@@ -24,10 +26,19 @@ export type Callbacks = {
 export type Listener = {
   readonly event: (event: PublicEvent) => void;
   readonly delta: (delta: MessageDelta, sessionId: string) => void;
+  /** Traces are made only where somebody watches them. */
+  readonly trace?: TraceListener;
 };
 
-export function observe({ name = "observer", onEvent, onDelta }: Observer): Listener {
+export type TraceListener = {
+  readonly tell: (record: TraceRecord, run: LoopTrace) => void;
+  readonly content: boolean;
+};
+
+export function observe({ name = "observer", onEvent, onDelta, onTrace, traceContent = false }: Observer): Listener {
+  const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {
+    ...(onTrace === undefined ? {} : { trace: { tell, content: traceContent } }),
     event: (event) => call(name, onEvent, event),
     delta: (delta, sessionId) => call(name, onDelta, delta, sessionId),
   };
@@ -49,6 +60,8 @@ export function callBack(callbacks: Callbacks): Listener {
   };
 }
 
+const redact = createRedaction();
+
 function call<Arguments extends readonly unknown[]>(
   name: string,
   listener: ((...values: Arguments) => unknown) | undefined,
@@ -64,7 +77,7 @@ function call<Arguments extends readonly unknown[]>(
 }
 
 function warn(name: string, error: unknown): void {
-  const said = textOfError(error);
+  const said = redact(textOfError(error));
   process.emitWarning(`${name} failed (${said}); the run goes on without it`, {
     type: "PawlWarning",
     code: "PAWL_OBSERVER",

@@ -128,7 +128,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
   async function drive(lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
     const transcript = await loadTranscript(store, sessionId, state);
     const messages = await store.inbox(sessionId);
-    await audience.beginAt(seq);
+    await audience.beginAt(state);
     const memory = createMemory(sessionId, store, keeper.owner.id);
     const kept = keeper.keep(lease, claimedAt, () => driver.lose());
     const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());

@@ -13,6 +13,7 @@ import type { Family } from "./family.js";
 import type { Hooks } from "./hooks/compile.js";
 import type { Listener } from "./listeners.js";
 import type { CalledModels } from "./models.js";
+import type { Redact } from "./redact.js";
 import type { AllLocals } from "./run-locals.js";
 import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";
 
@@ -34,6 +35,7 @@ export type AgentParts = {
   readonly makeId: MakeId;
   readonly leaseMs: number;
   readonly listeners: readonly Listener[];
+  readonly redact: Redact;
   readonly family: Family;
 };
 

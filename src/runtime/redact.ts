@@ -16,7 +16,7 @@ export type RedactOptions = {
   readonly shapes?: readonly RegExp[];
 };
 
-const mask = "[redacted]";
+export const mask = "[redacted]";
 const shortestValue = 6;
 
 /** Keys, tokens and passwords as their issuers write them; the first group, where there is one, is kept. */

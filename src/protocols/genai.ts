@@ -1,0 +1,35 @@
+/**
+ * The names of OpenTelemetry's semantic conventions for generative AI that are used here, in one place: the conventions are still
+ * in development, and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
+ */
+export const operation = "gen_ai.operation.name";
+export const operations = { run: "invoke_agent", modelCall: "chat", toolCall: "execute_tool" } as const;
+
+export const agentName = "gen_ai.agent.name";
+export const conversationId = "gen_ai.conversation.id";
+export const provider = "gen_ai.provider.name";
+/** Providers that the conventions call otherwise. */
+export const providers: ReadonlyMap<string, string> = new Map([["google", "gcp.gemini"]]);
+
+export const requestModel = "gen_ai.request.model";
+export const finishReasons = "gen_ai.response.finish_reasons";
+/** In seconds. */
+export const timeToFirstChunk = "gen_ai.response.time_to_first_chunk";
+
+export const inputTokens = "gen_ai.usage.input_tokens";
+export const outputTokens = "gen_ai.usage.output_tokens";
+export const cacheReadTokens = "gen_ai.usage.cache_read.input_tokens";
+export const cacheWriteTokens = "gen_ai.usage.cache_creation.input_tokens";
+export const reasoningTokens = "gen_ai.usage.reasoning.output_tokens";
+
+export const toolName = "gen_ai.tool.name";
+export const toolCallId = "gen_ai.tool.call.id";
+export const toolType = "gen_ai.tool.type";
+
+/** Content: only where the user asks for it. */
+export const inputMessages = "gen_ai.input.messages";
+export const outputMessages = "gen_ai.output.messages";
+export const toolArguments = "gen_ai.tool.call.arguments";
+export const toolResult = "gen_ai.tool.call.result";
+
+export const errorType = "error.type";

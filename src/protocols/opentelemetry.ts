@@ -1,0 +1,140 @@
+/**
+ * OpenTelemetry: runs, model calls and tool calls as spans, through `@opentelemetry/api` alone.
+ *
+ * 1. The spans of a run are made when it has ended, by the process in which it did: whole, once, and with what other processes did of it.
+ * 2. A run is in one trace in all its lives: the trace's id is a hash of session and run.
+ * 3. What was said and done is left out unless it is asked for, and redacted then (SEC-14).
+ */
+import {
+  type Attributes,
+  type Context,
+  type HrTime,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { LoopTrace, Observer, TracedCall, TraceRecordOf, TraceSpan } from "../index.js";
+import * as names from "./genai.js";
+import {
+  attemptAttributes,
+  callAttributes,
+  compactionAttributes,
+  hookAttributes,
+  runAttributes,
+  waitAttributes,
+} from "./span-attributes.js";
+
+export type OpenTelemetryOptions = {
+  /** The global provider's, under the name `pawl`, unless given. */
+  readonly tracer?: Tracer;
+  /** Spans carry what was asked, what models said, and what tools were given and gave; redacted. Default false. */
+  readonly captureContent?: boolean;
+};
+
+/** Makes an observer that exports each run that ends as spans: `createAgent({ observers: [createOpenTelemetryObserver()] })`. */
+export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
+  const { captureContent = false } = options;
+  return {
+    name: "opentelemetry",
+    traceContent: captureContent,
+    onTrace(record, run) {
+      if (record.type === "run_finished") exportTrace(run, options);
+    },
+  };
+}
+
+/** Exports a trace that was read from a log (`traceSession`): a span for each run that has ended, and those within it. */
+export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
+  for (const finished of records) {
+    if (finished.type !== "run_finished") continue;
+    const ofRun = records.filter((record) => record.runId === finished.runId);
+    const started = ofRun.find((record) => record.type === "run_started");
+    if (started !== undefined) exportRun(started, ofRun, finished, options);
+  }
+}
+
+function exportRun(
+  started: TraceRecordOf<"run_started">,
+  records: LoopTrace,
+  finished: TraceRecordOf<"run_finished">,
+  { tracer = trace.getTracer("pawl"), captureContent = false }: OpenTelemetryOptions,
+): void {
+  const { parent, agent, traceId } = started;
+  const links: Link[] = parent === undefined ? [] : [{ context: rootOf(parent.traceId) }];
+  const attributes = runAttributes(started, finished, captureContent);
+  const span = tracer.startSpan(
+    `${names.operations.run} ${agent}`,
+    { kind: SpanKind.INTERNAL, startTime: timeOf(finished.startedAt), attributes, links },
+    trace.setSpanContext(ROOT_CONTEXT, rootOf(traceId)),
+  );
+  const within = { tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent };
+  for (const record of records) {
+    if (record.type === "step") exportStep(record, within);
+    if (record.type === "compaction") span.addEvent("pawl.compaction", compactionAttributes(record), timeOf(record.at));
+    if ("hooks" in record)
+      for (const hook of record.hooks) span.addEvent("pawl.hook", hookAttributes(hook), timeOf(hook.startedAt));
+  }
+  if (finished.status === "failed") span.setStatus({ code: SpanStatusCode.ERROR, message: finished.reason });
+  span.end(timeOf(finished.startedAt + finished.durationMs));
+}
+
+type Within = {
+  readonly tracer: Tracer;
+  readonly context: Context;
+  /** The run's. */
+  readonly span: Span;
+  readonly captureContent: boolean;
+};
+
+function exportStep(record: TraceRecordOf<"step">, within: Within): void {
+  const { captureContent, span } = within;
+  for (const attempt of record.attempts) {
+    const { text: _, ...silent } = attempt;
+    const name = `${names.operations.modelCall} ${attempt.model}`;
+    const attributes = attemptAttributes(captureContent ? attempt : silent, record);
+    addSpan(within, name, SpanKind.CLIENT, attempt, attributes, attempt.failure?.message);
+  }
+  for (const call of record.calls) {
+    const { input: _, output: __, ...silent } = call;
+    const attributes = callAttributes(captureContent ? call : silent, record);
+    const ran = whenRun(call);
+    const error = call.outcome === "ok" ? undefined : (call.outcome ?? "unknown");
+    const name = `${names.operations.toolCall} ${call.name}`;
+    if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error);
+    else span.addEvent("pawl.call_not_run", attributes, timeOf(record.startedAt + record.durationMs));
+    for (const wait of call.waits) span.addEvent("pawl.wait", waitAttributes(call, wait), timeOf(wait.startedAt));
+  }
+}
+
+/** What ran elsewhere, or was another agent, ran while it was waited for. */
+function whenRun({ ran, waits }: TracedCall): TraceSpan | undefined {
+  return ran ?? waits.findLast((wait) => wait.for !== "person");
+}
+
+function addSpan(
+  { tracer, context }: Within,
+  name: string,
+  kind: SpanKind,
+  { startedAt, durationMs }: TraceSpan,
+  attributes: Attributes,
+  error: string | undefined,
+): void {
+  const span = tracer.startSpan(name, { kind, startTime: timeOf(startedAt), attributes }, context);
+  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
+  span.end(timeOf(startedAt + durationMs));
+}
+
+/** A parent that every life of a run has in common; through the API alone, it is the only way to a trace id of one's own. */
+function rootOf(traceId: string) {
+  return { traceId, spanId: traceId.slice(0, 16), traceFlags: TraceFlags.SAMPLED, isRemote: true };
+}
+
+/** A plain number may be taken for the time since the process began. */
+function timeOf(at: number): HrTime {
+  return [Math.trunc(at / 1000), Math.round((at % 1000) * 1e6)];
+}

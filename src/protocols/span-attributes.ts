@@ -1,0 +1,125 @@
+/**
+ * What spans say of a run, a model call and a tool call: the conventions' names, and `pawl.…` for what they have no name for.
+ */
+import type { Attributes } from "@opentelemetry/api";
+import type { TracedAttempt, TracedCall, TracedHook, TracedWait, TraceRecordOf, Usage } from "../index.js";
+import * as names from "./genai.js";
+
+export function runAttributes(
+  started: TraceRecordOf<"run_started">,
+  finished: TraceRecordOf<"run_finished">,
+  content: boolean,
+): Attributes {
+  const { sessionId, runId, agent, input, parent } = started;
+  const parts = [{ type: "text", content: input }];
+  return withoutAbsent({
+    [names.operation]: names.operations.run,
+    [names.agentName]: agent,
+    [names.conversationId]: sessionId,
+    ...usageAttributes(finished.usage),
+    [names.errorType]: finished.status === "failed" ? (finished.fault ?? finished.reason) : undefined,
+    [names.inputMessages]: content ? JSON.stringify([{ role: "user", parts }]) : undefined,
+    "pawl.run.id": runId,
+    "pawl.run.status": finished.status,
+    "pawl.run.reason": finished.reason,
+    "pawl.run.steps": finished.steps,
+    "pawl.run.restarts": finished.restarts,
+    "pawl.parent.session.id": parent?.sessionId,
+    "pawl.parent.call.key": parent?.callKey,
+  });
+}
+
+export function attemptAttributes(
+  attempt: TracedAttempt,
+  { sessionId, modelCallIndex, messages }: TraceRecordOf<"step">,
+): Attributes {
+  const { model, usage, finishReason, failure, firstDeltaMs, text } = attempt;
+  const { provider, modelId } = partsOf(model);
+  return withoutAbsent({
+    [names.operation]: names.operations.modelCall,
+    [names.provider]: provider,
+    [names.requestModel]: modelId,
+    [names.conversationId]: sessionId,
+    [names.finishReasons]: finishReason === undefined ? undefined : [finishReason.unified],
+    [names.timeToFirstChunk]: firstDeltaMs === undefined ? undefined : firstDeltaMs / 1000,
+    ...usageAttributes(usage),
+    [names.errorType]: failure?.kind,
+    [names.outputMessages]: text === undefined ? undefined : outputMessages(text, finishReason?.unified ?? "error"),
+    "pawl.model_call.index": modelCallIndex,
+    "pawl.model_call.attempt": attempt.attempt,
+    "pawl.model_call.messages": messages,
+  });
+}
+
+function outputMessages(text: string, finishReason: string): string {
+  return JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: text }], finish_reason: finishReason }]);
+}
+
+/** `provider/model` where it was named so. */
+function partsOf(model: string): { readonly provider?: string; readonly modelId: string } {
+  const slash = model.indexOf("/");
+  if (slash < 1) return { modelId: model };
+  const provider = model.slice(0, slash);
+  return { provider: names.providers.get(provider) ?? provider, modelId: model.slice(slash + 1) };
+}
+
+export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"step">): Attributes {
+  const { name, toolCallId, outcome, callKey, ran, input, output, waits } = call;
+  return withoutAbsent({
+    [names.operation]: names.operations.toolCall,
+    [names.toolName]: name,
+    [names.toolCallId]: toolCallId,
+    [names.toolType]: "function",
+    [names.conversationId]: sessionId,
+    [names.errorType]: outcome === "ok" ? undefined : (outcome ?? "unknown"),
+    [names.toolArguments]: input,
+    [names.toolResult]: output,
+    "pawl.call.key": callKey,
+    "pawl.call.attempt": ran?.attempt,
+    "pawl.child.session.id": waits.find((wait) => wait.childId !== undefined)?.childId,
+  });
+}
+
+export function waitAttributes(call: TracedCall, wait: TracedWait): Attributes {
+  return withoutAbsent({
+    [names.toolName]: call.name,
+    "pawl.call.key": call.callKey,
+    "pawl.wait.for": wait.for,
+    "pawl.wait.by": wait.by,
+    "pawl.wait.duration_ms": wait.durationMs,
+  });
+}
+
+export function hookAttributes({ name, hook, outcome, message, durationMs, callKey }: TracedHook): Attributes {
+  return withoutAbsent({
+    "pawl.hook.name": name,
+    "pawl.hook.point": hook,
+    "pawl.hook.outcome": outcome,
+    "pawl.hook.message": message,
+    "pawl.hook.duration_ms": durationMs,
+    "pawl.call.key": callKey,
+  });
+}
+
+export function compactionAttributes(record: TraceRecordOf<"compaction">): Attributes {
+  return withoutAbsent({
+    "pawl.compaction.tokens_before": record.tokensBefore,
+    "pawl.compaction.tokens_after": record.tokensAfter,
+    [names.errorType]: record.fault,
+  });
+}
+
+function usageAttributes(usage: Usage | undefined): Attributes {
+  return {
+    [names.inputTokens]: usage?.inputTokens,
+    [names.outputTokens]: usage?.outputTokens,
+    [names.reasoningTokens]: usage?.reasoningTokens,
+    [names.cacheReadTokens]: usage?.cacheReadTokens,
+    [names.cacheWriteTokens]: usage?.cacheWriteTokens,
+    "pawl.cost_usd": usage?.costUsd,
+  };
+}
+
+function withoutAbsent(attributes: Attributes): Attributes {
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,257 @@
+/**
+ * Builds a trace from what was committed, entry by entry (TRC-1).
+ *
+ * 1. All that is in a record comes from the log: a trace that is made later is the one that was seen live.
+ * 2. Every text goes through the redaction before it is in a record (TRC-2).
+ * 3. A step's record is made when what comes next begins: all that belongs to it is in it.
+ */
+import type { Event, EventOf, HookRecord } from "../../core/event.js";
+import { textOf, type Usage, type UserMessage } from "../../core/message.js";
+import type { PublicEvent } from "../../core/public-event.js";
+import type { Purpose, State, Status } from "../../core/state.js";
+import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
+import type { Step } from "../committer.js";
+import { mask, type Redact } from "../redact.js";
+import { callsOf, type OpenCalls, type Saying, saying, seeCallEvent, seeCallEvents } from "./calls.js";
+import { runIdOf, traceIdOf } from "./ids.js";
+
+export type TraceBuilderOptions = {
+  readonly sessionId: string;
+  readonly redact: Redact;
+  /** What was said and done is in the records. */
+  readonly content: boolean;
+};
+
+export type TraceBuilder = {
+  /** Takes the next entry, and gives the records that it completes. */
+  readonly add: (step: Step) => readonly TraceRecord[];
+  /** The records of the present run, or of the last one. */
+  readonly ofRun: () => LoopTrace;
+  /** The step that is under way, as it stands at a time; null where there is none. */
+  readonly underWay: (now: number) => TraceRecordOf<"step"> | null;
+};
+
+const inputCharacters = 200;
+
+type OpenRun = {
+  readonly runId: string;
+  readonly startedAt: number;
+  restarts: number;
+  readonly hooks: TracedHook[];
+  /** How the run came to its first step. */
+  readonly states: StateChange[];
+};
+type StateChange = TraceRecordOf<"step">["states"][number];
+type OpenStep = {
+  readonly modelCallIndex: number;
+  readonly purpose: Purpose;
+  readonly messages: number;
+  readonly upTo: number;
+  readonly startedAt: number;
+  endedAt: number;
+  readonly attempts: TracedAttempt[];
+  readonly calls: OpenCalls;
+  readonly hooks: TracedHook[];
+  readonly states: StateChange[];
+};
+
+export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderOptions): TraceBuilder {
+  const shown = guarded(redact);
+  const said = content ? saying(shown) : null;
+  let run: OpenRun | null = null;
+  let step: OpenStep | null = null;
+  let finishing = false;
+  let records: TraceRecord[] = [];
+
+  const of = (runId: string) => ({ sessionId, runId, traceId: traceIdOf(sessionId, runId) });
+
+  function make(record: TraceRecord): void {
+    records.push(record);
+  }
+
+  function begin(event: PublicEvent & { readonly type: "run_started" }, { session }: State): void {
+    const { runId, at, input } = event;
+    run = { runId, startedAt: at, restarts: 0, hooks: [], states: [] };
+    step = null;
+    finishing = false;
+    records = [];
+    const parent = session?.parent === undefined ? {} : { parent: withTrace(session.parent) };
+    const beginning = shown(beginningOf(input)).slice(0, inputCharacters);
+    make({ type: "run_started", ...of(runId), at, agent: session?.agent ?? "", input: beginning, ...parent });
+  }
+
+  function endStep(): void {
+    if (run === null || step === null) return;
+    const { calls, ...rest } = step;
+    make({ type: "step", ...of(run.runId), ...spanOf(rest), calls: callsOf(calls) });
+    step = null;
+  }
+
+  function underWay(now: number): TraceRecordOf<"step"> | null {
+    if (run === null || step === null) return null;
+    const { calls, attempts, hooks, states, ...rest } = step;
+    const soFar = { attempts: [...attempts], hooks: [...hooks], states: [...states], calls: callsOf(calls, now) };
+    return { type: "step", ...of(run.runId), underWay: true, ...spanOf({ ...rest, endedAt: now }), ...soFar };
+  }
+
+  function prepare(event: EventOf<"prepared">, messages: number, hooks: readonly TracedHook[]): void {
+    if (run === null || step?.modelCallIndex === event.modelCallIndex) return;
+    endStep();
+    const { modelCallIndex, purpose, upTo, at } = event;
+    const startedAt = Math.min(at, ...hooks.map((hook) => hook.startedAt));
+    const states = run.states.splice(0);
+    const empty = { attempts: [], calls: new Map(), hooks: [], states };
+    step = { modelCallIndex, purpose, messages, upTo, startedAt, endedAt: at, ...empty };
+  }
+
+  function compact(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {
+    // One that makes room for the same model call once more is in the middle of its step.
+    if (!("modelCallIndex" in after) || after.modelCallIndex !== step?.modelCallIndex) endStep();
+    const { runId, at, tokensBefore, tokensAfter, usage, fault } = event;
+    make({
+      type: "compaction",
+      ...of(runId),
+      at,
+      ...(tokensBefore === undefined ? {} : { tokensBefore }),
+      ...(tokensAfter === undefined ? {} : { tokensAfter }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(fault === undefined ? {} : { fault: fault.code }),
+      hooks,
+    });
+  }
+
+  function finish({ result, runId, at }: PublicEvent & { readonly type: "final" }): void {
+    if (run === null || run.runId !== runId || !("reason" in result) || result.status === "interrupted") return;
+    endStep();
+    const { startedAt, restarts, hooks } = run;
+    const { status, reason, usage, steps } = result;
+    const fault = status === "failed" && result.error !== undefined ? { fault: result.error.code } : {};
+    const span = { startedAt, durationMs: Math.max(0, at - startedAt) };
+    make({ type: "run_finished", ...of(runId), ...span, status, reason, ...fault, usage, steps, restarts, hooks });
+    run = null;
+  }
+
+  function take({ entry: { event }, after, shown: messages }: Step, hooks: readonly TracedHook[]): void {
+    switch (event.type) {
+      case "restarted":
+        if (run !== null) run.restarts += 1;
+        break;
+      case "prepared":
+        prepare(event, messages, hooks);
+        break;
+      case "compacted":
+        compact(event, after, hooks);
+        break;
+      case "model_finished":
+        step?.attempts.push(finishedAttempt(event, said));
+        break;
+      case "model_failed":
+        step?.attempts.push(failedAttempt(event, shown));
+        break;
+      case "tool_waiting":
+      case "tool_finished":
+        if (step !== null) seeCallEvent(step.calls, event);
+        break;
+      case "run_finished":
+        finishing = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** What was called after a step belongs to it, though it is told with what comes next. */
+  function place(event: Event, hooks: readonly TracedHook[], previous: OpenStep | null): void {
+    if (event.type === "compacted") return;
+    for (const hook of hooks) {
+      const owner = event.type === "prepared" && hook.hook === "afterStep" && previous !== null ? previous : step;
+      if (finishing || owner === null) run?.hooks.push(hook);
+      else owner.hooks.push(hook);
+    }
+  }
+
+  function noteState(at: number, from: Status, to: Status): void {
+    if (from !== to) (step ?? run)?.states.push({ at, from, to });
+  }
+
+  function add(given: Step): readonly TraceRecord[] {
+    const { entry, events, before, after } = given;
+    const { event } = entry;
+    const started = events.find((one) => one.type === "run_started");
+    const made = started === undefined ? records.length : 0;
+    if (started !== undefined) begin(started, after);
+    const hooks = tracedHooks(event, shown);
+    const previous = step;
+    take(given, hooks);
+    place(event, hooks, previous);
+    if (step !== null) {
+      seeCallEvents(step.calls, events, said);
+      if (!finishing) step.endedAt = Math.max(step.endedAt, event.at);
+    }
+    noteState(event.at, before.status, after.status);
+    for (const one of events) if (one.type === "final") finish(one);
+    return records.slice(made);
+  }
+
+  return { add, ofRun: () => [...records], underWay };
+}
+
+function spanOf<Open extends { readonly startedAt: number; readonly endedAt: number }>({ endedAt, ...open }: Open) {
+  return { ...open, durationMs: Math.max(0, endedAt - open.startedAt) };
+}
+
+function withTrace(parent: { readonly sessionId: string; readonly callKey: string }) {
+  return { ...parent, traceId: traceIdOf(parent.sessionId, runIdOf(parent.callKey)) };
+}
+
+/** The redaction is anybody's code: where it fails, nothing is shown. */
+function guarded(redact: Redact): Redact {
+  return (text) => {
+    try {
+      const given: unknown = redact(text);
+      return typeof given === "string" ? given : mask;
+    } catch {
+      return mask;
+    }
+  };
+}
+
+function beginningOf(input: readonly UserMessage[]): string {
+  return input.map(textOf).join("\n");
+}
+
+/** Hooks are called one after another, and the event is made when the last one has answered. */
+function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
+  const { hooks = [], at } = event;
+  const callKey = "callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {};
+  let endedAt = at;
+  return hooks
+    .toReversed()
+    .map((record) => {
+      const startedAt = endedAt - record.ms;
+      endedAt = startedAt;
+      return { ...shownHook(record, redact), startedAt, durationMs: record.ms, ...callKey };
+    })
+    .reverse();
+}
+
+function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact) {
+  return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
+}
+
+function finishedAttempt(event: EventOf<"model_finished">, said: Saying | null): TracedAttempt {
+  const { attempt, model, timing, usage, finishReason, message } = event;
+  const text = said === null ? {} : { text: said.text(textOf(message)) };
+  return { attempt, model, ...timing, finishReason, ...used(usage), ...text };
+}
+
+function failedAttempt(event: EventOf<"model_failed">, redact: Redact): TracedAttempt {
+  const { attempt, model, timing, usage, failure, next } = event;
+  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
+  const shown = { ...failure, message: redact(failure.message) };
+  return { attempt, model, ...timing, failure: shown, next: next.type, ...again, ...used(usage) };
+}
+
+function used(usage: Usage | undefined): { readonly usage?: Usage } {
+  return usage === undefined ? {} : { usage };
+}

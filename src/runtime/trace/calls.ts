@@ -1,0 +1,80 @@
+/**
+ * The tool calls of a step, in its trace: when each ran, and for whom it waited.
+ */
+import type { EventOf } from "../../core/event.js";
+import type { Json } from "../../core/message.js";
+import type { PublicEvent } from "../../core/public-event.js";
+import { textOfOutput } from "../../core/results.js";
+import type { TracedCall, TracedWait } from "../../ports/trace.js";
+import { type Redact, redactJson } from "../redact.js";
+
+type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits">]: TracedCall[Key] } & {
+  readonly waits: TracedWait[];
+  waiting: (Pick<TracedWait, "for" | "childId"> & { readonly since: number }) | null;
+};
+
+/** What was said, redacted first and then cut: half a secret is not known any more. */
+export type Saying = { readonly text: (text: string) => string; readonly json: (value: Json) => string };
+
+const contentCharacters = 16_000;
+
+export function saying(redact: Redact): Saying {
+  return {
+    text: (text) => redact(text).slice(0, contentCharacters),
+    json: (value) => JSON.stringify(redactJson(value, redact)).slice(0, contentCharacters),
+  };
+}
+
+/** By their keys, in the order in which the model asked for them. */
+export type OpenCalls = Map<string, OpenCall>;
+
+/** @param now what still waits has waited until then */
+export function callsOf(calls: OpenCalls, now?: number): readonly TracedCall[] {
+  return [...calls.values()].map(({ waiting, ...call }) => {
+    if (waiting === null || now === undefined) return call;
+    return { ...call, waits: [...call.waits, waitOf(waiting, now)] };
+  });
+}
+
+function waitOf({ since, ...wait }: NonNullable<OpenCall["waiting"]>, until: number): TracedWait {
+  return { ...wait, startedAt: since, durationMs: Math.max(0, until - since) };
+}
+
+/** What the log alone says of a call. */
+export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | EventOf<"tool_finished">): void {
+  const call = calls.get(event.callKey);
+  if (call === undefined) return;
+  if (event.type === "tool_waiting") {
+    const { on, childId, at } = event;
+    call.waiting = { for: on, since: at, ...(childId === undefined ? {} : { childId }) };
+    return;
+  }
+  endWait(call, event.at);
+  call.outcome = event.outcome;
+  const { timing, attempt = 1 } = event;
+  if (timing !== undefined) call.ran = { startedAt: timing.startedAt, durationMs: timing.durationMs, attempt };
+}
+
+/** What everybody sees of them. */
+export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], said: Saying | null): void {
+  for (const event of events) {
+    if (event.type === "call_start") {
+      const { callKey, toolCallId, name } = event;
+      calls.set(callKey, { callKey, toolCallId, name, waits: [], waiting: null });
+      continue;
+    }
+    const call = "callKey" in event ? calls.get(event.callKey) : undefined;
+    if (call === undefined) continue;
+    if (event.type === "approval_requested")
+      call.waiting = { for: event.why === "external" ? "external" : "person", since: event.at };
+    else if (event.type === "approval_answered") endWait(call, event.at, event.by);
+    else if (event.type === "tool_call" && said !== null) call.input = said.json(event.input);
+    else if (event.type === "tool_result" && said !== null) call.output = said.text(textOfOutput(event.output));
+  }
+}
+
+function endWait(call: OpenCall, at: number, by?: string): void {
+  if (call.waiting === null) return;
+  call.waits.push({ ...waitOf(call.waiting, at), ...(by === undefined ? {} : { by }) });
+  call.waiting = null;
+}

@@ -1,0 +1,57 @@
+/**
+ * Traces while they are made: what a session's driver commits, as records for those who watch.
+ *
+ * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
+ */
+import { isResting, isTerminal, type State } from "../../core/state.js";
+import type { Step } from "../committer.js";
+import { freeze } from "../freeze.js";
+import { readSteps } from "../history.js";
+import type { TraceListener } from "../listeners.js";
+import type { AgentParts } from "../parts.js";
+import { createTraceBuilder, type TraceBuilder } from "./builder.js";
+
+export type Tracing = {
+  /** A driver begins at this state. */
+  readonly begin: (state: State) => Promise<void>;
+  readonly see: (step: Step) => void;
+};
+
+type Told = { readonly builder: TraceBuilder; readonly listeners: readonly TraceListener[] };
+
+export function createTracing(
+  sessionId: string,
+  { store, listeners, redact }: Pick<AgentParts, "store" | "listeners" | "redact">,
+): Tracing {
+  const watching = listeners.flatMap(({ trace }) => (trace === undefined ? [] : [trace]));
+  let told: readonly Told[] = [];
+
+  const begun = () =>
+    [false, true].flatMap((content): readonly Told[] => {
+      const wanting = watching.filter((one) => one.content === content);
+      if (wanting.length === 0) return [];
+      return [{ builder: createTraceBuilder({ sessionId, redact, content }), listeners: wanting }];
+    });
+
+  async function begin(state: State): Promise<void> {
+    told = begun();
+    const isMidway = !isResting(state) || (isTerminal(state) && state.leaving === true);
+    if (told.length === 0 || !isMidway) return;
+    for await (const step of readSteps(store, sessionId)) {
+      if (step.entry.seq > state.seq) break;
+      for (const { builder } of told) builder.add(step);
+    }
+  }
+
+  function see(step: Step): void {
+    for (const { builder, listeners: wanting } of told) {
+      const records = builder.add(step);
+      if (records.length === 0) continue;
+      const ofRun = builder.ofRun();
+      for (const record of records)
+        for (const { tell } of wanting) tell(freeze(record), freeze(ofRun.slice(0, ofRun.indexOf(record) + 1)));
+    }
+  }
+
+  return { begin, see };
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { noPaint, type Paint } from "../../src/cli/paint.js";
+import { widthOf } from "../../src/cli/text.js";
+import { waterfall } from "../../src/cli/waterfall.js";
+import type { TraceRecordOf } from "../../src/index.js";
+import { verifies } from "../verifies.js";
+
+const proven = verifies("TRC-1", "CLI-4#trace");
+const hour = 3_600_000;
+
+const step: TraceRecordOf<"step"> = {
+  type: "step",
+  sessionId: "s",
+  runId: "r",
+  traceId: "0".repeat(32),
+  modelCallIndex: 1,
+  purpose: "step",
+  messages: 1,
+  upTo: 2,
+  startedAt: 1_000,
+  durationMs: 100 + 30 * hour,
+  attempts: [
+    {
+      attempt: 1,
+      model: "lab/one",
+      startedAt: 1_000,
+      durationMs: 20,
+      failure: { kind: "overloaded", message: "come\nback later" },
+      next: "retry",
+      retryInMs: 20,
+    },
+    {
+      attempt: 2,
+      model: "lab/one",
+      startedAt: 1_040,
+      durationMs: 40,
+      firstDeltaMs: 10,
+      finishReason: { unified: "tool-calls" },
+      usage: { inputTokens: 1_200, outputTokens: 30 },
+    },
+  ],
+  calls: [
+    {
+      callKey: "r/1/1",
+      toolCallId: "a",
+      name: "deploy\u001b[2J",
+      outcome: "error",
+      ran: { startedAt: 1_080 + 30 * hour, durationMs: 20, attempt: 2 },
+      waits: [{ for: "person", by: "ada", startedAt: 1_080, durationMs: 30 * hour }],
+    },
+    { callKey: "r/1/2", toolCallId: "b", name: "deny_me", outcome: "denied", waits: [] },
+  ],
+  hooks: [
+    {
+      name: "mask",
+      hook: "afterToolCall",
+      outcome: "timed_out",
+      startedAt: 1_090,
+      durationMs: 10,
+      message: "too slow",
+    },
+  ],
+  states: [],
+};
+
+describe("the waterfall", () => {
+  test("has a bar for all that took time, where it was, and what became of it", proven, () => {
+    const lines = waterfall([step], 100, noPaint);
+    expect(lines[0]).toBe("step 1 · 1 message");
+    const bars = lines.slice(1, -1).map((line) => line.replace(/ +/g, " ").trim());
+    expect(bars).toEqual([
+      expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
+      expect.stringMatching(/^lab\/one ·+ 20 ms before it was tried again$/),
+      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
+      expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h 0 min for a person \(ada\)$/),
+      "deny_me denied",
+      expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),
+      expect.stringMatching(/^deploy\\x1b\[2J ▓+ 20 ms error \(attempt 2\)$/),
+    ]);
+    expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h 0 min");
+  });
+
+  test("keeps the order of time: no bar begins left of one that began before it", proven, () => {
+    const marks = waterfall([step], 120, noPaint)
+      .slice(1, -1)
+      .flatMap((line) => [line.search(/[█▓░·]/)].filter((at) => at >= 0));
+    expect(marks).toEqual([...marks].sort((a, b) => a - b));
+  });
+
+  test.each([40, 60, 80, 100, 200])("fits in %i columns, or in 60", proven, (columns) => {
+    for (const line of waterfall([step, { ...step, modelCallIndex: 2, underWay: true }], columns, noPaint).slice(0, -1))
+      expect(widthOf(line)).toBeLessThanOrEqual(Math.max(60, columns));
+  });
+
+  test("paints the bars, and in red what failed", proven, () => {
+    const paint: Paint = (colour, text) => `<${colour}>${text}</>`;
+    const painted = waterfall([step], 100, paint).join("\n");
+    expect(painted).toMatch(/<red>█+<\/>/);
+    expect(painted).toMatch(/<cyan>█+<\/>/);
+    expect(painted).toMatch(/<red>▓+<\/>/);
+    expect(painted).toMatch(/<dim>·+<\/>/);
+  });
+
+  test("of a run without steps is empty; what came between steps and after them has its lines", proven, () => {
+    expect(waterfall([], 80, noPaint)).toEqual([]);
+    const { sessionId, runId, traceId } = step;
+    const of = { sessionId, runId, traceId };
+    const hook = { name: "bye", hook: "afterRun", outcome: "ok", startedAt: 1_000, durationMs: 5 } as const;
+    const lines = waterfall(
+      [
+        { type: "compaction", ...of, at: 1_000, tokensBefore: 900, tokensAfter: 100, hooks: [] },
+        { type: "compaction", ...of, at: 1_000, fault: "model_error", hooks: [] },
+        {
+          type: "run_finished",
+          ...of,
+          startedAt: 1_000,
+          durationMs: 5,
+          status: "completed",
+          reason: "stop",
+          usage: {},
+          steps: 0,
+          restarts: 0,
+          hooks: [hook],
+        },
+      ],
+      80,
+      noPaint,
+    );
+    expect(lines.slice(0, 3)).toEqual(["compaction · 900 to 100 tokens", "compaction · failed: model_error", "end"]);
+    expect(lines[3]).toMatch(/^ {2}bye afterRun +░+ +5 ms +ok$/);
+  });
+});
