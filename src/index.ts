@@ -99,7 +99,7 @@ export {
 } from "./runtime/client.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
-export type { Callbacks } from "./runtime/listeners.js";
+export type { Callbacks, WatchOptions } from "./runtime/listeners.js";
 export { modelRequests } from "./runtime/model-requests.js";
 export type { Fallback } from "./runtime/models.js";
 export type { Limits } from "./runtime/parts.js";

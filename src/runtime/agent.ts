@@ -6,7 +6,6 @@ import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
 import type { Hook } from "../ports/hook.js";
 import type { Model, ModelTimeouts } from "../ports/model.js";
-import type { Observer } from "../ports/observer.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { PriceTable } from "../ports/services.js";
 import type { Owner, Store } from "../ports/store.js";
@@ -19,7 +18,7 @@ import { shutDownError } from "./given-out.js";
 import { compileHooks } from "./hooks/compile.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
-import { type Callbacks, callBack, observe } from "./listeners.js";
+import { compileListeners, type WatchOptions } from "./listeners.js";
 import { createLive, type Live } from "./live.js";
 import { compileModels, type Fallback } from "./models.js";
 import {
@@ -31,7 +30,6 @@ import {
   limitsOf,
   unpricedModels,
 } from "./parts.js";
-import { createRedaction, type Redact } from "./redact.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "./request.js";
@@ -42,7 +40,7 @@ import type { StreamItem } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
 
-export type AgentOptions<ModelLike = Model> = Callbacks &
+export type AgentOptions<ModelLike = Model> = WatchOptions &
   ServiceOptions & {
     /** Sessions belong to the agent of this name; "agent" unless given. */
     readonly name?: string;
@@ -63,9 +61,6 @@ export type AgentOptions<ModelLike = Model> = Callbacks &
     readonly hooks?: readonly Hook[];
     /** What tools get as `context.deps`. */
     readonly deps?: unknown;
-    readonly observers?: readonly Observer[];
-    /** What texts go through before they are in a trace; keys of known shapes are taken out unless given. */
-    readonly redact?: Redact;
     /** The folder that the agent works in; a session is bound to it. */
     readonly root?: string;
     /** In memory unless given. */
@@ -270,7 +265,7 @@ function compileParts<ModelLike>(
   surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
   link: ParentLink,
 ): AgentParts {
-  const { name = "agent", tools = [], limits = {}, observers = [], leaseMs = 15_000 } = options;
+  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000 } = options;
   const shared = {
     store: checkedStore(options.store ?? surroundings.createStore()),
     clock: options.clock ?? systemClock,
@@ -295,7 +290,6 @@ function compileParts<ModelLike>(
     locals: new Map(),
     ...(options.root === undefined ? {} : { root: options.root }),
     ...shared,
-    listeners: [callBack(options), ...observers.map(observe)],
-    redact: options.redact ?? createRedaction(),
+    ...compileListeners(options),
   };
 }

@@ -8,7 +8,7 @@ import type { Observer } from "../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../ports/trace.js";
 import { textOfError } from "./error-text.js";
 import { freeze } from "./freeze.js";
-import { createRedaction } from "./redact.js";
+import { createRedaction, guarded, type Redact } from "./redact.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
@@ -23,6 +23,13 @@ export type Callbacks = {
   readonly onCompacted?: (event: EventNamed<"compacted">) => unknown;
 };
 
+/** Who watches an agent's runs, and what they do not get to see. */
+export type WatchOptions = Callbacks & {
+  readonly observers?: readonly Observer[];
+  /** What texts go through before they are in a trace or a warning; keys of known shapes are taken out unless given. */
+  readonly redact?: Redact;
+};
+
 export type Listener = {
   readonly event: (event: PublicEvent) => void;
   readonly delta: (delta: MessageDelta, sessionId: string) => void;
@@ -35,7 +42,18 @@ export type TraceListener = {
   readonly content: boolean;
 };
 
-export function observe({ name = "observer", onEvent, onDelta, onTrace, traceContent = false }: Observer): Listener {
+export function compileListeners(options: WatchOptions): {
+  readonly listeners: readonly Listener[];
+  readonly redact: Redact;
+} {
+  const redact = guarded(options.redact ?? createRedaction());
+  const call = createCall(redact);
+  const { observers = [] } = options;
+  return { listeners: [callBack(options, call), ...observers.map((observer) => observe(observer, call))], redact };
+}
+
+function observe(observer: Observer, call: Call): Listener {
+  const { name = "observer", onEvent, onDelta, onTrace, traceContent = false } = observer;
   const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {
     ...(onTrace === undefined ? {} : { trace: { tell, content: traceContent } }),
@@ -44,7 +62,7 @@ export function observe({ name = "observer", onEvent, onDelta, onTrace, traceCon
   };
 }
 
-export function callBack(callbacks: Callbacks): Listener {
+function callBack(callbacks: Callbacks, call: Call): Listener {
   const { onText, onToolCall, onToolResult, onStepFinish, onResponse, onCompacted } = callbacks;
   return {
     event(event) {
@@ -60,26 +78,25 @@ export function callBack(callbacks: Callbacks): Listener {
   };
 }
 
-const redact = createRedaction();
-
-function call<Arguments extends readonly unknown[]>(
+type Call = <Arguments extends readonly unknown[]>(
   name: string,
   listener: ((...values: Arguments) => unknown) | undefined,
   ...values: Arguments
-): void {
-  if (listener === undefined) return;
-  try {
-    const returned = listener(...freeze(values));
-    if (returned instanceof Promise) returned.catch((error) => warn(name, error));
-  } catch (error) {
-    warn(name, error);
-  }
-}
+) => void;
 
-function warn(name: string, error: unknown): void {
-  const said = redact(textOfError(error));
-  process.emitWarning(`${name} failed (${said}); the run goes on without it`, {
-    type: "PawlWarning",
-    code: "PAWL_OBSERVER",
-  });
+function createCall(redact: Redact): Call {
+  const warn = (name: string, error: unknown) =>
+    process.emitWarning(`${name} failed (${redact(textOfError(error))}); the run goes on without it`, {
+      type: "PawlWarning",
+      code: "PAWL_OBSERVER",
+    });
+  return (name, listener, ...values) => {
+    if (listener === undefined) return;
+    try {
+      const returned = listener(...freeze(values));
+      if (returned instanceof Promise) returned.catch((error) => warn(name, error));
+    } catch (error) {
+      warn(name, error);
+    }
+  };
 }

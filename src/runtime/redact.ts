@@ -16,7 +16,7 @@ export type RedactOptions = {
   readonly shapes?: readonly RegExp[];
 };
 
-export const mask = "[redacted]";
+const mask = "[redacted]";
 const shortestValue = 6;
 
 /** Keys, tokens and passwords as their issuers write them; the first group, where there is one, is kept. */
@@ -50,6 +50,18 @@ export function createRedaction({ values = [], shapes = [] }: RedactOptions = {}
     for (const shape of shapes) shown = shown.replace(shape, mask);
     for (const shape of knownShapes) shown = shown.replace(shape, (_whole, kept: string) => `${kept}${mask}`);
     return shown;
+  };
+}
+
+/** A redaction is anybody's code: where it fails, or gives no text, nothing is shown. */
+export function guarded(redact: Redact): Redact {
+  return (text) => {
+    try {
+      const given: unknown = redact(text);
+      return typeof given === "string" ? given : mask;
+    } catch {
+      return mask;
+    }
   };
 }
 

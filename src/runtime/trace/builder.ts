@@ -11,12 +11,13 @@ import type { PublicEvent } from "../../core/public-event.js";
 import type { Purpose, State, Status } from "../../core/state.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
 import type { Step } from "../committer.js";
-import { mask, type Redact } from "../redact.js";
+import type { Redact } from "../redact.js";
 import { callsOf, type OpenCalls, type Saying, saying, seeCallEvent, seeCallEvents } from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
   readonly sessionId: string;
+  /** It does not throw: see `guarded`. */
   readonly redact: Redact;
   /** What was said and done is in the records. */
   readonly content: boolean;
@@ -56,8 +57,7 @@ type OpenStep = {
 };
 
 export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderOptions): TraceBuilder {
-  const shown = guarded(redact);
-  const said = content ? saying(shown) : null;
+  const said = content ? saying(redact) : null;
   let run: OpenRun | null = null;
   let step: OpenStep | null = null;
   let finishing = false;
@@ -76,7 +76,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     finishing = false;
     records = [];
     const parent = session?.parent === undefined ? {} : { parent: withTrace(session.parent) };
-    const beginning = shown(beginningOf(input)).slice(0, inputCharacters);
+    const beginning = redact(beginningOf(input)).slice(0, inputCharacters);
     make({ type: "run_started", ...of(runId), at, agent: session?.agent ?? "", input: beginning, ...parent });
   }
 
@@ -146,7 +146,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         step?.attempts.push(finishedAttempt(event, said));
         break;
       case "model_failed":
-        step?.attempts.push(failedAttempt(event, shown));
+        step?.attempts.push(failedAttempt(event, redact));
         break;
       case "tool_waiting":
       case "tool_finished":
@@ -180,7 +180,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const started = events.find((one) => one.type === "run_started");
     const made = started === undefined ? records.length : 0;
     if (started !== undefined) begin(started, after);
-    const hooks = tracedHooks(event, shown);
+    const hooks = tracedHooks(event, redact);
     const previous = step;
     take(given, hooks);
     place(event, hooks, previous);
@@ -202,18 +202,6 @@ function spanOf<Open extends { readonly startedAt: number; readonly endedAt: num
 
 function withTrace(parent: { readonly sessionId: string; readonly callKey: string }) {
   return { ...parent, traceId: traceIdOf(parent.sessionId, runIdOf(parent.callKey)) };
-}
-
-/** The redaction is anybody's code: where it fails, nothing is shown. */
-function guarded(redact: Redact): Redact {
-  return (text) => {
-    try {
-      const given: unknown = redact(text);
-      return typeof given === "string" ? given : mask;
-    } catch {
-      return mask;
-    }
-  };
 }
 
 function beginningOf(input: readonly UserMessage[]): string {

@@ -4,7 +4,7 @@
 import type { Store } from "../../ports/store.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { readSteps } from "../history.js";
-import { createRedaction, type Redact } from "../redact.js";
+import { createRedaction, guarded, type Redact } from "../redact.js";
 import { createTraceBuilder } from "./builder.js";
 
 export type TraceOptions = {
@@ -25,7 +25,7 @@ export async function traceSession(
   sessionId: string,
   { redact = createRedaction(), content = false, asOf }: TraceOptions = {},
 ): Promise<LoopTrace> {
-  const builder = createTraceBuilder({ sessionId, redact, content });
+  const builder = createTraceBuilder({ sessionId, redact: guarded(redact), content });
   const records: TraceRecord[] = [];
   for await (const step of readSteps(store, sessionId)) records.push(...builder.add(step));
   const open = asOf === undefined ? null : builder.underWay(asOf);
