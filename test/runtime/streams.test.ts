@@ -12,7 +12,7 @@ import {
   type Store,
   type StreamItem,
 } from "../../src/index.js";
-import { callBack } from "../../src/runtime/listeners.js";
+import { compileListeners } from "../../src/runtime/listeners.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, eventsOf, isEvent, ofType, typesOf } from "../support/agents.js";
@@ -321,7 +321,8 @@ describe("callbacks and observers", () => {
   test("are told of a compaction", verifies("STRM-5"), () => {
     const told: unknown[] = [];
     const event = { type: "compacted", runId: "r", summary: "In short.", sessionId: "s", seq: 7, at: 1 } as const;
-    callBack({ onCompacted: (compacted) => told.push(compacted) }).event(event);
+    const { listeners } = compileListeners({ onCompacted: (compacted) => told.push(compacted) });
+    for (const listener of listeners) listener.event(event);
     expect(told).toEqual([event]);
   });
 
