@@ -282,6 +282,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-9",
   "LOOP-10",
   "LOOP-11",
+  "LOOP-12#toolChoice",
+  "LOOP-12#done-tool",
   "LOOP-12#services",
   "LOOP-13",
   "LOOP-14",

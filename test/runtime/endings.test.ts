@@ -344,15 +344,19 @@ describe("a tool that says that the work is done", () => {
     );
   });
 
-  test("is owed where that is required: an answer without calls is no end", verifies("FIN-7"), async () => {
-    const { result, model, session } = start(
-      [{ text: "I think so." }, { text: "Still." }, { text: "Well.", calls: [{ name: "end" }] }],
-      { tools: [ends("end", () => done())], limits: { requireDoneTool: true } },
-    );
-    expect(await result).toMatchObject({ status: "completed", reason: "done", text: "Well.", steps: 3 });
-    expect(model.requests.map(({ messages }) => said(messages).split(remindText).length - 1)).toEqual([0, 1, 2]);
-    expect(said(await session.messages())).toContain(remindText);
-  });
+  test(
+    "is owed where that is required: an answer without calls is no end",
+    verifies("FIN-7", "LOOP-12#done-tool"),
+    async () => {
+      const { result, model, session } = start(
+        [{ text: "I think so." }, { text: "Still." }, { text: "Well.", calls: [{ name: "end" }] }],
+        { tools: [ends("end", () => done())], limits: { requireDoneTool: true } },
+      );
+      expect(await result).toMatchObject({ status: "completed", reason: "done", text: "Well.", steps: 3 });
+      expect(model.requests.map(({ messages }) => said(messages).split(remindText).length - 1)).toEqual([0, 1, 2]);
+      expect(said(await session.messages())).toContain(remindText);
+    },
+  );
 
   test("is reminded of no more often than there are steps", verifies("FIN-7"), async () => {
     const { result, model } = start(() => ({ text: "Forgetful." }), { limits: { requireDoneTool: true, maxSteps: 3 } });

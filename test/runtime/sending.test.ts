@@ -260,7 +260,7 @@ describe("input", () => {
     expect(JSON.stringify(await store.read("s"))).not.toContain("after");
   });
 
-  test("with options of its own: prompt, tools, choice", verifies("LOOP-11"), async () => {
+  test("with options of its own: prompt, tools, choice", verifies("LOOP-11", "LOOP-12#toolChoice"), async () => {
     const seen = createScriptedModel([{ calls: [{ name: "b" }] }, { text: "ok" }, { text: "plain" }]);
     const tools = [createEcho("a").tool, createEcho("b").tool];
     const agent = createAgent({ model: seen, tools, systemPrompt: "Usual." });
