@@ -10,30 +10,7 @@ import { join } from "node:path";
 import { createAgent, createMemoryStore } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite.js";
 import { machine, median, table } from "./report.mjs";
-
-const words = ["I ", "will ", "add ", "the ", "numbers."];
-
-/** A model that asks for one call in each of `steps` answers, then ends. Remembers when each call came. */
-function steppingModel(steps) {
-  const startedAt = new Float64Array(steps + 2);
-  let count = 0;
-  return {
-    id: "bench",
-    startedAt,
-    async *stream() {
-      startedAt[count] = performance.now();
-      count += 1;
-      yield { kind: "start" };
-      yield { kind: "text-start", id: "t" };
-      for (const text of words) yield { kind: "text-delta", id: "t", text };
-      yield { kind: "text-end", id: "t" };
-      if (count <= steps) {
-        yield { kind: "tool-call", id: `call_${count}`, name: "add", input: `{"a":${count},"b":2}` };
-        yield { kind: "done", finishReason: { unified: "tool-calls" }, usage: { inputTokens: 100, outputTokens: 20 } };
-      } else yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 100, outputTokens: 20 } };
-    },
-  };
-}
+import { add, steppingModel } from "./stepping.mjs";
 
 function talkingModel(deltas) {
   return {
@@ -47,18 +24,6 @@ function talkingModel(deltas) {
     },
   };
 }
-
-const add = {
-  name: "add",
-  description: "Adds two numbers.",
-  input: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-    additionalProperties: false,
-  },
-  execute: ({ a, b }) => a + b,
-};
 
 /** The least code that does the same work. */
 async function* bareLoop(model, tools) {

@@ -3,6 +3,7 @@
  */
 const benches = {
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
+  hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
 };

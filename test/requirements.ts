@@ -322,6 +322,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "HOOK-2",
   "HOOK-3",
   "HOOK-4",
+  "HOOK-5",
   "HOOK-6",
   "TRC-3",
   "LIM-1",

@@ -89,10 +89,11 @@ export function createAudience(options: AudienceOptions): Audience {
       const isNew = step.entry.seq > toldUpTo;
       toldUpTo = Math.max(toldUpTo, step.entry.seq);
       for (const event of step.events) {
-        for (const listener of listeners) listener.event(event);
+        for (const listener of listeners) listener.event?.(event);
         if (isNew) broadcast(event);
       }
       tracing.see(step);
+      if (step.events.some(isLast)) for (const listener of listeners) listener.catchUp();
       for (const listener of stepListeners) listener(step, transcript);
       settleEnded(step.events);
     }
@@ -106,7 +107,7 @@ export function createAudience(options: AudienceOptions): Audience {
   }
 
   function publishDelta(delta: MessageDelta): void {
-    for (const listener of listeners) listener.delta(delta, sessionId);
+    for (const listener of listeners) listener.delta?.(delta, sessionId);
     if (subscriptions.size > 0) broadcast({ type: "delta", delta });
   }
 
@@ -172,6 +173,11 @@ export function createAudience(options: AudienceOptions): Audience {
     },
     isEmpty: () => subscriptions.size === 0 && waiters.count() === 0 && signals.count() === 0,
   };
+}
+
+/** A result follows from it: whoever gets that finds that all were told. */
+function isLast({ type }: PublicEvent): boolean {
+  return type === "final" || type === "suspended";
 }
 
 function snapshotOf(partial: Assembly | null): Snapshot | null {

@@ -1,16 +1,16 @@
 /**
- * Hooks that fail, and observers: nothing that they do corrupts or stops a run beyond what `onFailure` says.
+ * Hooks that fail: nothing that they do corrupts or stops a run beyond what `onFailure` says.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Hook, type Observer, type StreamItem } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook, type StreamItem } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred, ofType, typesOf } from "../support/agents.js";
+import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
 const calling: readonly ScriptedStep[] = [{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Done." }];
 
-function start(hooks: readonly Hook[], observers: readonly Observer[] = []) {
+function start(hooks: readonly Hook[]) {
   const clock = createWatchedClock();
   const echo = createEcho();
   const store = createMemoryStore();
@@ -18,7 +18,6 @@ function start(hooks: readonly Hook[], observers: readonly Observer[] = []) {
     model: createScriptedModel(calling),
     tools: [echo.tool],
     hooks,
-    observers,
     clock,
     store,
   });
@@ -121,26 +120,4 @@ test("an abort while a hook decides: the tool does not run", verifies("HOOK-4"),
   expect(ofType(await items, "tool_result")[0]?.outcome).toBe("aborted");
   expect((await run.result).status).toBe("aborted");
   expect(inputs).toEqual([]);
-});
-
-test("observers get every event and delta; none can hold up, change or stop a run", async () => {
-  const seen: string[] = [];
-  const deltas: string[] = [];
-  const watching: Observer = {
-    onEvent: ({ type }) => void seen.push(type),
-    onDelta: ({ kind }) => void deltas.push(kind),
-  };
-  const spoiling: Observer = {
-    name: "spoil",
-    onEvent(event) {
-      if (event.type === "tool_result") (event.output as { text: string }).text = "spoilt";
-      return never();
-    },
-  };
-  const { run } = start([], [spoiling, watching]);
-  const items = await collect<StreamItem>(run);
-  expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
-  expect(seen).toEqual(typesOf(items));
-  expect(deltas).toEqual(items.flatMap((item) => (item.type === "delta" ? [item.delta.kind] : [])));
-  expect(JSON.stringify(items)).not.toContain("spoilt");
 });

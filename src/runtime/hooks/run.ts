@@ -7,11 +7,11 @@
  */
 import type { HookPoint, HookRecord } from "../../core/event.js";
 import type { HookContext } from "../../ports/hook.js";
-import { type Cancellation, createCancellation } from "../cancellation.js";
+import type { Cancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { depsOf } from "../run-locals.js";
-import { andThen, isThenable } from "../thenable.js";
+import { isThenable } from "../thenable.js";
 import type { Work } from "../work.js";
 import type { CompiledHook } from "./compile.js";
 
@@ -38,30 +38,69 @@ export type Asked<So> = {
   readonly failure?: string;
 };
 
+/** What goes from one hook to the next. */
+type Sequence<So> = {
+  readonly asking: Asking<So>;
+  readonly work: Work;
+  readonly cancellation: Cancellation | undefined;
+  readonly records: HookRecord[];
+  /** A context that no hook has looked at the signal of, for the next one: an object with a getter takes microseconds to make. */
+  spare: OwnContext | undefined;
+};
+
 /** Asks the hooks of a point. Without a `cancellation` only their own time cuts them off. */
 export function askHooks<So>(
-  { point, first, show, take }: Asking<So>,
+  asking: Asking<So>,
   work: Work,
   cancellation?: Cancellation,
 ): Asked<So> | Promise<Asked<So>> {
-  const { hooks, clock } = work.parts;
-  const records: HookRecord[] = [];
+  return askFrom(0, asking.first, { asking, work, cancellation, records: [], spare: undefined });
+}
 
-  function askFrom(index: number, so: So): Asked<So> | Promise<Asked<So>> {
-    const hook = hooks[point][index];
-    if (hook === undefined) return { to: so, records };
+/** A loop as long as hooks answer at once: with many of them, what is made for each is most of the cost. */
+function askFrom<So>(first: number, so: So, sequence: Sequence<So>): Asked<So> | Promise<Asked<So>> {
+  const { asking, work, records } = sequence;
+  const { hooks, clock } = work.parts;
+  let present = so;
+  let subject: object | undefined;
+  for (let index = first; ; index += 1) {
+    const hook = hooks[asking.point][index];
+    if (hook === undefined) return { to: present, records };
+    subject ??= freeze(asking.show(present));
     const startedAt = clock.elapsed();
-    return andThen(call(hook, freeze(show(so)), work, cancellation), (answer) => {
-      const judged = judge(answer, so, take);
-      const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
-      const { outcome, message } = judged;
-      records.push({ name: hook.name, hook: point, ms, outcome, ...(message === undefined ? {} : { message }) });
-      if (message !== undefined && hook.isClosed)
-        return { to: so, records, failure: `the hook "${hook.name}" failed at ${point}: ${message}` };
-      return judged.isSettled ? { to: judged.to, records } : askFrom(index + 1, judged.to);
-    });
+    const answer = callHook(hook, subject, sequence);
+    if (answer instanceof Promise)
+      return answer.then((settled) => {
+        const next = takeAnswer(settled, hook, present, startedAt, sequence);
+        return "asked" in next ? next.asked : askFrom(index + 1, next.to, sequence);
+      });
+    const next = takeAnswer(answer, hook, present, startedAt, sequence);
+    if ("asked" in next) return next.asked;
+    if (next.to !== present) subject = undefined;
+    present = next.to;
   }
-  return askFrom(0, first);
+}
+
+/** Where nothing more is to be asked, what came of all. */
+type Next<So> = { readonly to: So } | { readonly asked: Asked<So> };
+
+function takeAnswer<So>(
+  answer: Answer,
+  hook: CompiledHook,
+  so: So,
+  startedAt: number,
+  { asking: { point, take }, work, records }: Sequence<So>,
+): Next<So> {
+  const judged = judge(answer, so, take);
+  const ms = Math.max(0, Math.round((work.parts.clock.elapsed() - startedAt) * 1_000) / 1_000);
+  const { outcome, message } = judged;
+  const { name } = hook;
+  records.push(
+    message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
+  );
+  if (message !== undefined && hook.isClosed)
+    return { asked: { to: so, records, failure: `the hook "${name}" failed at ${point}: ${message}` } };
+  return judged.isSettled ? { asked: { to: judged.to, records } } : judged;
 }
 
 /** For hooks that return nothing. */
@@ -91,31 +130,53 @@ function judge<So>(answer: Answer, so: So, take: Asking<So>["take"]): Judged<So>
   return { outcome: "changed", to: taken.to, isSettled: taken.type === "settled" };
 }
 
-function call(
-  hook: CompiledHook,
-  subject: object,
-  work: Work,
-  cancellation: Cancellation | undefined,
-): Answer | Promise<Answer> {
-  const own = createCancellation();
-  return settleInTime(() => hook.call(subject, contextOf(work, own)), {
-    timeoutMs: hook.timeoutMs,
-    clock: work.parts.clock,
-    onOver: own.cancel,
-    ...(cancellation === undefined ? {} : { cancellation }),
-  });
+function callHook<So>(hook: CompiledHook, subject: object, sequence: Sequence<So>): Answer | Promise<Answer> {
+  const { work, cancellation, spare = contextOf(work) } = sequence;
+  sequence.spare = undefined;
+  try {
+    const value = hook.call(subject, spare.context);
+    if (isThenable(value))
+      return waitInTime(value, { timeoutMs: hook.timeoutMs, clock: work.parts.clock, cancellation, onOver: spare.end });
+    if (!spare.isUsed()) sequence.spare = spare;
+    return value === undefined ? returnedNothing : { type: "returned", value };
+  } catch (error) {
+    return threw(error);
+  }
 }
 
-function contextOf({ sessionId, parts, transcript }: Work, own: Cancellation): HookContext {
+const returnedNothing: Answer = { type: "returned", value: undefined };
+
+function threw(error: unknown): Answer {
+  return { type: "threw", message: inShort(textOfError(error)) };
+}
+
+type OwnContext = {
+  readonly context: HookContext;
+  /** The signal was looked at. */
+  readonly isUsed: () => boolean;
+  readonly end: () => void;
+};
+
+/** The context of one hook. Its signal is made only for those that look at it. */
+function contextOf({ sessionId, parts, transcript }: Work): OwnContext {
   const runId = transcript.run?.runId ?? "";
-  return Object.freeze({
+  let own: AbortController | undefined;
+  let isOver = false;
+  const context = Object.freeze({
     sessionId,
     runId,
     deps: depsOf(parts, runId),
     get signal() {
+      own ??= new AbortController();
+      if (isOver) own.abort();
       return own.signal;
     },
   });
+  const end = () => {
+    isOver = true;
+    own?.abort();
+  };
+  return { context, isUsed: () => own !== undefined, end };
 }
 
 /** What came of calling somebody's code. */
@@ -126,7 +187,7 @@ export type Answer =
 type InTime = {
   readonly timeoutMs: number;
   readonly clock: Work["parts"]["clock"];
-  readonly cancellation?: Cancellation;
+  readonly cancellation?: Cancellation | undefined;
   /** Called where it is not waited for any more. */
   readonly onOver?: () => void;
 };
@@ -137,7 +198,7 @@ export function settleInTime(act: () => unknown, inTime: InTime): Answer | Promi
     const value = act();
     return isThenable(value) ? waitInTime(value, inTime) : { type: "returned", value };
   } catch (error) {
-    return { type: "threw", message: inShort(textOfError(error)) };
+    return threw(error);
   }
 }
 
@@ -159,7 +220,7 @@ function waitInTime(
     stop = clock.after(timeoutMs, () => giveUp(`It took more than ${timeoutMs} ms.`));
     Promise.resolve(promised).then(
       (value) => settle({ type: "returned", value }),
-      (error) => settle({ type: "threw", message: inShort(textOfError(error)) }),
+      (error) => settle(threw(error)),
     );
     cancellation?.onCancel(() => giveUp("What it was called for is not wanted any more."));
   });

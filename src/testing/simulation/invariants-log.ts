@@ -122,18 +122,20 @@ function problemOf(messages: readonly Message[]): string | undefined {
   return last === "user" || last === "tool" ? undefined : `a conversation that ends with '${last}'`;
 }
 
+/** Those who watch learn of a delta a little later, and so perhaps after the commit of its message. */
 function deltasAreTheMessage({ facts }: History): string | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
-    if (fact.type === "delta") {
-      const key = `${fact.process} ${attemptOf(fact.delta)}`;
-      const stream = streams.get(key) ?? [];
-      const before = stream.at(-1);
-      if (fact.delta.seq !== (before?.seq ?? 0) + 1) return `delta ${fact.delta.seq} of ${key} is out of order`;
-      if ((before === undefined) !== (fact.delta.kind === "start")) return `${key} does not begin with one start`;
-      if (before?.kind === "done" || before?.kind === "error") return `${key} goes on after its end`;
-      streams.set(key, [...stream, fact.delta]);
-    }
+    if (fact.type !== "delta") continue;
+    const key = `${fact.process} ${attemptOf(fact.delta)}`;
+    const stream = streams.get(key) ?? [];
+    const before = stream.at(-1);
+    if (fact.delta.seq !== (before?.seq ?? 0) + 1) return `delta ${fact.delta.seq} of ${key} is out of order`;
+    if ((before === undefined) !== (fact.delta.kind === "start")) return `${key} does not begin with one start`;
+    if (before?.kind === "done" || before?.kind === "error") return `${key} goes on after its end`;
+    streams.set(key, [...stream, fact.delta]);
+  }
+  for (const fact of facts) {
     if (fact.type !== "written") continue;
     for (const event of fact.commit.events) {
       if (event.type !== "model_finished") continue;
