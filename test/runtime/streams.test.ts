@@ -322,7 +322,10 @@ describe("callbacks and observers", () => {
     const told: unknown[] = [];
     const event = { type: "compacted", runId: "r", summary: "In short.", sessionId: "s", seq: 7, at: 1 } as const;
     const { listeners } = compileListeners({ onCompacted: (compacted) => told.push(compacted) });
-    for (const listener of listeners) listener.event(event);
+    for (const listener of listeners) {
+      listener.event?.(event);
+      listener.catchUp();
+    }
     expect(told).toEqual([event]);
   });
 
