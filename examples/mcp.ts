@@ -1,12 +1,13 @@
 /**
- * Tools from an MCP server that runs as a child process: shown, pinned, and asked for until it is trusted.
+ * Tools from an MCP server that runs as a child process: shown, pinned, and asked for until it is trusted; for one agent, and as a
+ * plugin for all agents of an engine.
  */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createAgent } from "pawl";
+import { createAgent, createEngine } from "pawl";
 import { createScriptedModel } from "pawl/testing";
-import { connectMcpServer, type McpServerOptions } from "pawl/tools/mcp";
+import { connectMcpServer, createMcpPlugin, type McpServerOptions } from "pawl/tools/mcp";
 
 writeFileSync("note.txt", "The rent is due on Friday.");
 const program = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-filesystem/dist/index.js");
@@ -34,3 +35,26 @@ console.log(result.status, "-", result.text);
 assert.equal(result.status, "completed");
 assert.match(JSON.stringify(model.requests.at(-1)?.messages), /The rent is due on Friday/);
 await trusted.close();
+
+// The same for all agents of an engine; it connects the servers, and closes them at its shutdown.
+const engine = await createEngine({
+  plugins: [
+    createMcpPlugin({
+      servers: [{ ...server, trust: "hints", pins }],
+      onConnect: ({ command, problems }) => console.log("connected", command, problems),
+    }),
+  ],
+  agents: [
+    {
+      name: "writer",
+      model: createScriptedModel([
+        { calls: [{ name: "files_read_text_file", input: { path: `${process.cwd()}/note.txt` } }] },
+        { calls: [{ name: "files_write_file", input: { path: `${process.cwd()}/note.txt`, content: "Paid." } }] },
+      ]),
+    },
+  ],
+});
+// The server says that it only reads in the one tool, and not in the other: a person is asked for that.
+const asking = await engine.agent("writer").run("Pay the rent.");
+assert.equal(asking.status === "awaiting_human" && asking.approvals[0]?.name, "files_write_file");
+await engine.shutdown();

@@ -1,6 +1,7 @@
 /**
  * An agent of an engine: its own options, with what it shares with the others.
  */
+import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool } from "../ports/tool.js";
 import type { Agent, AgentOptions } from "../runtime/agent.js";
@@ -22,7 +23,8 @@ export type EngineAgent<ModelLike> = Omit<
 
 export type Shared<ModelLike> = {
   readonly store: Store;
-  readonly tools: Tools;
+  /** The engine's. */
+  readonly tools: readonly AnyTool[];
   readonly contributions: Contributions<ModelLike>;
   readonly agentNamed: (name: string) => Agent<ModelLike>;
   readonly modelNamed: (name: string) => Promise<ModelLike>;
@@ -50,12 +52,17 @@ function toolsFor<ModelLike>(own: Tools, { tools, contributions }: Shared<ModelL
   const ownTools = listTools(own);
   const names = new Set(ownTools.map(({ name }) => name));
   const shared = new Map<string, AnyTool>();
-  for (const tool of [...listTools(tools), ...contributions.tools.values()]) shared.set(tool.name, tool);
+  for (const tool of [...tools, ...contributions.tools.values()]) shared.set(tool.name, tool);
   return [...[...shared.values()].filter(({ name }) => !names.has(name)), ...ownTools];
 }
 
-/** The setting of an agent that stands for a service of this name. */
-const settings = { usage: "usage", output: "toolOutput" } as const;
+/** The services that every agent has; others are plugins' and agents' own. */
+type KnownService = keyof { [Name in keyof Services as string extends Name ? never : Name]: Services[Name] };
+
+/** The setting of an agent that says how it wants a service to be. */
+const settings = { usage: "usage", output: "toolOutput", tokens: "tokens" } as const satisfies {
+  readonly [Name in KnownService]: keyof AgentOptions;
+};
 
 /** A service of a plugin gives way to an agent's own, and to its own setting of it. */
 function servicesFor<ModelLike>(

@@ -10,7 +10,7 @@ import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
 import type { Agent, AgentOptions } from "../runtime/agent.js";
-import type { Tools } from "../runtime/tools.js";
+import { normaliseTools, type Tools } from "../runtime/tools.js";
 import type { Contributions } from "./contributions.js";
 import { type EngineAgent, type Shared, withShared } from "./engine-agent.js";
 import { createPluginManager } from "./plugins.js";
@@ -42,7 +42,7 @@ export type Engine<ModelLike> = {
   /**
    * Starts nothing more, waits for what runs (`graceMs`, 5,000), gives its sessions back, and disposes of the plugins; once. What is cut
    * off is `interrupted`, and due again.
-   * @throws AggregateError of what plugins threw
+   * @throws AggregateError of what plugins threw, after all of this was done
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
@@ -79,15 +79,14 @@ export async function buildEngine<ModelLike>(
 
   async function shutDown(graceMs?: number): Promise<void> {
     const grace = graceMs === undefined ? {} : { graceMs };
-    try {
-      await Promise.all([worker.stop(grace), ...[...agents.values()].map((agent) => agent.shutdown(grace))]);
-    } finally {
-      try {
-        await manager.dispose();
-      } finally {
-        if (options.store === undefined) await store.close();
-      }
-    }
+    const errors: unknown[] = [];
+    const note = (error: unknown) => void errors.push(error);
+    const ends = [worker.stop(grace), ...[...agents.values()].map((agent) => agent.shutdown(grace))];
+    await Promise.all(ends.map((end) => end.catch(note)));
+    await manager.dispose().catch(note);
+    if (options.store === undefined) await store.close().catch(note);
+    if (errors.length > 1) throw new AggregateError(errors, "Several parts of the engine failed while it shut down.");
+    if (errors.length === 1) throw errors[0];
   }
 
   return {
@@ -112,7 +111,7 @@ async function makeAgents<ModelLike>(
   const made = new Map<string, Agent<ModelLike>>();
   const shared: Shared<ModelLike> = {
     store,
-    tools,
+    tools: [...normaliseTools(tools).values()].map(({ tool }) => tool),
     contributions,
     agentNamed: (name) => agentNamed(name, made),
     async modelNamed(name) {

@@ -15,6 +15,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createGate } from "../support/agents.js";
+import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const toolNamed = (name: string, says: string): AnyTool => ({
@@ -60,6 +61,11 @@ describe("tools", () => {
     for (const beaten of ["engine b", "engine c", "plugin c"])
       expect(JSON.stringify(model.requests)).not.toContain(beaten);
     await engine.shutdown();
+  });
+
+  test("of the engine have one name each", async () => {
+    const tools = [toolNamed("a", "one"), toolNamed("a", "other")];
+    await expect(createEngine({ tools, agents: [] })).rejects.toMatchObject({ code: "duplicate_tool" });
   });
 
   test(
@@ -173,7 +179,7 @@ describe("what plugins register", () => {
       const look: AnyTool = {
         ...toolNamed("look", "looked"),
         execute(_input, { services }) {
-          seen.push(services.bus, services.own);
+          seen.push(services.bus, services.own, services.tokens.text("word"));
           return "looked";
         },
       };
@@ -189,13 +195,22 @@ describe("what plugins register", () => {
             expect(service("bus")).toBeUndefined();
             registerService("bus", { line: 1 });
             registerService("usage", { isPriced: () => true, costOf: () => 2 });
+            const context = () => ({ tokens: 7, counted: 0 });
+            registerService("tokens", { text: () => 7, message: () => 7, request: () => 7, context });
             registerService("output", { cap: async () => ({ type: "text", text: "cut" }) });
           }),
           plugin("rider", ({ service }) => expect(service("bus")).toEqual({ line: 1 }), { dependencies: ["bus"] }),
         ],
         agents: [
           { name: "x", model: createScriptedModel(steps()), services: { own: "mine" } },
-          { name: "y", model: createScriptedModel(steps()), services: { bus: "another" }, usage: null, toolOutput: {} },
+          {
+            name: "y",
+            model: createScriptedModel(steps()),
+            services: { bus: "another" },
+            usage: null,
+            toolOutput: {},
+            tokens: { count: () => 3 },
+          },
         ],
       });
       const x = engine.agent("x");
@@ -204,7 +219,7 @@ describe("what plugins register", () => {
       const y = engine.agent("y");
       expect((await y.run("Go")).usage.costUsd).toBeUndefined();
       expect(shownTo(y.options.model as ReturnType<typeof createScriptedModel>)).toContain("looked");
-      expect(seen).toEqual([{ line: 1 }, "mine", "another", undefined]);
+      expect(seen).toEqual([{ line: 1 }, "mine", 7, "another", undefined, 3]);
       await engine.shutdown();
     },
   );
@@ -254,6 +269,54 @@ describe("an engine", () => {
   });
 
   test(
+    "recovers a run that waits for another of its agents: what was done is not done again",
+    verifies("PLUG-1", "REC-3"),
+    async () => {
+      const store = createMemoryStore();
+      let looks = 0;
+      const look: AnyTool = {
+        ...toolNamed("look", "seen"),
+        execute: () => {
+          looks += 1;
+          return "seen";
+        },
+      };
+      const gate = createGate("gate", { heedsSignal: false });
+      const waiting: AnyTool = { ...gate.tool, recover: "rerun" };
+      const open = (writer: readonly ScriptedStep[], researcher: readonly ScriptedStep[], tool: AnyTool) =>
+        createEngine({
+          store,
+          agents: [
+            { name: "researcher", model: createScriptedModel(researcher), tools: [look, tool] },
+            {
+              name: "writer",
+              model: createScriptedModel(writer),
+              tools: (agent) => [agent("researcher").asTool({ description: "Looks things up." })],
+            },
+          ],
+        });
+      const first = await open(
+        [{ calls: [{ name: "researcher", input: { task: "Look." } }] }],
+        [{ calls: [{ name: "look" }] }, { calls: [{ name: "gate" }] }],
+        waiting,
+      );
+      const run = first.agent("writer").run("Write.", { sessionId: "s" });
+      await gate.started;
+      await first.shutdown({ graceMs: 0 });
+      expect((await run).status).toBe("interrupted");
+
+      const again: AnyTool = { ...waiting, execute: () => "opened" };
+      const second = await open([{ text: "Written." }], [{ text: "Found." }], again);
+      await second.recover();
+      const session = second.agent("writer").session("s");
+      expect(await session.result()).toMatchObject({ status: "completed", text: "Written." });
+      expect(JSON.stringify(await session.messages())).toContain("Found.");
+      expect(looks).toBe(1);
+      await second.shutdown();
+    },
+  );
+
+  test(
     "at its shutdown gives back what runs, then disposes of the plugins, then closes its own store",
     verifies("PLUG-1"),
     async () => {
@@ -278,6 +341,26 @@ describe("an engine", () => {
       await expect(engine.store.list()).rejects.toMatchObject({ code: "store_closed" });
     },
   );
+
+  test("goes on with its shutdown where a part of it fails, and tells all that did", async () => {
+    const { store, failAll } = createFailingStore(createMemoryStore());
+    const gate = createGate();
+    const told: string[] = [];
+    const engine = await createEngine({
+      store,
+      plugins: [
+        plugin("first", () => {}, { dispose: () => void told.push("first") }),
+        plugin("stuck", () => {}, { dispose: () => Promise.reject(new Error("stuck")) }),
+      ],
+      agents: [{ name: "x", model: createScriptedModel(callsAndStops("gate")), tools: [gate.tool] }],
+    });
+    const run = engine.agent("x").run("Go");
+    await gate.started;
+    failAll();
+    await expect(engine.shutdown({ graceMs: 0 })).rejects.toMatchObject({ errors: [{ message: "stuck" }] });
+    expect(told).toEqual(["first"]);
+    expect((await run).status).toBe("interrupted");
+  });
 
   test("shuts down once, however often it is asked, and with it each agent", async () => {
     const gate = createGate();
