@@ -134,6 +134,7 @@ function fromInside(state) {
     case "preparing":
       return [
         { type: "prepared", runId, modelCallIndex, upTo: seq, purpose },
+        { type: "compaction_started", runId, modelCallIndex },
         { type: "compacted", runId },
         { type: "compacted", runId, from: 1, summary: "s" },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },

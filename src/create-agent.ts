@@ -2,6 +2,7 @@
  * `createAgent`, with what it takes when nothing is said: AI SDK models as they are, a store in memory, this process.
  */
 import { asModel } from "./models/ai-sdk.js";
+import { contextWindows } from "./models/context-windows.js";
 import type { LanguageModel } from "./models/language-model.js";
 import { listPrices } from "./models/prices.js";
 import type { Model } from "./ports/model.js";
@@ -26,5 +27,6 @@ export function createAgent(options: AgentOptions): Agent {
     createOwner,
     isDead: isOwnerDead,
     listPrices,
+    contextWindows,
   });
 }

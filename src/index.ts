@@ -36,6 +36,14 @@ export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
 export type {
+  CompactionService,
+  CompactionTask,
+  CompactionView,
+  ContextSize,
+  Summary,
+  SummaryPrompt,
+} from "./ports/compaction.js";
+export type {
   CompactionSubject,
   FailureSubject,
   Hook,
@@ -97,6 +105,7 @@ export {
   createClient,
   type GivenAnswer,
 } from "./runtime/client.js";
+export type { CompactionOptions } from "./runtime/compaction.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, WatchOptions } from "./runtime/listeners.js";

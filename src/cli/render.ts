@@ -15,6 +15,7 @@ import {
   type UserMessage,
 } from "../index.js";
 import { closingLine, fixedText } from "./closing-line.js";
+import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Paint } from "./paint.js";
 import { cut, duration, shortInput, shortResult, visible } from "./text.js";
@@ -213,7 +214,7 @@ function showEvent(page: Page, event: PublicEvent, options: RenderOptions): void
       note(page, paint("yellow", failedAttempt(event)));
       break;
     case "compacted":
-      note(page, paint("dim", "The conversation so far was summed up to make room."));
+      note(page, paint("dim", compactionNote(event)));
       break;
     case "abort_requested":
       note(page, paint("yellow", "Aborting…"));

@@ -124,19 +124,36 @@ type Body =
       /** What hooks chose in the place of the run's options. */
       readonly activeTools?: readonly string[];
       readonly toolChoice?: ToolChoice;
+      /** What is shown to the model after everything else, and from then on belongs to the conversation. */
+      readonly append?: readonly UserMessage[];
       /** The blobs of the system prompt and the tool specifications (null: none); only where they are others than in the call before. */
       readonly promptHash?: string | null;
       readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
     })
+  /** The context is to be made smaller before the step's model is called. */
+  | (OfStep & { readonly type: "compaction_started" })
   | (OfRun & {
       readonly type: "compacted";
       /** The first entry that is still shown as it is, and what stands for the rest; both, or nothing changes. */
       readonly from?: number;
       readonly summary?: string;
+      /** Where reading the log begins for who carries on, where that is before `from`. */
+      readonly readFrom?: number;
+      /** The start of the run that this is within. */
+      readonly within?: number;
+      /** What is kept word for word before the summary, from earlier compactions too. */
+      readonly retained?: readonly string[];
+      /** How many messages the summary stands for, and the first entry that they come from. */
+      readonly replaced?: { readonly from: number; readonly messages: number };
+      /** Estimates of what a model is sent, before and after. */
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
+      /** The model that summed up. */
+      readonly model?: string;
+      readonly timing?: Timing;
       readonly usage?: Usage;
+      /** Why nothing changes. */
       readonly fault?: Fault;
     })
   | (OfStep & {
@@ -148,6 +165,8 @@ type Body =
       readonly usage: Usage;
       readonly timing: Timing;
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
+      /** The context window ended the message, and nothing can be done about it. */
+      readonly cut?: "context";
     })
   | (OfStep & {
       readonly type: "model_failed";

@@ -1,6 +1,8 @@
 /**
  * `pawl/core`: the loop as a pure state machine. No I/O, no clock, no chance; it runs anywhere.
  */
+
+export { placeOf, summaryMessage } from "./compaction.js";
 export { type Advance, advance, consequences } from "./consequences.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./difference.js";
 export type { Effect, EffectType } from "./effect.js";

@@ -8,8 +8,8 @@ import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
 import { addUsage, emptyResponse, type Fault, toolCallsOf } from "./message.js";
 import type { Reason } from "./reasons.js";
-import type { Cut, Failing, ModelRunning, Preparing, Run, State } from "./state.js";
-import { afterCut, finishRun, nextStep, runOf, spentBudget } from "./steps.js";
+import type { Cut, Failing, ModelRunning, Preparing, Purpose, Run, State } from "./state.js";
+import { afterCut, finishRun, mayCompact, nextStep, runOf, spentBudget } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
 export function prepared(state: Preparing, event: EventOf<"prepared">): State {
@@ -28,21 +28,40 @@ export function prepared(state: Preparing, event: EventOf<"prepared">): State {
     : { ...running, queue: state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo) };
 }
 
+export function compactionStarted(state: Preparing, event: EventOf<"compaction_started">): State {
+  if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
+  return mayCompact(state) ? compacting(state, state.purpose) : state;
+}
+
+function compacting(run: Run, purpose: Purpose): Preparing {
+  return { ...runOf(run), status: "preparing", for: "compaction", purpose };
+}
+
 export function compacted(state: Preparing, event: EventOf<"compacted">): State {
-  if (state.for === "finish" || state.stopping !== null) return state;
-  const { from } = event;
-  const shrank = from !== undefined && event.summary !== undefined;
-  const attempts = state.counters.compactionAttempts + (shrank ? 1 : 2);
-  const counted: Preparing = {
-    ...state,
-    counters: { ...state.counters, compactionAttempts: attempts },
+  if (state.for !== "compaction" || state.stopping !== null || !isInLog(event, state)) return state;
+  const { from, summary, within, readFrom = from } = event;
+  const shrank = from !== undefined && summary !== undefined && readFrom !== undefined;
+  const weight = shrank ? 1 : 2;
+  const { counters } = state;
+  const compacted: Run = {
+    ...runOf(state),
+    counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
+    compactionsInRow: state.compactionsInRow + weight,
     usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
-    context: shrank ? { from, compactedAt: state.seq + 1 } : state.context,
+    context: shrank
+      ? { from: readFrom, ...(within === undefined ? {} : { within }), compactedAt: state.seq + 1 }
+      : state.context,
     lives: shrank ? 0 : state.lives,
   };
-  if (state.for === "step") return counted;
-  if (!shrank) return stopRun(counted, "context_limit", event.at, event.fault);
-  return { ...runOf(counted), status: "preparing", for: "step", purpose: state.purpose };
+  const spent = spentBudget(compacted);
+  if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
+  return { ...compacted, status: "preparing", for: "step", purpose: state.purpose };
+}
+
+/** What a compaction keeps is part of the log. */
+function isInLog({ from, readFrom = from, within = 1 }: EventOf<"compacted">, { seq }: Preparing): boolean {
+  if (from === undefined || readFrom === undefined) return from === readFrom;
+  return within >= 1 && within <= readFrom && readFrom >= 1 && readFrom <= from && from <= seq + 1;
 }
 
 export function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {
@@ -52,10 +71,11 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
     usage: addUsage(state.usage, event.usage),
     counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
     lives: 0,
+    compactionsInRow: 0,
   };
   if (state.purpose === "summary") return finishRun(run, "max_steps");
   const calls = toolCallsOf(event.message);
-  const cut = cutOf(event.finishReason.unified);
+  const cut = cutOf(event);
   if (calls.length > 0)
     return enterCalls(
       run,
@@ -70,7 +90,8 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
   return state.limits.requireDoneTool === true ? nextStep(run, "remind", event.at) : finishRun(run, "stop");
 }
 
-function cutOf(unified: EventOf<"model_finished">["finishReason"]["unified"]): Cut | null {
+function cutOf({ finishReason: { unified }, cut }: EventOf<"model_finished">): Cut | null {
+  if (cut !== undefined) return cut;
   return unified === "length" || unified === "content-filter" || unified === "error" ? unified : null;
 }
 
@@ -97,9 +118,7 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
     case "fallback":
       return { ...failed, fallback: next.index, failing: null, attempt: state.attempt + 1 };
     case "compact":
-      return state.counters.compactionAttempts >= state.limits.maxCompactions
-        ? endOrSum(failed, "context_limit", event.at, fault)
-        : { ...runOf(failed), status: "preparing", for: "compaction", purpose: state.purpose };
+      return mayCompact(state) ? compacting(failed, state.purpose) : endOrSum(failed, "context_limit", event.at, fault);
     case "give_up":
       return endOrSum(failed, next.reason, event.at, fault);
   }

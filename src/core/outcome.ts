@@ -153,6 +153,7 @@ const endsWithinStep: ReadonlySet<Reason> = new Set([
   "done",
   "invalid_output",
   "output_limit",
+  "context_limit",
   "content_filter",
   "model_error",
 ]);

@@ -16,6 +16,7 @@ const resting = {
   run_queued: "misuse",
   steered: "misuse",
   prepared: "stale",
+  compaction_started: "stale",
   compacted: "stale",
   model_finished: "stale",
   model_failed: "stale",
@@ -56,7 +57,13 @@ const terminal = {
 
 export const pairs: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
   idle: { ...resting, session_created: "applies", late_result: "stale" },
-  preparing: { ...active, prepared: "applies", compacted: "applies", run_finished: "applies" },
+  preparing: {
+    ...active,
+    prepared: "applies",
+    compaction_started: "applies",
+    compacted: "applies",
+    run_finished: "applies",
+  },
   model_running: { ...active, model_finished: "applies", model_failed: "applies" },
   tool_running: {
     ...active,

@@ -71,7 +71,15 @@ export type PublicEventBody =
   | {
       readonly type: "compacted";
       readonly runId: string;
+      /** What stands for the messages that were replaced; absent where nothing changes. */
       readonly summary?: string;
+      readonly retained?: readonly string[];
+      /** How many messages were replaced, and the first entry of the log that they come from. */
+      readonly replaced?: { readonly from: number; readonly messages: number };
+      readonly model?: string;
+      readonly usage?: Usage;
+      /** Why nothing changes. */
+      readonly fault?: Fault;
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
     }

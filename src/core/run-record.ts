@@ -22,6 +22,8 @@ export type RunRecord = {
   purpose: Purpose;
   /** Where the model was told that its answer was no end: in which step, and the entry. */
   told: { readonly modelCallIndex: number; readonly seq: number } | null;
+  /** The entry that the answer so far begins with: a model's message, or the start of the run. */
+  answerSeq: number;
   /** The text of the answer so far, untrimmed: of the present step, and of the answers that it continues. */
   answer: string;
   /** What the done tool said in the present step. */

@@ -165,8 +165,8 @@ type Session = {
   readonly queue: readonly Queued[];
   /** Calls whose outcome was given up, and may still come in late. */
   readonly interrupted: readonly string[];
-  /** What the model sees of the log: from which entry on, and the compaction that stands for what is before. */
-  readonly context: { readonly from: number; readonly compactedAt?: number };
+  /** What is read of the log by who carries on: the first entry, the start of its run, and the compaction that stands for the rest. */
+  readonly context: { readonly from: number; readonly within?: number; readonly compactedAt?: number };
 };
 
 export type Run = Session & {
@@ -189,6 +189,8 @@ export type Run = Session & {
   readonly fallback: number;
   /** What has failed of the present step's model call with the present model; null where nothing has. */
   readonly failing: Failing | null;
+  /** Compactions since the last answer of a model, one that does not shrink counting double. */
+  readonly compactionsInRow: number;
   readonly stopping: Stopping | null;
 };
 
@@ -196,7 +198,7 @@ export type Run = Session & {
 export type Purpose = "step" | "continue" | "remind" | "summary";
 
 /** Why a message is no base for running its calls (FIN-2). */
-export type Cut = "length" | "content-filter" | "error";
+export type Cut = "length" | "context" | "content-filter" | "error";
 
 export type Idle = Session & { readonly status: "idle" };
 export type Preparing = Run & {

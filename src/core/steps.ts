@@ -25,6 +25,7 @@ export function runOf(state: Run): Run {
     waitedMs: state.waitedMs,
     fallback: state.fallback,
     failing: state.failing,
+    compactionsInRow: state.compactionsInRow,
     stopping: state.stopping,
   };
 }
@@ -58,11 +59,21 @@ export function afterCut(run: Run, cut: Cut, at: number): Preparing {
       if (continuations > run.limits.maxContinuations) return finishRun(run, "output_limit");
       return nextStep({ ...run, counters: { ...run.counters, continuations } }, "continue", at);
     }
+    case "context":
+      return finishRun(run, "context_limit");
     case "content-filter":
       return finishRun(run, "content_filter");
     case "error":
       return finishRun(run, "model_error");
   }
+}
+
+/** How many compactions may follow on each other without an answer of a model between them (CTX-3). */
+const mostInRow = 2;
+
+/** The context may be made smaller once more in this run, and now. */
+export function mayCompact({ counters, limits, compactionsInRow }: Run): boolean {
+  return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < mostInRow;
 }
 
 /** The limit that keeps a run from another model call. */

@@ -14,7 +14,7 @@ export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: 
   const stopped: ActiveState = { ...state, stopping };
   switch (stopped.status) {
     case "preparing":
-      return finishRun(stopped, reason);
+      return finishRun(stopped.for === "compaction" ? withoutLast(stopped) : stopped, reason);
     case "model_running":
       return stopped.backoff === null ? stopped : finishRun(stopped, reason);
     case "tool_running":

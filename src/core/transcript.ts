@@ -5,20 +5,32 @@
  * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
  * 2. A model call sees the log up to its `upTo`: input that came later is shown after that call's message and results.
  * 3. Ids of calls are unique within the transcript, whatever the provider gave.
- * 4. A message that was shown to a model is never changed; its object stays the same.
+ * 4. A message that was shown to a model is never changed; its object stays the same. A compaction takes the oldest away,
+ *    and may give calls that are kept the ids back that the provider gave.
+ * 5. What is held does not grow with the log, but with what the model sees.
  */
-import { withUniqueIds } from "./call-ids.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
+import { compact, uniqueIn } from "./compaction.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
-import { addUsage, type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "./message.js";
+import {
+  type AssistantMessage,
+  addUsage,
+  type Message,
+  type ToolOutput,
+  type Usage,
+  type UserMessage,
+  untrimmedTextOf,
+} from "./message.js";
 import { type CallRecord, noteText, refusalText, shownOutput } from "./results.js";
 import { noteHooks, type RunRecord } from "./run-record.js";
 
 export type Transcript = {
   /** What the model sees. Grows by appending; copy it to keep it. */
   readonly messages: Message[];
-  /** The entry that each message comes from. */
+  /** The entry that each message is shown since; they never go down. */
   readonly seqs: number[];
+  /** The entry that holds each message's words: input that came while something else was under way is shown later. */
+  readonly origins: number[];
   /** The calls of the present or last step, in order. */
   calls: Map<string, CallRecord>;
   /** Input that a model call under way does not see. */
@@ -28,9 +40,17 @@ export type Transcript = {
     number,
     { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
   >;
+  /** The entries that started the runs of which something is shown. */
+  readonly runs: number[];
   /** The run under way, or the last one. */
   run: RunRecord | null;
   readonly ids: Set<string>;
+  /** Messages as the model gave them, where ids in them had to be changed. */
+  readonly given: Map<AssistantMessage, AssistantMessage>;
+  /** What stands for the messages that the last compaction replaced. */
+  compaction: { readonly summary: string; readonly retained: readonly string[] } | null;
+  /** What was last shown to the model beside what people, models and tools said, while that is still seen. */
+  appended: { readonly seq: number; readonly messages: readonly UserMessage[] } | null;
   /** The blobs that hold the system prompt and the tool specifications of the last model call; undefined where that is not known. */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
@@ -45,11 +65,16 @@ export function createTranscript(): Transcript {
   return {
     messages: [],
     seqs: [],
+    origins: [],
     calls: new Map(),
     later: [],
     queued: new Map(),
+    runs: [],
     run: null,
     ids: new Set(),
+    given: new Map(),
+    compaction: null,
+    appended: null,
     promptHash: null,
     toolsHash: null,
     measured: null,
@@ -108,6 +133,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
         if (runId === event.runId) transcript.queued.delete(queuedSeq);
       break;
     case "session_created":
+    case "compaction_started":
     case "tool_waiting":
     case "restarted":
     case "run_left":
@@ -121,17 +147,19 @@ function userText(text: string): UserMessage {
   return { role: "user", parts: [{ type: "text", text }] };
 }
 
-function show(transcript: Transcript, seq: number, message: Message): void {
+function show(transcript: Transcript, seq: number, message: Message, origin = seq): void {
   transcript.messages.push(message);
   transcript.seqs.push(seq);
+  transcript.origins.push(origin);
 }
 
 /** Shows the input that came while something else was under way. */
-function showLater(transcript: Transcript, upTo: number): void {
+function showLater(transcript: Transcript, upTo: number, shownAt?: number): void {
   if (transcript.later.length === 0) return;
   const rest: Transcript["later"] = [];
   for (const one of transcript.later) {
-    if (one.seq <= upTo) show(transcript, one.seq, one.message);
+    if (one.seq <= upTo)
+      show(transcript, shownAt ?? Math.max(transcript.seqs.at(-1) ?? 0, one.seq), one.message, one.seq);
     else rest.push(one);
   }
   transcript.later = rest;
@@ -142,12 +170,15 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   if (event.queuedSeq !== undefined) transcript.queued.delete(event.queuedSeq);
   showLater(transcript, seq);
   const input = event.input ?? queued?.input ?? [];
-  for (const message of input) show(transcript, seq, message);
+  const origin = event.input === undefined ? event.queuedSeq : seq;
+  for (const message of input) show(transcript, seq, message, origin);
   transcript.calls = new Map();
+  transcript.runs.push(seq);
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,
     startSeq: seq,
+    answerSeq: seq,
     input,
     options: event.options ?? queued?.options ?? {},
     limits: event.limits,
@@ -194,17 +225,21 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.purpose === "continue") tell(transcript, run, seq, event, continueText);
   else if (event.purpose === "remind") tell(transcript, run, seq, event, remindText);
   else run.answer = "";
-  showLater(transcript, event.upTo);
+  showLater(transcript, event.upTo, seq);
+  if (event.append === undefined) return;
+  for (const message of event.append) show(transcript, seq, message);
+  transcript.appended = { seq, messages: event.append };
 }
 
 /** A hook may change what a run was asked before any model has seen it. */
-function changeInput({ messages, seqs }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
   if (from === -1) return;
   const count = seqs.lastIndexOf(run.startSeq) - from + 1;
   messages.splice(from, count, ...input);
   seqs.splice(from, count, ...input.map(() => run.startSeq));
+  origins.splice(from, count, ...input.map(() => run.startSeq));
 }
 
 /** A restart prepares the same step again: the model is told once. */
@@ -220,36 +255,20 @@ function tell(
   show(transcript, seq, userText(text));
 }
 
-function compact(transcript: Transcript, event: EventOf<"compacted">): void {
-  const { run, messages, seqs } = transcript;
-  const { from } = event;
-  if (from === undefined || event.summary === undefined) return;
-  if (run !== null) run.compacted = event;
-  // Whoever reads the log from here on does not know them: the next call names them anew.
-  transcript.promptHash = undefined;
-  transcript.toolsHash = undefined;
-  const kept = seqs.findIndex((seq) => seq >= from);
-  let cut = kept === -1 ? messages.length : kept;
-  // A result stays with its call, which is the message before it.
-  if (messages[cut]?.role === "tool") cut -= 1;
-  messages.splice(0, cut, userText(event.summary));
-  const dropped = seqs.splice(0, cut, from - 1);
-  transcript.measured = null;
-  if (run?.told != null && dropped.includes(run.told.seq)) run.told = null;
-}
-
 function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_finished">): void {
   const { run } = transcript;
   if (run === null) return;
   countUsage(run, event, event.usage);
-  run.steps += 1;
+  run.steps = event.modelCallIndex;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model was asked to go on exactly where its answer was cut, which may be within a word.
-  run.answer = run.purpose === "continue" ? run.answer + text : text;
+  const goesOn = run.purpose === "continue";
+  run.answer = goesOn ? run.answer + text : text;
+  if (!goesOn) run.answerSeq = seq;
   transcript.calls = new Map();
   if (run.purpose === "summary") return;
-  const message = withUniqueIds(transcript.ids, event.message);
+  const message = uniqueIn(transcript, event.message);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);

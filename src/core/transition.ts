@@ -11,7 +11,7 @@ import { recover } from "./call-transition.js";
 import { applyToCalls, type Calling, settleCalls } from "./calls.js";
 import { owesNotice, restartedAtEnd, told } from "./ended.js";
 import type { Decision, Event, EventOf } from "./event.js";
-import { compacted, modelFailed, modelFinished, prepared } from "./model-steps.js";
+import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { pairs } from "./pairs.js";
 import { type Reason, statusOf } from "./reasons.js";
 import {
@@ -96,6 +96,8 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   switch (event.type) {
     case "prepared":
       return state.status === "preparing" ? prepared(state, event) : state;
+    case "compaction_started":
+      return state.status === "preparing" ? compactionStarted(state, event) : state;
     case "compacted":
       return state.status === "preparing" ? compacted(state, event) : state;
     case "model_finished":
@@ -162,6 +164,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
     waitedMs: 0,
     fallback: 0,
     failing: null,
+    compactionsInRow: 0,
     stopping: null,
   };
   return preparing;
@@ -257,7 +260,7 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
   if (isOutOfTime(state, event.at)) return giveUp(stopRun(state, "max_wall_clock", event.at), event.at);
   switch (state.status) {
     case "preparing":
-      return state;
+      return state.for === "compaction" ? withoutLast(state) : state;
     case "model_running":
       return state.backoff !== null
         ? state

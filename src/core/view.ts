@@ -97,6 +97,7 @@ function bodiesOf(
     case "run_finished":
     case "run_left":
     case "prepared":
+    case "compaction_started":
     case "woke":
     case "parent_notified":
     case "migrated":
@@ -165,14 +166,9 @@ function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEven
   return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
 }
 
-function compactedEvent({ runId, summary, tokensBefore, tokensAfter }: EventOf<"compacted">): PublicEventBody {
-  return {
-    type: "compacted",
-    runId,
-    ...(summary === undefined ? {} : { summary }),
-    ...(tokensBefore === undefined ? {} : { tokensBefore }),
-    ...(tokensAfter === undefined ? {} : { tokensAfter }),
-  };
+function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
+  const { at: _at, hooks: _hooks, from: _from, readFrom: _readFrom, within: _within, timing: _timing, ...told } = event;
+  return told;
 }
 
 type Named = { readonly runId: string; readonly callKey: string };

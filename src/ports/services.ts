@@ -2,6 +2,7 @@
  * Services: what an agent counts, prices and cuts with. Each may be replaced, or turned off; tools see them as `context.services`.
  */
 import type { ToolOutput, Usage } from "../core/message.js";
+import type { CompactionService } from "./compaction.js";
 import type { TokenEstimator } from "./tokens.js";
 
 /** US dollars for a million tokens. */
@@ -42,6 +43,7 @@ export type OutputService = {
 export type Services = {
   readonly usage: UsageService | null;
   readonly output: OutputService | null;
+  readonly compaction: CompactionService | null;
   readonly tokens: TokenEstimator;
   readonly [name: string]: unknown;
 };

@@ -12,6 +12,7 @@ import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
 import { checkedStore } from "./checked-store.js";
+import { type CompactionOptions, compileCompaction } from "./compaction.js";
 import type { ChildAgent, Family, ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { shutDownError } from "./given-out.js";
@@ -49,6 +50,8 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly tools?: Tools;
     readonly systemPrompt?: string;
     readonly limits?: Limits;
+    /** How conversations that grow too long are made smaller; null, or `{ auto: false }`, leaves them as they are. */
+    readonly compaction?: CompactionOptions<ModelLike> | null;
     /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
     readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
     /** A policy, or changes to the default one. */
@@ -110,6 +113,7 @@ export type Surroundings<ModelLike> = {
   readonly createOwner: () => Owner;
   readonly isDead: (owner: Owner) => boolean;
   readonly listPrices: PriceTable;
+  readonly contextWindows: { readonly [modelId: string]: number };
 };
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -281,6 +285,7 @@ function compileParts<ModelLike>(
   return {
     name: checkName(name),
     ...budgeted,
+    compaction: compileCompaction(options.compaction, surroundings),
     ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
     ...compiled,
     limits: limitsOf(limits, budgeted),

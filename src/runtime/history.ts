@@ -38,22 +38,38 @@ function gapError(sessionId: string, seq: number): PawlError {
 }
 
 /** The transcript as it stands at a state: from the last compaction on, with what is queued from before it. */
-export async function loadTranscript(store: Store, sessionId: string, state: State): Promise<Transcript> {
+export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
   const transcript = createTranscript();
-  const from = state.context.from;
+  const { from } = state.context;
   if (from > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
   }
-  const earlier = state.queue.map((queued) => queued.seq);
-  if (state.status !== "idle") earlier.push(state.startSeq);
-  for (const seq of earlier.filter((one) => one < from).sort((a, b) => a - b))
-    for (const entry of await store.read(sessionId, seq - 1, 1)) if (entry.seq === seq) appendEntry(transcript, entry);
+  for (const seq of await needed(store, sessionId, state)) {
+    const entry = seq < from ? await entryAt(store, sessionId, seq) : undefined;
+    if (entry !== undefined) appendEntry(transcript, entry);
+  }
   for await (const entry of readEntries(store, sessionId, from - 1)) {
     if (entry.seq > state.seq) break;
     appendEntry(transcript, entry);
   }
   return transcript;
+}
+
+/** Entries that count wherever they are: what waits, the start of the run and its request, and of the run that is read from. */
+async function needed(store: Pick<Store, "read">, sessionId: string, state: State): Promise<readonly number[]> {
+  const seqs = new Set(state.queue.map((queued) => queued.seq));
+  if (state.context.within !== undefined) seqs.add(state.context.within);
+  if (state.status !== "idle") {
+    seqs.add(state.startSeq);
+    const event = (await entryAt(store, sessionId, state.startSeq))?.event;
+    if (event?.type === "run_started" && event.queuedSeq !== undefined) seqs.add(event.queuedSeq);
+  }
+  return [...seqs].sort((a, b) => a - b);
+}
+
+async function entryAt(store: Pick<Store, "read">, sessionId: string, seq: number): Promise<Entry | undefined> {
+  return (await store.read(sessionId, seq - 1, 1)).find((entry) => entry.seq === seq);
 }
 
 /** Follows a log: a fold of its entries into a state, a transcript and public events. */

@@ -9,6 +9,7 @@ import type { ToolSpecification } from "../ports/model.js";
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { CanExecuteTool } from "../ports/tool.js";
+import type { Compaction } from "./compaction.js";
 import type { Family } from "./family.js";
 import type { Hooks } from "./hooks/compile.js";
 import type { Listener } from "./listeners.js";
@@ -28,6 +29,7 @@ export type AgentParts = {
   readonly hooks: Hooks;
   readonly deps: unknown;
   readonly services: Services;
+  readonly compaction: Compaction;
   readonly locals: AllLocals;
   readonly root?: string;
   readonly store: Store;

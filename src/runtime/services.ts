@@ -10,6 +10,7 @@ import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { TokenEstimator, Tokenizer } from "../ports/tokens.js";
+import { type CompactionOptions, compactionServiceOf } from "./compaction.js";
 
 export type ServiceOptions = {
   /**
@@ -26,12 +27,17 @@ export type ServiceOptions = {
 };
 
 /** @throws PawlError `bad_configuration` */
-export function compileServices(options: ServiceOptions, listPrices: PriceTable, store: Store): Services {
+export function compileServices(
+  options: ServiceOptions & { readonly compaction?: CompactionOptions<unknown> | null },
+  listPrices: PriceTable,
+  store: Store,
+): Services {
   const { usage, toolOutput, tokens, services = {} } = options;
   return {
     ...services,
     usage: services.usage ?? usageOf(usage, listPrices),
     output: services.output ?? outputOf(toolOutput, store),
+    compaction: services.compaction ?? compactionServiceOf(options.compaction),
     tokens: services.tokens ?? tokensOf(tokens),
   };
 }

@@ -28,6 +28,7 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   run_queued: { ...ofRun, limits: "object", input: "array" },
   steered: { input: "array", by: "string" },
   prepared: { ...ofStep, upTo: "number", purpose: "string" },
+  compaction_started: ofStep,
   compacted: ofRun,
   model_finished: { ...ofStep, attempt: "number", message: "object", finishReason: "object", usage: "object" },
   model_failed: { ...ofStep, attempt: "number", failure: "object", next: "object" },
@@ -65,6 +66,7 @@ const runFields: Fields = {
   waitedMs: "number",
   fallback: "number",
   failing: "object or null",
+  compactionsInRow: "number",
   stopping: "object or null",
 };
 

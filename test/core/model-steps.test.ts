@@ -6,6 +6,7 @@ import {
   allows,
   answerOf,
   answers,
+  compacts,
   decides,
   ends,
   fails,
@@ -40,11 +41,6 @@ function stepsWithCalls(session: Session, count: number): void {
     allows(session, 1);
     finishes(session, 1);
   }
-}
-
-function compacts(session: Session, shrunk?: { readonly from: number }): void {
-  const { runId } = runOf(session.state);
-  happen(session, { type: "compacted", runId, ...(shrunk === undefined ? {} : { ...shrunk, summary: "so far" }) });
 }
 
 describe("an answer without calls", () => {
@@ -328,19 +324,61 @@ describe("a context that is too long", () => {
     expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
   });
 
-  test("that does not get shorter ends the run", () => {
+  test("that does not get shorter is sent once more; then it ends the run", verifies("CTX-3"), () => {
     const session = startedSession();
     prepared(session);
     fails(session, compact, "context_overflow");
     compacts(session);
-    expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
     expect(runOf(session.state).counters.compactionAttempts).toBe(2);
+    expect(wanted(session)).toEqual(["r1/1/prepare/1.2"]);
+    prepared(session);
+    fails(session, compact, "context_overflow");
+    expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
+  });
+
+  test("is compacted twice in a row at most; an answer makes room for more", verifies("CTX-3"), () => {
+    const session = startedSession();
+    stepsWithCalls(session, 2);
+    const started = () => {
+      const { runId, modelCallIndex } = runOf(session.state);
+      return happen(session, { type: "compaction_started", runId, modelCallIndex }).length > 0;
+    };
+    compacts(session, { from: 4 });
+    compacts(session, { from: 5 });
+    expect(runOf(session.state).compactionsInRow).toBe(2);
+    expect(started()).toBe(false);
+    step(session, { text: "Let me look.", calls: ["look"] });
+    allows(session, 1);
+    finishes(session, 1);
+    expect(started()).toBe(true);
+  });
+
+  test(
+    "ends the run with what was said where it cut the answer and nothing can be done",
+    verifies("FIN-3#context-limit"),
+    () => {
+      const session = startedSession();
+      prepared(session);
+      answers(session, { text: "half of it", finish: "length", cut: "context" });
+      expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
+      expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "half of it" } });
+    },
+  );
+
+  test("ends the run where the summary takes the rest of its budget", verifies("CTX-4"), () => {
+    const session = startedSession({ maxTokens: 100 });
+    compacts(session, { usage: { inputTokens: 90, outputTokens: 10 } });
+    expect(session.state).toMatchObject({ status: "failed", reason: "max_tokens" });
   });
 
   test("is compacted so many times, what did not shrink counting double", verifies("LOOP-4#counters"), () => {
     const session = startedSession({ maxCompactions: 3 });
     compacts(session);
     expect(session.state).toMatchObject({ status: "preparing", for: "step", counters: { compactionAttempts: 2 } });
+    prepared(session);
+    answers(session, { calls: ["look"] });
+    allows(session, 1);
+    finishes(session, 1);
     compacts(session, { from: 2 });
     prepared(session);
     fails(session, compact, "context_overflow");

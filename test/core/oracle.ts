@@ -73,11 +73,12 @@ function checkSize(state: Exclude<State, { status: "idle" }>): void {
   check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
 }
 
-function checkLimits({ counters, limits, lives, status }: Exclude<State, { status: "idle" }>): void {
+function checkLimits({ counters, limits, lives, status, compactionsInRow }: Exclude<State, { status: "idle" }>): void {
   check(counters.totalSteps <= limits.maxSteps + 1, "more steps than allowed, and a summary");
   check(counters.errorCount <= limits.maxErrors, "more errors than allowed");
   check(counters.continuations <= limits.maxContinuations, "more continuations than allowed");
   check(counters.stopPreventions <= limits.maxStopPreventions, "kept from stopping more often than allowed");
+  check(compactionsInRow <= 3, "more compactions in a row than allowed");
   check(counters.outputRetries <= 1, "an answer was sent back more than once");
   check(lives < maxLives || ["completed", "failed", "aborted"].includes(status), "a run outlived its lives");
 }
@@ -232,7 +233,7 @@ export function createOracle(session: Session): Oracle {
 function settles(effect: Effect, event: Event, before: State): boolean {
   switch (effect.type) {
     case "prepare":
-      return event.type === "prepared" || event.type === "compacted";
+      return event.type === "prepared" || event.type === "compaction_started";
     case "compact":
       return event.type === "compacted";
     case "call_model":

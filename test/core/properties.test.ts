@@ -14,6 +14,7 @@ import {
   type State,
   transition,
 } from "../../src/core/index.js";
+import { loadTranscript } from "../../src/runtime/history.js";
 import { verifies } from "../verifies.js";
 import { createChance } from "./chance.js";
 import { createEventSource } from "./random-events.js";
@@ -55,6 +56,15 @@ test("the log builds the transcript, whether it comes from memory or from a stor
       const rebuilt = createTranscript();
       for (const entry of log) appendEntry(rebuilt, JSON.parse(JSON.stringify(entry)));
       expect(rebuilt).toEqual(transcript);
+    }),
+  );
+});
+
+test("who reads the log from where the last compaction says sees the same", verifies("CTX-5"), async () => {
+  await fc.assert(
+    fc.asyncProperty(sessions, async ({ log, state, transcript }) => {
+      const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
+      expect(await loadTranscript({ read }, "s", state)).toEqual(transcript);
     }),
   );
 });

@@ -10,6 +10,7 @@ import {
   effects,
   hasCalls,
   isResting,
+  placeOf,
   reasons,
   type State,
 } from "../../src/core/index.js";
@@ -133,7 +134,8 @@ function preparation(session: Session, chance: Chance): EventBody {
   const { state } = session;
   if (state.status !== "preparing" || state.for === "finish") return any(session, chance, () => "r0");
   const { runId, modelCallIndex, purpose } = state;
-  if (chance.once(10)) return compaction(session, chance);
+  if (state.for === "compaction") return compaction(session, chance);
+  if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
   if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
   return { type: "prepared", runId, modelCallIndex, upTo: state.seq, purpose };
 }
@@ -141,8 +143,11 @@ function preparation(session: Session, chance: Chance): EventBody {
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {
   const runId = state.status === "idle" ? "r0" : state.runId;
   if (chance.once(4)) return { type: "compacted", runId, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
-  const from = transcript.seqs[chance.below(transcript.seqs.length + 1)] ?? state.seq + 1;
-  return { type: "compacted", runId, from, summary: "summary", tokensBefore: 9, tokensAfter: 3 };
+  const cut = chance.below(transcript.seqs.length + 1);
+  const from = transcript.seqs[cut] ?? state.seq + 1;
+  const retained = chance.once(2) ? {} : { retained: ["kept"] };
+  const counted = { tokensBefore: 9, tokensAfter: 3 };
+  return { type: "compacted", runId, ...placeOf(transcript, from), summary: "summary", ...retained, ...counted };
 }
 
 const wholeReasons = ["stop", "tool-calls", "other"] as const;
@@ -280,6 +285,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       upTo: chance.once(2) ? state.seq : -1,
       purpose: chance.pick(["step", "continue", "remind", "summary"]),
     }),
+    () => ({ type: "compaction_started", runId, modelCallIndex: index }),
     () => ({ ...compaction(session, chance), runId }),
     () => ({ ...modelEvent(state, chance), runId }) as EventBody,
     () => ({

@@ -143,11 +143,12 @@ export type Said = {
   readonly parts?: readonly AssistantPart[];
   readonly finish?: FinishReason["unified"];
   readonly usage?: Usage;
+  readonly cut?: "context";
 };
 
 export function answerOf(state: State, said: Said): EventOf<"model_finished"> {
   const { runId, modelCallIndex, attempt } = runOf(state);
-  const { text, reasoning, calls = [], parts = [], finish = calls.length > 0 ? "tool-calls" : "stop" } = said;
+  const { text, reasoning, calls = [], parts = [], finish = calls.length > 0 ? "tool-calls" : "stop", cut } = said;
   return {
     type: "model_finished",
     runId,
@@ -166,6 +167,7 @@ export function answerOf(state: State, said: Said): EventOf<"model_finished"> {
       ],
     },
     finishReason: { unified: finish },
+    ...(cut === undefined ? {} : { cut }),
     usage: said.usage ?? { inputTokens: 10, outputTokens: 5 },
     timing: { startedAt: 1_000, durationMs: 7 },
     at: 1_000,
@@ -215,6 +217,14 @@ function failsWith(
     timing: { startedAt: 1_000, durationMs: 3 },
     ...(usage === undefined ? {} : { usage }),
   });
+}
+
+/** A compaction, which goes before a step, or comes of a context that was too long. */
+export function compacts(session: Session, result: Partial<EventOf<"compacted">> = {}): void {
+  const { runId, modelCallIndex } = runOf(session.state);
+  happen(session, { type: "compaction_started", runId, modelCallIndex });
+  const summary = result.from === undefined ? {} : { summary: "so far" };
+  happen(session, { ...summary, ...result, type: "compacted", runId });
 }
 
 export const fail: CallPolicy = { recover: "fail" };

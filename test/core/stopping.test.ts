@@ -6,6 +6,7 @@ import {
   allows,
   answers,
   asks,
+  compacts,
   createSession,
   decides,
   ends,
@@ -489,8 +490,8 @@ describe("a restart", () => {
     allows(session, 1, { recover: "rerun" });
     allows(session, 2, { recover: "fail" });
     expect(livesAfter(() => finishes(session, 1))).toBe(0);
-    expect(livesAfter(() => happen(session, { type: "compacted", runId: "r1", from: 2, summary: "s" }))).toBe(0);
-    expect(livesAfter(() => happen(session, { type: "compacted", runId: "r1" }))).toBe(2);
+    expect(livesAfter(() => compacts(session, { from: 2 }))).toBe(0);
+    expect(livesAfter(() => compacts(session))).toBe(2);
   });
 
   test("is nothing to a session that waits for somebody outside, however often it is opened", () => {

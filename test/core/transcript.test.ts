@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type AssistantPart, appendEntry, createTranscript, type Message, textOf } from "../../src/core/index.js";
+import {
+  type AssistantPart,
+  appendEntry,
+  createTranscript,
+  type Message,
+  summaryMessage,
+  textOf,
+} from "../../src/core/index.js";
 import { continueText, remindText } from "../../src/core/transcript.js";
 import { verifies } from "../verifies.js";
 import {
@@ -7,6 +14,7 @@ import {
   answered,
   answers,
   asks,
+  compacts,
   ends,
   finishes,
   happen,
@@ -19,7 +27,6 @@ import {
   startedSession,
   steer,
   step,
-  userMessage,
 } from "./session.js";
 
 function call(toolCallId: string, more: object = {}): AssistantPart {
@@ -39,8 +46,9 @@ function finishAll(session: Session, count: number): void {
   for (let position = count; position >= 1; position -= 1) finishes(session, position);
 }
 
-function compacts(session: Session, from: number, summary = "so far"): void {
-  happen(session, { type: "compacted", runId: runOf(session.state).runId, from, summary });
+/** What the model is shown of a summary. */
+function standing(summary: string): string {
+  return textOf(summaryMessage(summary));
 }
 
 describe("ids of calls", () => {
@@ -193,9 +201,9 @@ describe("what the model is told where its answer was no end", () => {
     step(session, { text: "half", finish: "length" });
     prepared(session);
     restarts(session);
-    compacts(session, session.log.length + 1);
+    compacts(session, { from: session.log.length + 2 });
     prepared(session);
-    expect(shown(session)).toEqual(["user so far", `user ${continueText}`]);
+    expect(shown(session)).toEqual([`user ${standing("so far")}`, `user ${continueText}`]);
   });
 });
 
@@ -211,39 +219,38 @@ describe("a compaction", () => {
 
   test("puts a summary in the place of what is before", () => {
     const session = longSession();
-    const kept = session.transcript.messages.slice(3);
-    compacts(session, session.transcript.seqs[3] ?? 0);
-    expect(session.transcript.messages).toEqual([userMessage("so far"), ...kept]);
+    compacts(session, { from: session.transcript.seqs[3] ?? 0 });
+    expect(shown(session)).toEqual([`user ${standing("so far")}`, "assistant t0", "tool t0"]);
     expect(session.state.context).toEqual({ from: session.transcript.seqs[1], compactedAt: session.log.length });
   });
 
   test("never parts a result from its call", () => {
     const session = longSession();
-    compacts(session, session.transcript.seqs[4] ?? 0);
+    compacts(session, { from: session.transcript.seqs[4] ?? 0 });
     expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
   });
 
   test("may take all of it, and a later one the summary of an earlier", () => {
     const session = longSession();
-    compacts(session, session.log.length + 1, "first");
-    expect(shown(session)).toEqual(["user first"]);
-    compacts(session, session.log.length + 1, "second");
-    expect(shown(session)).toEqual(["user second"]);
+    compacts(session, { from: session.log.length + 2, summary: "first" });
+    expect(shown(session)).toEqual([`user ${standing("first")}`]);
+    compacts(session, { from: session.log.length + 2, summary: "second" });
+    expect(shown(session)).toEqual([`user ${standing("second")}`]);
   });
 
   test("again from the same place replaces the summary only", () => {
     const session = longSession();
     const from = session.transcript.seqs[3] ?? 0;
-    compacts(session, from, "first");
-    compacts(session, from, "second");
-    expect(shown(session)).toEqual(["user second", "assistant t0_3", "tool t0_3"]);
+    compacts(session, { from, summary: "first" });
+    compacts(session, { from, summary: "second" });
+    expect(shown(session)).toEqual([`user ${standing("second")}`, "assistant t0", "tool t0"]);
   });
 
   test("without a summary changes nothing but what it cost", () => {
     const session = longSession();
     const before = [...session.transcript.messages];
     const usage = { inputTokens: 100 };
-    happen(session, { type: "compacted", runId: "r1", from: session.log.length, usage });
+    compacts(session, { usage });
     expect(session.transcript.messages).toEqual(before);
     expect(session.state.context).toEqual({ from: 1 });
     expect(runOf(session.state).usage.inputTokens).toBe(120);

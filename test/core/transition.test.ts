@@ -165,6 +165,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return [{ type, input, by: "user" }];
     case "prepared":
       return [{ type, runId, modelCallIndex, upTo: state.seq, purpose: "step" }];
+    case "compaction_started":
+      return [{ type, runId, modelCallIndex }];
     case "compacted":
       return [{ type, runId, from: 2, summary: "so far" }];
     case "model_finished":

@@ -8,7 +8,17 @@ import { createTestClock, settled, type TestClock } from "../../src/testing/test
 
 export type Parts = Pick<
   AgentOptions<Model>,
-  "name" | "model" | "hooks" | "fallbacks" | "tools" | "systemPrompt" | "limits" | "retry" | "canExecuteTool" | "root"
+  | "name"
+  | "model"
+  | "compaction"
+  | "hooks"
+  | "fallbacks"
+  | "tools"
+  | "systemPrompt"
+  | "limits"
+  | "retry"
+  | "canExecuteTool"
+  | "root"
 >;
 
 export type Process = {
@@ -53,6 +63,7 @@ export function createBench(store: Store, startAt: number): Bench {
       },
       {
         asModel: (model) => model,
+        contextWindows: {},
         listPrices: { scripted: { input: 1, output: 5 } },
         createStore: createMemoryStore,
         createOwner: () => owner,

@@ -60,8 +60,8 @@ describe("the durable format", proven, () => {
   });
 });
 
-/** Nothing compacts yet, and there is no older format to come from. */
-const notRecorded: readonly EventType[] = ["compacted", "migrated"];
+/** There is no older format to come from. */
+const notRecorded: readonly EventType[] = ["migrated"];
 
 describe.each(bothStores)("in $name", ({ open }) => {
   describe.each(golden)("v$version $name", proven, ({ name, recording }) => {

@@ -351,6 +351,36 @@ export const scenarios: readonly RecordedScenario[] = [
     },
   },
   {
+    name: "compaction",
+    about: "conversations that grew too long: summed up before a call, after an overflow, and not at all",
+    parts: () =>
+      agentOf(
+        steps(
+          {
+            text: "First, at length. ".repeat(20),
+            calls: [call("look")],
+            usage: { inputTokens: 20, outputTokens: 90 },
+          },
+          {
+            text: "Then, at length. ".repeat(20),
+            calls: [call("data")],
+            usage: { inputTokens: 700, outputTokens: 90 },
+          },
+          { calls: [call("look", { n: 2 })] },
+          { error: { kind: "context_overflow", message: "too long", statusCode: 400 } },
+        ),
+        {
+          compaction: {
+            contextWindow: 1_000,
+            model: createScriptedModel([{ text: "## Keep\n- Do it.\n\n## Summary\nIt was looked at." }], {
+              id: "short",
+            }),
+          },
+        },
+      ),
+    play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
     name: "hooks",
     about: "hooks that had a part in what happened, and one that comes after the run",
     parts: () =>

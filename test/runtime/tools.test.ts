@@ -16,7 +16,7 @@ const context: ToolContext = {
   sessionId: "session_1",
   runId: "run_1",
   deps: { database: "x" },
-  services: { usage: null, output: null, tokens: createTokenEstimator() },
+  services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
   progress: () => {},
 };
 

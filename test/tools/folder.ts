@@ -44,7 +44,7 @@ export function createContext(signal = new AbortController().signal): ToolContex
     sessionId: "session",
     runId: "run",
     deps: undefined,
-    services: { usage: null, output: null, tokens: createTokenEstimator() },
+    services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
     progress: () => {},
   };
 }

@@ -5,11 +5,14 @@ import type { AfterFailure } from "../../core/event.js";
 import type { ModelFailure } from "../../core/message.js";
 import type { Reason } from "../../core/reasons.js";
 import type { State } from "../../core/state.js";
+import { canCompact } from "../context-size.js";
 import { modelOf } from "../models.js";
 import type { Work } from "../work.js";
 
 /** @param startedAt when the attempt began, epoch milliseconds */
 export function afterFailure(failure: ModelFailure, startedAt: number, work: Work): AfterFailure {
+  if (failure.kind === "context_overflow" && work.state.status === "model_running" && canCompact(work.state, work))
+    return { type: "compact" };
   const inMs = retryIn(failure, startedAt, work);
   if (inMs !== undefined) return { type: "retry", inMs };
   const next = fallbackOf(work.state) + 1;

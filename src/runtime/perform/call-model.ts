@@ -13,6 +13,7 @@ import {
 } from "../../core/message.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { type Assembly, createAssembly, endOf, messageOf } from "../assembly.js";
+import { canCompact, isNearLimit } from "../context-size.js";
 import { type Attempt, askAfterAttempt } from "../hooks/attempt.js";
 import { modelOf } from "../models.js";
 import { withCost } from "../services.js";
@@ -77,11 +78,21 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
     : refuse(message, finishReason.unified, timing.startedAt, work);
   if (refused !== undefined)
     return { type: "model_failed", ...step, ...refused, usage: counted({ ...usage, partial: true }, work) };
+  const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, work);
+  if (isFull && work.state.status === "model_running" && canCompact(work.state, work))
+    return {
+      type: "model_failed",
+      ...step,
+      failure: contextFull,
+      next: { type: "compact" },
+      usage: counted(usage, work),
+    };
   return {
     type: "model_finished",
     ...step,
     message,
     finishReason,
+    ...(isFull ? { cut: "context" as const } : {}),
     usage: counted(usage, work),
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
@@ -107,6 +118,13 @@ const turnedAway: ReadonlySet<ModelFailure["kind"]> = new Set([
   "auth",
   "invalid_request",
 ]);
+
+/** An answer that the end of the context window cut is dropped, and asked for again when there is room (FIN-3). */
+const contextFull: ModelFailure = {
+  kind: "context_overflow",
+  code: "context_full",
+  message: "The answer was cut at the end of the context window.",
+};
 
 type Refused = { readonly failure: ModelFailure; readonly next: AfterFailure };
 

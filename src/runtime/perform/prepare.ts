@@ -2,6 +2,7 @@
  * Before a model call: what it will see.
  */
 import type { EventBody } from "../../core/event.js";
+import { isCompactionDue } from "../context-size.js";
 import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/around-step.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
@@ -10,6 +11,8 @@ import { presentTexts } from "./model-request.js";
 export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
   const { state, parts, transcript } = work;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
+  const { runId, modelCallIndex } = state;
+  if (isCompactionDue(state, work)) return { type: "compaction_started", runId, modelCallIndex };
   const { systemPrompt } = presentTexts(parts, transcript);
   if (!hasStepHooks(work)) return prepared(state, { records: [], systemPrompt, choices: {} }, work);
   return andThen(

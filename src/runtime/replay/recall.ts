@@ -101,6 +101,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "restarted":
         memory = forget();
         return undefined;
+      case "compaction_started":
+        return act({ type: "prepare", key: "replay", runId: event.runId }, state, transcript);
       case "prepared":
         // How much of the log had come when it was prepared is a matter of time.
         return act({ type: "prepare", key: "replay", runId: event.runId }, { ...state, seq: event.upTo }, transcript);

@@ -170,6 +170,7 @@ export function stateAt(seq: number, status: Status): State {
     waitedMs: 0,
     fallback: 0,
     failing: null,
+    compactionsInRow: 0,
     stopping: null,
   };
   const calls = [

@@ -34,6 +34,7 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
         createOwner: () => owner,
         isDead: (other) => sameHost && isKilled(world, other),
         listPrices: {},
+        contextWindows: {},
       },
     ),
   );

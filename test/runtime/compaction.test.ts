@@ -1,0 +1,145 @@
+/**
+ * Conversations that grow too long, and what becomes of them.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  type AgentOptions,
+  createAgent,
+  createMemoryStore,
+  type Message,
+  type ModelRequest,
+  type PublicEvent,
+  type RunResult,
+  type Store,
+} from "../../src/index.js";
+import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+
+const words = "A sentence of some length that fills the window. ".repeat(12);
+const look = { name: "echo", input: { n: 1 } } as const;
+
+/** Says a lot and calls a tool, so many times, then ends. */
+const talking =
+  (steps: number): Script =>
+  ({ modelCallIndex }) =>
+    modelCallIndex <= steps
+      ? { text: `${modelCallIndex}: ${words}`, calls: [{ ...look, input: { n: modelCallIndex } }], usage: {} }
+      : { text: "Done.", usage: {} };
+
+type Ran = {
+  readonly result: RunResult;
+  readonly events: readonly PublicEvent[];
+  readonly requests: readonly ModelRequest[];
+  readonly asked: readonly ModelRequest[];
+  readonly store: Store;
+};
+
+const short: ScriptedStep = { text: "It was talked about." };
+
+async function run(
+  script: Script,
+  summaries: Script = () => short,
+  more: Partial<AgentOptions> = {},
+  compaction: AgentOptions["compaction"] = {},
+): Promise<Ran> {
+  const model = createScriptedModel(script);
+  const summariser = createScriptedModel(summaries, { id: "summariser" });
+  const store = createMemoryStore();
+  const settings = compaction === null ? null : { contextWindow: 2_000, model: summariser, ...compaction };
+  const agent = createAgent({ model, tools: [createEcho().tool], store, compaction: settings, ...more });
+  const stream = agent.runStream("Talk.", { sessionId: "s" });
+  const events = eventsOf(await collect(stream));
+  return { result: await stream.result, events, requests: model.requests, asked: summariser.requests, store };
+}
+
+const overflow: ScriptedStep = { error: { kind: "context_overflow", message: "too long", statusCode: 400 } };
+
+/** What is wrong with a conversation; undefined where nothing is. */
+function faultIn(messages: readonly Message[]): string | undefined {
+  if (messages.at(-1)?.role === "assistant") return "it ends with the model";
+  for (const [index, message] of messages.entries()) {
+    const asked =
+      message.role === "assistant"
+        ? message.parts.flatMap((part) => (part.type === "tool_call" ? [part.toolCallId] : []))
+        : [];
+    const next = messages[index + 1];
+    const given = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    if (message.role !== "tool" && asked.join() !== given.join())
+      return `calls ${asked.join()} have results ${given.join()}`;
+  }
+  return undefined;
+}
+
+describe("a conversation that grows too long", () => {
+  test("is summed up before the next call, and goes on", verifies("CTX-3", "CTX-4"), async () => {
+    const { result, events, requests, asked } = await run(talking(12));
+    expect(result).toMatchObject({ status: "completed", text: "Done.", steps: 13 });
+    const compacted = ofType(events, "compacted");
+    expect(compacted.length).toBeGreaterThan(1);
+    for (const { tokensBefore = 0, tokensAfter = 0, replaced } of compacted) {
+      expect(tokensBefore).toBeGreaterThanOrEqual(0.75 * 1_500);
+      expect(tokensAfter).toBeLessThan(0.5 * 1_500);
+      expect(replaced?.messages).toBeGreaterThan(1);
+    }
+    for (const { messages } of requests) expect(faultIn(messages)).toBeUndefined();
+    for (const { tools, messages } of asked) {
+      expect(tools).toEqual([]);
+      expect(messages).toHaveLength(1);
+    }
+  });
+
+  test(
+    "is summed up where the provider says that it is too long, and the step is repeated",
+    verifies("CTX-3", "FIN-3#context-limit"),
+    async () => {
+      let refused = false;
+      const script: Script = (request) => {
+        if (request.modelCallIndex !== 3 || refused)
+          return (talking(3) as (one: ModelRequest) => ScriptedStep)(request);
+        refused = true;
+        return overflow;
+      };
+      const { result, events } = await run(script, undefined, {}, { contextWindow: 100_000 });
+      expect(result).toMatchObject({ status: "completed", steps: 4 });
+      expect(ofType(events, "attempt_failed")).toMatchObject([{ modelCallIndex: 3, next: "compact" }]);
+      expect(ofType(events, "compacted")).toMatchObject([{ summary: "It was talked about." }]);
+    },
+  );
+
+  test("where a cut answer came of it, drops that and asks again", verifies("FIN-3#context-limit"), async () => {
+    let cut = false;
+    const script: Script = (request) => {
+      if (request.modelCallIndex !== 3 || cut) return (talking(3) as (one: ModelRequest) => ScriptedStep)(request);
+      cut = true;
+      return { text: "Half of", finish: "length", usage: { inputTokens: 1_300, outputTokens: 200 } };
+    };
+    const { result, events, requests } = await run(script, undefined, {}, { triggerRatio: 1 });
+    expect(result).toMatchObject({ status: "completed", steps: 4 });
+    expect(ofType(events, "attempt_failed")).toMatchObject([{ next: "compact", failure: { code: "context_full" } }]);
+    expect(JSON.stringify(requests.at(-1)?.messages)).not.toContain("Half of");
+  });
+
+  test(
+    "ends the run with what was said so far where nothing is to be done",
+    verifies("FIN-3#context-limit", "CTX-6"),
+    async () => {
+      const script = [{ text: "Half of", finish: "length", usage: { inputTokens: 1_300, outputTokens: 200 } }] as const;
+      const { result, asked } = await run(script, undefined, {}, { auto: false });
+      expect(result).toMatchObject({ status: "failed", reason: "context_limit", text: "Half of" });
+      expect(asked).toEqual([]);
+    },
+  );
+
+  test.each([{ auto: false }, null])(
+    "is left as it is, on overflow too, with compaction: %o",
+    verifies("CTX-6", "LOOP-12#compaction"),
+    async (compaction) => {
+      const script: Script = (request) =>
+        request.modelCallIndex < 9 ? (talking(9) as (one: ModelRequest) => ScriptedStep)(request) : overflow;
+      const { result, events } = await run(script, undefined, {}, compaction);
+      expect(result).toMatchObject({ status: "failed", reason: "context_limit", steps: 8 });
+      expect(ofType(events, "compacted")).toEqual([]);
+    },
+  );
+});
