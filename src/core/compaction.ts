@@ -15,6 +15,10 @@ export function summaryMessage(summary: string, retained: readonly string[] = []
   const kept =
     retained.length === 0 ? "" : `Kept word for word:\n${retained.map((item) => `- ${item}`).join("\n")}\n\n`;
   const text = `[The conversation so far was too long to be kept; this stands for it. Go on from here.]\n\n${kept}${summary}`;
+  return userText(text);
+}
+
+export function userText(text: string): UserMessage {
   return { role: "user", parts: [{ type: "text", text }] };
 }
 

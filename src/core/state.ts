@@ -261,7 +261,6 @@ export const initialState: Idle = {
 /** Restarts without progress that a run survives (rule 16). */
 export const maxLives = 5;
 
-/** No run is under way. */
 export function isResting(state: State): state is Idle | TerminalState {
   return state.status === "idle" || isTerminal(state);
 }

@@ -10,7 +10,7 @@
  * 5. What is held does not grow with the log, but with what the model sees.
  */
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
-import { compact, uniqueIn } from "./compaction.js";
+import { compact, uniqueIn, userText } from "./compaction.js";
 import type { Entry, EventOf, RunOptions } from "./event.js";
 import {
   type AssistantMessage,
@@ -141,10 +141,6 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "migrated":
       break;
   }
-}
-
-function userText(text: string): UserMessage {
-  return { role: "user", parts: [{ type: "text", text }] };
 }
 
 function show(transcript: Transcript, seq: number, message: Message, origin = seq): void {
