@@ -17,6 +17,9 @@ export type CompactionRules = SummaryWishes & {
 const summaryRatio = 0.15;
 const retainedRatio = 0.15;
 
+/** What is replaced must be this much of the budget: asking a model for less is not worth it. */
+const leastRatio = 0.05;
+
 export function createCompactionService(rules: CompactionRules): CompactionService {
   return {
     isDue: ({ tokens, budget }) => tokens >= rules.triggerRatio * budget,
@@ -33,7 +36,9 @@ function cutOf(view: CompactionView, { targetRatio, keepTurns }: CompactionRules
   const fits = keptFrom(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
   const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= fits ? [index] : []));
   const from = turns.length < keepTurns ? fits : (turns.at(-keepTurns) ?? fits);
-  return cuts.find((cut) => cut >= from) ?? cuts.at(-1) ?? null;
+  const cut = cuts.find((one) => one >= from) ?? cuts.at(-1) ?? 0;
+  const replaced = messages.slice(0, cut).reduce((sum, message) => sum + estimator.message(message), 0);
+  return replaced >= leastRatio * budget * scale ? cut : null;
 }
 
 /** The first message from which on everything fits in the room. */

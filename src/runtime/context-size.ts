@@ -50,14 +50,15 @@ export function isNearLimit(inputTokens: number | undefined, work: Work): boolea
 export function cutOf(run: Run, work: Work, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = work;
   const { tokens: estimator } = parts.services;
-  const cuts = cutsIn(transcript, run);
+  const isForced = !isDue({ tokens, budget }, work);
+  const cuts = cutsIn(transcript, run, isForced);
   if (cuts.length === 0) return null;
   const fixed = estimator.request({ ...besideMessages(work), messages: [] });
   const view: CompactionView = {
     messages: transcript.messages,
     cuts,
     tokens,
-    budget: isDue({ tokens, budget }, work) ? budget : Math.min(budget, tokens),
+    budget: isForced ? Math.min(budget, tokens) : budget,
     fixed,
     estimator,
   };
@@ -67,11 +68,12 @@ export function cutOf(run: Run, work: Work, { tokens, budget }: ContextSize): nu
 
 /**
  * Where a conversation may be cut: between the entries of the log, never between calls and their results. What a run was
- * asked is kept until a model has seen it, and an answer that is to be gone on with until it is whole.
+ * asked is kept until a model has seen it, and an answer that is to be gone on with until it is whole; what came since the last
+ * answer is kept too, unless the provider has refused it.
  */
-function cutsIn({ messages, seqs, compaction, run }: Transcript, state: Run): readonly number[] {
+function cutsIn({ messages, seqs, compaction, run }: Transcript, state: Run, isForced: boolean): readonly number[] {
   const first = compaction === null ? 1 : 2;
-  const kept = keptFrom(state, run?.answerSeq ?? 0);
+  const kept = keptFrom(state, run?.answerSeq ?? 0, isForced);
   const cuts: number[] = [];
   for (let index = first; index <= messages.length; index += 1) {
     if (messages[index]?.role === "tool" || seqs[index] === seqs[index - 1]) continue;
@@ -81,10 +83,10 @@ function cutsIn({ messages, seqs, compaction, run }: Transcript, state: Run): re
   return cuts;
 }
 
-function keptFrom(state: Run, answerSeq: number): number {
+function keptFrom(state: Run, answerSeq: number, isForced: boolean): number {
   if (state.modelCallIndex === 1) return state.startSeq;
   const goesOn = "purpose" in state && state.purpose === "continue";
-  return goesOn ? answerSeq : Number.POSITIVE_INFINITY;
+  return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
 }
 
 function isOn({ parts }: Work): boolean {

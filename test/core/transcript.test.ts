@@ -17,7 +17,6 @@ import {
   compacts,
   ends,
   finishes,
-  happen,
   prepared,
   queue,
   restarts,

@@ -2,7 +2,7 @@
  * Hooks that start runs themselves, hooks after a compaction, and what the log keeps of each.
  */
 import { describe, expect, test } from "vitest";
-import { advance, effects, initialState, type State } from "../../src/core/index.js";
+import { advance, effects, initialState, type State, summaryMessage } from "../../src/core/index.js";
 import {
   type Agent,
   type CompactionSubject,
@@ -163,7 +163,7 @@ test("hooks are told of a compaction, once, before the step that comes after it"
   const model = createScriptedModel([{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Two." }]);
   const agent = createAgent({ model, tools: [createEcho().tool], hooks, store });
   expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Two." });
-  const shown = '[{"type":"text","text":"One was said."}]';
+  const shown = JSON.stringify(summaryMessage("One was said.").parts);
   expect(told).toEqual([{ summary: "One was said.", tokensBefore: 90, tokensAfter: 9 }, "b", shown, shown]);
   const records = (await store.read("s")).flatMap(({ event }) => event.hooks ?? []);
   expect(records.filter(({ hook }) => hook === "onCompacted")).toMatchObject([
