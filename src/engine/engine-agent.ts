@@ -60,7 +60,12 @@ function toolsFor<ModelLike>(own: Tools, { tools, contributions }: Shared<ModelL
 type KnownService = keyof { [Name in keyof Services as string extends Name ? never : Name]: Services[Name] };
 
 /** The setting of an agent that says how it wants a service to be. */
-const settings = { usage: "usage", output: "toolOutput", tokens: "tokens" } as const satisfies {
+const settings = {
+  usage: "usage",
+  output: "toolOutput",
+  compaction: "compaction",
+  tokens: "tokens",
+} as const satisfies {
   readonly [Name in KnownService]: keyof AgentOptions;
 };
 
