@@ -228,6 +228,7 @@ function assemble<ModelLike>(
       ...[...lives.values()].map((one) => one.drain(graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
     ]);
+    for (const { catchUp } of parts.listeners) catchUp();
   }
 
   return { parts, live, session, replay, shutdown };

@@ -342,6 +342,29 @@ describe("an engine", () => {
     },
   );
 
+  test("disposes of a plugin when its observers have been told everything", verifies("PLUG-1"), async () => {
+    const gate = createGate();
+    const told: string[] = [];
+    const engine = await createEngine({
+      plugins: [
+        plugin(
+          "ear",
+          ({ registerObserver }) =>
+            registerObserver({ onEvent: ({ type }) => void (type === "tool_result" && told.push(type)) }),
+          { dispose: () => void told.push("disposed of") },
+        ),
+      ],
+      agents: [{ name: "x", model: createScriptedModel(callsAndStops("gate")), tools: [gate.tool] }],
+    });
+    void engine.agent("x").run("Go");
+    await gate.started;
+    const ending = engine.shutdown();
+    gate.open("opened");
+    await ending;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(told).toEqual(["tool_result", "disposed of"]);
+  });
+
   test("goes on with its shutdown where a part of it fails, and tells all that did", async () => {
     const { store, failAll } = createFailingStore(createMemoryStore());
     const gate = createGate();
