@@ -3,6 +3,7 @@
  */
 import { expect } from "vitest";
 import {
+  type Agent,
   type AgentOptions,
   type AnyTool,
   createAgent,
@@ -28,10 +29,12 @@ export type Scene = {
 export type Case = {
   readonly input: string;
   /** Made anew for each run: what a model says and tools count is used up. */
-  readonly make: () => {
+  readonly make: (agent: () => Agent) => {
     readonly script: readonly ScriptedStep[] | Model;
     readonly tools?: readonly AnyTool[];
     readonly options?: Partial<AgentOptions>;
+    /** Writes the log of a run `r` that is under way: it is carried on, in the place of a new one. */
+    readonly begun?: (store: Store) => Promise<void>;
     /** What happens while the run is under way. */
     readonly meanwhile?: (scene: Scene) => Promise<void>;
   };
@@ -59,15 +62,15 @@ export async function show(one: Case): Promise<Row> {
 }
 
 async function play({ input, make, check }: Case, store: Store): Promise<Row> {
-  const { script, tools = [], options = {}, meanwhile } = make();
+  const { script, tools = [], options = {}, begun, meanwhile } = make(() => agent);
   const clock = createWatchedClock();
   const { model, requests } = recording("stream" in script ? script : createScriptedModel(script));
-  const agent = createAgent({ model, tools, store, clock, ...options });
+  const agent: Agent = createAgent({ model, tools, store, clock, ...options });
   const controller = new AbortController();
-  const stream = agent.runStream("Go", { sessionId: "s", runId: "r", signal: controller.signal });
-  const collected = collect(stream);
-  const [result] = await Promise.all([stream.result, meanwhile?.({ clock, abort: () => controller.abort() })]);
-  const items = await collected;
+  await begun?.(store);
+  const run = begun === undefined ? startRun(agent, controller.signal) : carryOn(agent);
+  const [result] = await Promise.all([run.result, meanwhile?.({ clock, abort: () => controller.abort() })]);
+  const items = await run.items;
   await clock.advance(0);
   const session = agent.session("s");
   const seen: Seen = { result, items, requests: [...requests], messages: await session.messages() };
@@ -76,10 +79,43 @@ async function play({ input, make, check }: Case, store: Store): Promise<Row> {
 
   // What is in the store folds to the same, and the session goes on.
   expect(await store.verify()).toEqual([]);
-  expect(JSON.stringify(await collect(session.events({ follow: false })))).toBe(JSON.stringify(eventsOf(items)));
-  const after = createAgent({ ...options, model: createScriptedModel([{ text: "Still here." }]), tools, store, clock });
+  const logged = (await collect(session.events({ follow: false }))).filter((event) => isOfRun(event));
+  expect(JSON.stringify(logged)).toBe(JSON.stringify(eventsOf(items)));
+  const after = createAgent({
+    ...options,
+    hooks: [],
+    model: createScriptedModel([{ text: "Still here." }]),
+    tools,
+    store,
+    clock,
+  });
   expect(await after.run("And now?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Still here." });
   return { input, user: userSees(seen), model: modelSees(seen) };
+}
+
+type Playing = { readonly result: Promise<RunResult>; readonly items: Promise<readonly StreamItem[]> };
+
+function startRun(agent: Agent, signal: AbortSignal): Playing {
+  const stream = agent.runStream("Go", { sessionId: "s", runId: "r", signal });
+  return { result: stream.result, items: collect(stream) };
+}
+
+function carryOn(agent: Agent): Playing {
+  const session = agent.session("s");
+  const watch = async () => {
+    const items: StreamItem[] = [];
+    for await (const item of session.events()) {
+      if (isOfRun(item)) items.push(item);
+      if (item.type === "final") break;
+    }
+    return items;
+  };
+  return { items: watch(), result: session.resume() };
+}
+
+/** Hooks may start runs of their own. */
+function isOfRun(event: StreamItem): boolean {
+  return !("runId" in event) || event.runId === "r";
 }
 
 function recording(inner: Model): { readonly model: Model; readonly requests: ModelRequest[] } {
@@ -124,6 +160,7 @@ function userSees({ result, items }: Seen): string {
     if (event.type === "tool_result") return [`\`tool_result\` (${event.outcome})`];
     if (event.type === "attempt_failed")
       return [`\`attempt_failed\` (${event.failure.kind}): ${shown(event.failure.message)}`];
+    if (event.type === "hook_failed") return [`\`hook_failed\` (${event.outcome}): ${shown(event.message)}`];
     return [];
   });
   return [...lines, ending(result)].join("\n");

@@ -2,21 +2,20 @@
  * Hooks that start runs themselves, hooks after a compaction, and what the log keeps of each.
  */
 import { describe, expect, test } from "vitest";
-import { advance, effects, initialState, type State, summaryMessage } from "../../src/core/index.js";
+import { summaryMessage } from "../../src/core/index.js";
 import {
   type Agent,
   type CompactionSubject,
   createAgent,
   createMemoryStore,
-  type Event,
   type Hook,
   type HookPoint,
   type RunResult,
-  type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
+import { writeCompacted } from "../support/compacted.js";
 import { verifies } from "../verifies.js";
 
 const reached: readonly HookPoint[] = [
@@ -115,42 +114,9 @@ describe("a hook that starts a run", () => {
   });
 });
 
-/** A second run whose conversation was summed up, and whose process died right then. */
-async function compacted(store: Store): Promise<void> {
-  const agent = createAgent({ model: createScriptedModel([{ text: "One." }]), store });
-  await agent.run("First", { sessionId: "s" });
-  const owner = { id: "gone", host: "elsewhere", pid: 1, startedAt: 0 };
-  const claimed = await store.claim("s", { owner, now: Date.now(), leaseMs: 1_000 });
-  if (claimed.type !== "claimed") throw new Error("the session is held");
-  let state: State = claimed.state ?? initialState;
-  const expectedSeq = state.seq;
-  const events: Event[] = [];
-  const at = Date.now();
-  const limits = state.status === "idle" ? undefined : state.limits;
-  if (limits === undefined) throw new Error("there was no run");
-  const happen = (event: Event) => {
-    const next = advance(state, event);
-    expect(next.events).not.toEqual([]);
-    state = next.state;
-    events.push(...next.events);
-  };
-  const input = [{ role: "user", parts: [{ type: "text", text: "Second" }] }] as const;
-  happen({ type: "run_started", runId: "r", limits, input, at });
-  happen({ type: "prepared", runId: "r", modelCallIndex: 1, upTo: state.seq, purpose: "step", at });
-  const failure = { kind: "context_overflow", message: "too long" } as const;
-  const timing = { startedAt: at, durationMs: 1 };
-  const attempt = { runId: "r", modelCallIndex: 1, attempt: 1, model: "m", timing };
-  happen({ type: "model_failed", ...attempt, failure, next: { type: "compact" }, at });
-  const from = expectedSeq + 1;
-  happen({ type: "compacted", runId: "r", from, summary: "One was said.", tokensBefore: 90, tokensAfter: 9, at });
-  expect(effects(state).map(({ type }) => type)).toEqual(["prepare"]);
-  const row = { expectedSeq, events, state, at, activity: "active", dueAt: at, askedAt: null, release: true } as const;
-  expect((await store.commit(claimed.lease, row)).type).toBe("ok");
-}
-
 test("hooks are told of a compaction, once, before the step that comes after it", verifies("HOOK-1"), async () => {
   const store = createMemoryStore();
-  await compacted(store);
+  await writeCompacted(store);
   const told: (CompactionSubject | string)[] = [];
   const hooks: readonly Hook[] = [
     {
@@ -181,12 +147,12 @@ test("a hook that fails after a compaction does what its onFailure says", verifi
     },
   });
   const open = createMemoryStore();
-  await compacted(open);
+  await writeCompacted(open);
   const model = createScriptedModel([{ text: "Two." }]);
   const goesOn = createAgent({ model, hooks: [broken("open")], store: open });
   expect(await goesOn.session("s").resume()).toMatchObject({ status: "completed", text: "Two." });
   const closed = createMemoryStore();
-  await compacted(closed);
+  await writeCompacted(closed);
   const ends = createAgent({ model: createScriptedModel([]), hooks: [broken("closed")], store: closed });
   expect(await ends.session("s").resume()).toMatchObject({ status: "failed", reason: "hook_failed" });
 });
@@ -194,7 +160,7 @@ test("a hook that fails after a compaction does what its onFailure says", verifi
 test("how long each hook took, and what came of it, is in the log", verifies("HOOK-6"), async () => {
   const clock = createWatchedClock();
   const store = createMemoryStore();
-  await compacted(store);
+  await writeCompacted(store);
   const taking = (ms: number, answer?: object) => () =>
     new Promise<undefined>((resolve) => clock.after(ms, () => resolve(answer as undefined)));
   const hook: Hook = {

@@ -230,6 +230,14 @@ describe("what a hook may change", () => {
     ]);
   });
 
+  test("tools that are named again and again are named once", verifies("HOOK-2"), async () => {
+    const activeTools = Array.from({ length: 500_000 }, () => "echo");
+    const { result, model, store } = await runWith([{ name: "h", beforeLLMCall: () => ({ activeTools }) }]);
+    expect(result.status).toBe("completed");
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["echo"]);
+    expect(JSON.stringify(await store.read("s")).length).toBeLessThan(20_000);
+  });
+
   test("a tool that a hook did not choose is not there for the model", verifies("HOOK-1"), async () => {
     const { model, inputs } = await runWith([{ name: "none", beforeLLMCall: () => ({ activeTools: [] }) }]);
     expect(inputs).toEqual([]);

@@ -163,12 +163,12 @@ function takeChoice(answer: unknown, { systemPrompt, choices }: Chosen, { parts 
     if (key === "systemPrompt" && typeof value === "string" && value.length <= longestPrompt)
       to = { ...to, systemPrompt: value };
     else if (key === "activeTools" && Array.isArray(value) && value.every(isTool))
-      to = { ...to, choices: { ...to.choices, activeTools: [...value] } };
+      to = { ...to, choices: { ...to.choices, activeTools: [...new Set(value)] } };
     else if (key === "toolChoice" && isToolChoice(value, isTool))
       to = { ...to, choices: { ...to.choices, toolChoice: structuredClone(value) } };
     else if (key === "providerOptions" && isOptions(value))
       to = { ...to, choices: { ...to.choices, providerOptions: jsonIn(value, mostOptionBytes) as ProviderOptions } };
-    else return { type: "refused", message: `It returned a ${key} that cannot be used; it may return ${allowed}.` };
+    else return { type: "refused", message: `What it returned for ${key} cannot be used; it may return ${allowed}.` };
   }
   return { type: "changed", to };
 }

@@ -99,7 +99,9 @@ function takeAnswer<So>(
     message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
   );
   if (message !== undefined && hook.isClosed)
-    return { asked: { to: so, records, failure: `the hook "${name}" failed at ${point}: ${message}` } };
+    return {
+      asked: { to: so, records, failure: `the hook "${name}" failed at ${point}: ${message.replace(/\.$/, "")}` },
+    };
   return judged.isSettled ? { asked: { to: judged.to, records } } : judged;
 }
 
