@@ -259,8 +259,7 @@ function familyOf(
   for (const [name, { tool }] of tools) {
     const behind = agentBehind<BindChild>(tool);
     if (behind === undefined) continue;
-    const { budgetShare, request } = behind;
-    children.set(name, { ...behind.agent(link, shared), budgetShare, request });
+    children.set(name, { ...behind.agent(link, shared), budgetShare: behind.budgetShare, request: behind.request });
   }
   return parent === undefined ? { children } : { children, parent };
 }
