@@ -3,7 +3,8 @@
  *
  * 1. They can change nothing: what they get is frozen, what they throw is reported as a warning, what they return is not waited for.
  * 2. They are called in order, a turn of the event loop later than what they are told of happened: the loop has gone on by then.
- * 3. Where a run ends or waits for a person they have been told so before its result is there, and everything when an agent is shut down. Nor does the loop get far ahead of them.
+ * 3. Where a run ends or waits for a person they have been told so before its result is there, and of all that happened before a
+ *    shutdown is over. Nor does the loop get far ahead of them.
  */
 import type { RunResult } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
