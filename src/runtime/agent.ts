@@ -176,18 +176,17 @@ function assemble<ModelLike>(
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
-      if (!isShutDown) await live(sessionId).takeUp();
+      if (ending === null) await live(sessionId).takeUp();
     },
     async tellWaiting(sessionId) {
       const { seq } = await session(sessionId).state();
       const result = await session(sessionId).result();
-      if (result !== null && !isShutDown) live(sessionId).settle(result, seq);
+      if (result !== null && ending === null) live(sessionId).settle(result, seq);
     },
   };
   const parts = compileParts(options, surroundings, link);
   const { store, clock, leaseMs } = parts;
   const lives = new Map<string, Live>();
-  let isShutDown = false;
   let ending: Promise<void> | null = null;
   const owner = surroundings.createOwner();
   const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
@@ -195,7 +194,7 @@ function assemble<ModelLike>(
   function live(sessionId: string): Live {
     let found = lives.get(sessionId);
     if (found === undefined) {
-      if (isShutDown) throw shutDownError(parts.name, sessionId);
+      if (ending !== null) throw shutDownError(parts.name, sessionId);
       found = createLive(sessionId, parts, keeper, () => lives.delete(sessionId));
       lives.set(sessionId, found);
     }
@@ -222,7 +221,6 @@ function assemble<ModelLike>(
   }
 
   async function shutDown(graceMs: number): Promise<void> {
-    isShutDown = true;
     const children = [...parts.family.children.values()];
     await Promise.all([
       ...[...lives.values()].map((one) => one.drain(graceMs)),
