@@ -370,6 +370,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-5#library",
   "SEC-6",
   "TRC-1",
+  "TRC-2",
   "OUT-1",
   "OUT-2",
   "SEC-7",
@@ -377,6 +378,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-10",
   "SEC-12",
   "SEC-13",
+  "SEC-14",
   "SEC-15",
   "SEC-16",
 ]);

@@ -117,7 +117,7 @@ function listen({ terminal, interruptions, canAsk }: Conversation, session: Sess
       seen.hasSteered = true;
       terminal.err(`${terminal.paint("dim", "  It goes in before the next model call.")}\n`);
     } catch (error) {
-      terminal.err(`  It was not said: ${describeError(error, false)}\n`);
+      terminal.err(`  It was not said: ${terminal.redaction.text(describeError(error, false))}\n`);
     }
   };
   return listenForTyping({ terminal, interruptions, onLine });
@@ -212,7 +212,7 @@ async function stop({ store, terminal }: Conversation, session: Session): Promis
     await session.abort(byCtrlC);
   } catch (error) {
     // The run fails by the same store; a second Ctrl-C leaves at once.
-    terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.err(`${terminal.redaction.text(describeError(error, false))}\n`);
   }
   return "aborted";
 }

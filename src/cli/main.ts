@@ -26,7 +26,9 @@ async function main(): Promise<number> {
 function fail(error: unknown): number {
   // What commander throws it has told already; showing help is no error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-  terminal.err(`${terminal.paint("red", "pawl:")} ${visible(describeError(error, isDebugging))}\n`);
+  terminal.err(
+    `${terminal.paint("red", "pawl:")} ${visible(terminal.redaction.text(describeError(error, isDebugging)))}\n`,
+  );
   return exitCodeOfError(error);
 }
 

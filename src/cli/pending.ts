@@ -6,6 +6,7 @@
 import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../index.js";
 import { shortId } from "./home.js";
 import type { Paint } from "./paint.js";
+import type { Redaction } from "./redaction.js";
 import { age, cut, duration, exact, oneLine, visible, wholeInput } from "./text.js";
 
 export type Pending = StoredApproval & {
@@ -13,10 +14,11 @@ export type Pending = StoredApproval & {
   readonly id: string;
 };
 
-/** All that waits, the longest first. */
-export async function listPending(store: Store): Promise<readonly Pending[]> {
+/** All that waits, the longest first. The calls are as they would run; what is said of their sessions is redacted. */
+export async function listPending(store: Store, redaction?: Redaction): Promise<readonly Pending[]> {
   const found: StoredApproval[] = [];
-  for await (const one of pendingApprovals(store)) found.push(one);
+  for await (const one of pendingApprovals(store))
+    found.push({ ...one, session: redaction?.value(one.session) ?? one.session });
   const sessions = [...new Set(found.map(({ sessionId }) => sessionId))];
   const named = found.map((one) => ({ ...one, id: callId(shortId(one.sessionId, sessions), one.callKey) }));
   return named.sort((a, b) => a.askedAt - b.askedAt);

@@ -140,10 +140,13 @@ const addSessions: Add = (program, terminal, finish) => {
     .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
       finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
     );
-  named("export", "print the log, one JSON entry a line")
+  named("export", "print the log, one JSON entry a line, without the keys in it")
+    .option("--raw", "print it as it is stored: keys and passwords in it are shown")
     .option("--json", "the same: the log is always JSON")
     .addHelpText("after", examples("pawl sessions export 3f8c > log.jsonl"))
-    .action(async (id: string) => finish(await sessions.exportLog(id, terminal)));
+    .action(async (id: string, options: { readonly raw?: true }) =>
+      finish(await sessions.exportLog(id, options, terminal)),
+    );
   named("delete", "delete a session, its log and what it keeps; refused while its run is under way")
     .option("--json", "print what was deleted as JSON")
     .addHelpText("after", examples("pawl sessions delete 3f8c"))

@@ -5,6 +5,8 @@
  */
 import { stderr, stdin, stdout } from "node:process";
 import { createPaint, type Paint } from "./paint.js";
+import { createTerminalRedaction, type Redaction } from "./redaction.js";
+import { jsonLine } from "./text.js";
 
 export type Terminal = {
   readonly out: (text: string) => void;
@@ -21,6 +23,10 @@ export type Terminal = {
   readonly paint: Paint;
   /** For standard output. */
   readonly paintOut: Paint;
+  /** What is shown goes through it, but for what somebody is asked to approve. */
+  readonly redaction: Redaction;
+  /** Prints plain data as a line of JSON, redacted. */
+  readonly json: (value: object) => void;
   readonly columns: () => number;
   /** Resolves when all that was written has been taken. */
   readonly flush: () => Promise<void>;
@@ -68,7 +74,10 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     };
   }
 
+  const redaction = createTerminalRedaction(environment);
   return {
+    redaction,
+    json: (value) => write(stdout, jsonLine(redaction.value(value))),
     out: (text) => write(stdout, text),
     err: (text) => write(stderr, text),
     status,

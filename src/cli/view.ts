@@ -5,9 +5,9 @@ import type { RunResult, StreamItem } from "../index.js";
 import { exitCodeOf, exitCodes } from "./exit.js";
 import { shortId } from "./home.js";
 import { createProgress } from "./progress.js";
+import type { Redaction } from "./redaction.js";
 import { createRenderer, type Piece } from "./render.js";
 import type { Terminal } from "./terminal.js";
-import { jsonLine } from "./text.js";
 
 export type View = {
   readonly see: (item: StreamItem) => void;
@@ -23,17 +23,29 @@ export function createJsonView(terminal: Terminal): View {
   return {
     see(item) {
       told = item.type === "final" || item.type === "suspended";
-      terminal.out(jsonLine(item));
+      terminal.json(item);
     },
     end(result) {
       if (told) return;
       const { status, runId, sessionId } = result;
       if (status === "awaiting_human")
-        terminal.out(jsonLine({ type: "suspended", runId, approvals: result.approvals, sessionId }));
-      else if (status === "interrupted") terminal.out(jsonLine({ type: "interrupted", result }));
-      else terminal.out(jsonLine({ type: "final", runId, result, sessionId }));
+        terminal.json({ type: "suspended", runId, approvals: result.approvals, sessionId });
+      else if (status === "interrupted") terminal.json({ type: "interrupted", result });
+      else terminal.json({ type: "final", runId, result, sessionId });
     },
     pause() {},
+  };
+}
+
+/** The same view, of what is redacted. */
+export function redactedView(view: View, redaction: Redaction): View {
+  const pass = redaction.stream();
+  return {
+    see(item) {
+      for (const one of pass(item)) view.see(one);
+    },
+    end: (result) => view.end(redaction.value(result)),
+    pause: view.pause,
   };
 }
 

@@ -23,7 +23,7 @@ import { modelLabel } from "./model-label.js";
 import { createPermissions } from "./permissions.js";
 import type { Terminal } from "./terminal.js";
 import { visible } from "./text.js";
-import { createJsonView, createTextView } from "./view.js";
+import { createJsonView, createTextView, redactedView } from "./view.js";
 
 export type WorkOptions = {
   readonly model?: string;
@@ -93,7 +93,8 @@ export async function withWork(
         const allowShell = options.allowShell === true;
         const agent = createFolderAgent({ store, home, model, root, allowShell, permissions });
         const canAsk = terminal.isInteractive && options.json !== true;
-        const view = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
+        const shown = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
+        const view = redactedView(shown, terminal.redaction);
         const how = canAsk ? " · type to say something while it works, Ctrl-C ends it" : "";
         terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}${how}`)}\n`);
         if (allowShell) terminal.err(`${terminal.paint("yellow", sandboxNote())}\n`);
@@ -115,7 +116,7 @@ async function chooseAndTell(named: string | undefined, last: string | undefined
   const name = named ?? last;
   const { model, why } = await chooseModel(name === undefined ? {} : { name });
   const said = named === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
-  terminal.err(`${terminal.paint("dim", visible(said))}\n`);
+  terminal.err(`${terminal.paint("dim", visible(terminal.redaction.text(said)))}\n`);
   return model;
 }
 

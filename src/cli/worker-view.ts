@@ -5,7 +5,7 @@ import type { Observer, PublicEvent, WorkerReport } from "../index.js";
 import { shortId } from "./home.js";
 import { createRenderer, type Piece, type Renderer } from "./render.js";
 import type { Terminal } from "./terminal.js";
-import { jsonLine, oneLine, visible } from "./text.js";
+import { oneLine, visible } from "./text.js";
 
 export type WorkerView = {
   /** What happens in the sessions that are carried on. */
@@ -17,12 +17,12 @@ export type WorkerView = {
 /** The events of the sessions as the library gives them, and lines of type `taken`, `left` and `refused`. */
 export function createJsonWorkerView(terminal: Terminal): WorkerView {
   return {
-    observer: { onEvent: (event) => terminal.out(jsonLine(event)) },
+    observer: { onEvent: terminal.json },
     report(report, text) {
-      if (report.type !== "refused") return terminal.out(jsonLine(report));
+      if (report.type !== "refused") return terminal.json(report);
       const { type, sessionId, error } = report;
       const code = error instanceof Error && "code" in error ? { code: error.code } : {};
-      terminal.out(jsonLine({ type, sessionId, ...code, message: text }));
+      terminal.json({ type, sessionId, ...code, message: text });
     },
   };
 }
@@ -30,7 +30,7 @@ export function createJsonWorkerView(terminal: Terminal): WorkerView {
 const namesAtMost = 10_000;
 
 export function createTextWorkerView(terminal: Terminal): WorkerView {
-  const { paintOut: paint } = terminal;
+  const { paintOut: paint, redaction } = terminal;
   const pages = new Map<string, Renderer>();
 
   function pageOf(sessionId: string): Renderer {
@@ -52,7 +52,7 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
   }
 
   const line = (sessionId: string, text: string) => write(sessionId, [{ to: "out", text }]);
-  const onEvent = (event: PublicEvent) => write(event.sessionId, pageOf(event.sessionId).show(event));
+  const onEvent = (event: PublicEvent) => write(event.sessionId, pageOf(event.sessionId).show(redaction.value(event)));
 
   function report(report: WorkerReport, text: string): void {
     const { sessionId } = report;
@@ -61,7 +61,7 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         line(sessionId, paint("dim", "taken up"));
         break;
       case "left": {
-        const { result } = report;
+        const result = redaction.value(report.result);
         const isOver = result.status !== "awaiting_human" && result.status !== "interrupted";
         if (!isOver) write(sessionId, pageOf(sessionId).end(result, Date.now()));
         if (result.status === "awaiting_human")
@@ -70,7 +70,7 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         break;
       }
       case "refused":
-        line(sessionId, `${paint("red", "refused")}: ${oneLine(text)}`);
+        line(sessionId, `${paint("red", "refused")}: ${oneLine(redaction.text(text))}`);
         break;
     }
   }

@@ -19,7 +19,10 @@ export type RedactOptions = {
 const mask = "[redacted]";
 const shortestValue = 6;
 
-/** Keys, tokens and passwords as their issuers write them; the first group, where there is one, is kept. */
+/**
+ * Keys, tokens and passwords as their issuers write them; the first group, where there is one, is kept. None matches a quote, so that
+ * JSON stays JSON.
+ */
 const knownShapes: readonly RegExp[] = [
   // Anthropic, OpenAI, OpenRouter, DeepSeek and their like
   /\b(sk-(?:ant-|proj-|or-|svcacct-)?)[A-Za-z0-9_-]{16,}/g,
@@ -37,8 +40,8 @@ const knownShapes: readonly RegExp[] = [
   /(?<![\w-])(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
   // HTTP authorization, and passwords in addresses
   /\b((?:Bearer|Basic) )[A-Za-z0-9+/_.~=-]{16,}/g,
-  /(:\/\/[^\s/:@]{1,100}:)[^\s/@]{1,200}(?=@)/g,
-  /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[A-Za-z0-9+/=\s\\]{1,20000}/g,
+  /(:\/\/[^\s/:@"]{1,100}:)[^\s/@"]{1,200}(?=@)/g,
+  /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s]|\\(?!")){1,20000}/g,
 ];
 
 /** Makes a redaction: known shapes of keys, and what is given. */

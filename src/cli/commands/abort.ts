@@ -7,7 +7,6 @@ import { exitCodes } from "../exit.js";
 import { createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { jsonLine } from "../text.js";
 
 export type AbortOptions = { readonly json?: true };
 
@@ -19,7 +18,8 @@ export async function abort(id: string, options: AbortOptions, terminal: Termina
     const wasUnderWay = activity !== "resting" || inbox > 0;
     if (wasUnderWay) await session.abort({ by: "pawl abort" });
     const result = wasUnderWay ? await outcomeOf(session) : await session.result();
-    terminal.out(options.json === true ? jsonLine({ sessionId, result }) : told(sessionId, result, wasUnderWay));
+    if (options.json === true) terminal.json({ sessionId, result });
+    else terminal.out(told(sessionId, result, wasUnderWay));
     return exitCodes.done;
   } finally {
     await store.close();

@@ -21,7 +21,7 @@ import { findSession, getSession, homeOf, openStore, shortId } from "../home.js"
 import { agoOf, callId, describe, listPending, matching, type Pending, splitId, theOne } from "../pending.js";
 import { whoDecides } from "../person.js";
 import type { Terminal } from "../terminal.js";
-import { exact, jsonLine, visible } from "../text.js";
+import { exact, visible } from "../text.js";
 import type { WorkOptions } from "../work.js";
 import { resume } from "./resume.js";
 
@@ -55,7 +55,7 @@ async function answerIn(
   options: AnswerCommandOptions,
   terminal: Terminal,
 ): Promise<Answered> {
-  const all = await listPending(store);
+  const all = await listPending(store, terminal.redaction);
   const pending = theOne(matching(all, id), id, terminal.paint);
   if (pending === undefined) return tellSecond(await earlierCall(store, id), verb, options, terminal);
   terminal.err(describe(pending, Date.now(), terminal.paint));
@@ -68,7 +68,7 @@ async function answerIn(
   const { sessionId, callKey, name, session: info } = pending;
   const others = all.filter((one) => one.sessionId === sessionId).length - 1;
   const what = { sessionId, callKey, answer: decision.type, status: "first" };
-  if (options.json === true) terminal.out(jsonLine(what));
+  if (options.json === true) terminal.json(what);
   else {
     terminal.out(`${told[decision.type]} ${visible(pending.id)} (${exact(name)}).\n`);
     if (options.resume !== true) terminal.err(`${await nextOf(store, pending, info.agent, others)}\n`);
@@ -206,9 +206,9 @@ async function* askedCalls(store: Store, sessionId: string): AsyncGenerator<stri
 /** The first answer counts: the second is told whose that was. */
 async function tellSecond(call: EarlierCall, verb: Verb, options: AnswerCommandOptions, terminal: Terminal) {
   const { session, callKey, id } = call;
-  const first = await session.answerTo(callKey);
+  const first = terminal.redaction.value(await session.answerTo(callKey));
   const isSame = first !== null && (approvals.has(first.type) ? "approve" : "deny") === verb;
-  if (options.json === true) terminal.out(jsonLine({ sessionId: session.id, callKey, status: "second", first }));
+  if (options.json === true) terminal.json({ sessionId: session.id, callKey, status: "second", first });
   else terminal.out(`This answer came second, and changes nothing: ${visible(id)} ${sentenceOf(first)}\n`);
   return { sessionId: session.id, isFirst: false, isSame };
 }

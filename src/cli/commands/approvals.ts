@@ -10,7 +10,7 @@ import { counted, jsonLine } from "../text.js";
 export async function approvals(id: string | undefined, options: { readonly json?: true }, terminal: Terminal) {
   const store = await openStore(homeOf(process.env));
   try {
-    const all = await listPending(store);
+    const all = await listPending(store, terminal.redaction);
     const shown = id === undefined ? all : matching(all, id);
     if (options.json === true) for (const one of shown) terminal.out(jsonLine(one));
     else show(shown, terminal);

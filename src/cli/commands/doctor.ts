@@ -12,7 +12,7 @@ import { databaseOf, homeOf, openStore } from "../home.js";
 import { modelLabel } from "../model-label.js";
 import { listPending } from "../pending.js";
 import type { Terminal } from "../terminal.js";
-import { counted, jsonLine, visible } from "../text.js";
+import { counted, visible } from "../text.js";
 
 /** `note`: it works, and somebody may want to know. */
 type Check = { readonly name: string; readonly status: "ok" | "note" | "failed"; readonly what: string };
@@ -40,13 +40,13 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
   const checks: Check[] = [];
   for (const [name, look] of looks) {
     terminal.status(`… ${name}`);
-    const check = { name, ...(await attempt(look)) };
+    const check = terminal.redaction.value({ name, ...(await attempt(look)) });
     checks.push(check);
     if (options.json !== true) terminal.out(lineOf(check, terminal));
   }
   terminal.status(null);
   const isWell = checks.every(({ status }) => status !== "failed");
-  if (options.json === true) terminal.out(jsonLine({ ok: isWell, home, checks }));
+  if (options.json === true) terminal.json({ ok: isWell, home, checks });
   else terminal.out(isWell ? "All is well.\n" : "Not all is well: see what is marked ✗.\n");
   return isWell ? exitCodes.done : exitCodes.failed;
 }

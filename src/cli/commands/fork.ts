@@ -7,7 +7,7 @@ import { exitCodes } from "../exit.js";
 import { agentName, createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { jsonLine, visible } from "../text.js";
+import { visible } from "../text.js";
 import { type RunOptions, startOptions, type WorkOptions, withWork } from "../work.js";
 
 export type ForkOptions = WorkOptions &
@@ -51,7 +51,7 @@ async function makeFork(
   const keeper = createKeeperAgent(store, source.info?.agent);
   await keeper.session(source.sessionId).fork({ at, sessionId });
   const { seq } = await keeper.session(sessionId).state();
-  if (options.json === true) terminal.out(jsonLine({ type: "forked", sessionId, source: source.sessionId, at }));
+  if (options.json === true) terminal.json({ type: "forked", sessionId, source: source.sessionId, at });
   else if (options.input === undefined) terminal.out(`${visible(sessionId)}\n`);
   const id = visible(shortId(sessionId));
   terminal.err(`Forked ${visible(shortId(source.sessionId))} at entry ${at}: ${id}.\n`);

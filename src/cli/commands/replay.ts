@@ -8,7 +8,7 @@ import { agentName, createFolderAgent, silentModel } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
-import { jsonLine, visible } from "../text.js";
+import { visible } from "../text.js";
 
 export type ReplayCommandOptions = {
   readonly allowShell?: true;
@@ -31,7 +31,8 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
       policy: "recorded",
       prompt: options.ignorePrompt === true ? "recorded" : "present",
     });
-    terminal.out(options.json === true ? jsonLine(replayed) : told(replayed));
+    if (options.json === true) terminal.json(replayed);
+    else terminal.out(told(terminal.redaction.value(replayed)));
     return replayed.difference === null ? exitCodes.done : exitCodes.failed;
   } finally {
     await store.close();

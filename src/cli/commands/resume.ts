@@ -18,7 +18,7 @@ export async function resume(id: string, options: WorkOptions, terminal: Termina
     if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
     checkShell((await store.load(sessionId))?.state, sessionId, options.allowShell === true);
     const short = visible(shortId(sessionId));
-    const title = info.title === undefined ? "" : `: ${visible(info.title)}`;
+    const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.paint("dim", `Resuming ${short}${title}`)}\n`);
     return begin({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
       if (holder !== null && !isOwnerDead(holder))

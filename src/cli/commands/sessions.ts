@@ -27,9 +27,9 @@ async function withStore(work: (store: Store) => Promise<void>): Promise<number>
 export function list(options: JsonOption & { readonly limit: number }, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const all = await store.list();
-    const shown = all.slice(0, options.limit);
+    const shown = all.slice(0, options.limit).map(terminal.redaction.value);
     if (options.json === true) {
-      for (const one of shown) terminal.out(jsonLine({ ...one, progress: progressOf(one) }));
+      for (const one of shown) terminal.json({ ...one, progress: progressOf(one) });
       return;
     }
     if (all.length === 0) terminal.err('There are no sessions yet. Begin one: pawl run "List the files"\n');
@@ -73,11 +73,10 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const summary = await getSession(store, id);
     const agent = createKeeperAgent(store);
     if (options.json === true) {
-      for await (const event of agent.session(summary.sessionId).events({ follow: false }))
-        terminal.out(jsonLine(event));
+      for await (const event of agent.session(summary.sessionId).events({ follow: false })) terminal.json(event);
       return;
     }
-    terminal.out(heading(summary, terminal));
+    terminal.out(heading(terminal.redaction.value(summary), terminal));
     await transcript(agent, summary.sessionId, options.numbers === true, terminal);
     const { sessionId } = summary;
     const progress = progressOf(summary);
@@ -104,7 +103,7 @@ async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, 
   const renderer = createRenderer({ paint: terminal.paintOut, columns: terminal.columns(), showInput: true });
   for await (const event of agent.session(sessionId).events({ follow: false })) {
     const shown = renderer
-      .show(event)
+      .show(terminal.redaction.value(event))
       .map(({ text }) => text)
       .join("");
     terminal.out(isNumbered && "seq" in event ? numbered(shown, event.seq, terminal) : shown);
@@ -126,13 +125,16 @@ function numbered(text: string, seq: number, { paintOut }: Terminal): string {
 
 const page = 1_000;
 
-/** The log, entry by entry: what a copy needs. */
-export function exportLog(id: string, terminal: Terminal): Promise<number> {
+/** The log, entry by entry. What a copy needs is raw: all that is stored. */
+export function exportLog(id: string, options: { readonly raw?: true }, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
     for (let after = 0; ; ) {
       const entries = await store.read(sessionId, after, page);
-      for (const entry of entries) terminal.out(jsonLine(entry));
+      for (const entry of entries) {
+        if (options.raw === true) terminal.out(jsonLine(entry));
+        else terminal.json(entry);
+      }
       const last = entries.at(-1);
       if (last === undefined) return;
       after = last.seq;
@@ -144,8 +146,7 @@ export function remove(id: string, options: JsonOption, terminal: Terminal): Pro
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
     await store.delete(sessionId, { now: Date.now() });
-    terminal.out(
-      options.json === true ? jsonLine({ deleted: sessionId }) : `Deleted ${visible(shortId(sessionId))}.\n`,
-    );
+    if (options.json === true) terminal.json({ deleted: sessionId });
+    else terminal.out(`Deleted ${visible(shortId(sessionId))}.\n`);
   });
 }

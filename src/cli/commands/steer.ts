@@ -6,7 +6,7 @@ import { createClient, isOwnerDead, PawlError, type SessionSummary } from "../..
 import { exitCodes } from "../exit.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { jsonLine, visible } from "../text.js";
+import { visible } from "../text.js";
 
 export async function steer(
   id: string,
@@ -19,7 +19,8 @@ export async function steer(
   try {
     const summary = await getSession(store, id);
     await createClient({ store }).session(summary.sessionId).steer(said);
-    terminal.out(options.json === true ? jsonLine({ sessionId: summary.sessionId, steered: said }) : told(summary));
+    if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: said });
+    else terminal.out(told(summary));
     return exitCodes.done;
   } finally {
     await store.close();

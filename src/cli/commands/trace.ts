@@ -5,7 +5,7 @@ import { type LoopTrace, PawlError, type TraceRecord, traceSession } from "../..
 import { exitCodes } from "../exit.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { counted, cut, duration, jsonLine, oneLine, visible } from "../text.js";
+import { counted, cut, duration, oneLine, visible } from "../text.js";
 import { waterfall } from "../waterfall.js";
 
 export type TraceCommandOptions = { readonly json?: true; readonly run?: string; readonly content?: true };
@@ -15,9 +15,9 @@ export async function trace(id: string, options: TraceCommandOptions, terminal: 
   try {
     const { sessionId } = await getSession(store, id);
     const content = options.content === true;
-    const all = await traceSession(store, sessionId, { content, asOf: Date.now() });
+    const all = await traceSession(store, sessionId, { content, asOf: Date.now(), redact: terminal.redaction.text });
     const records = options.run === undefined ? all : runOf(options.run, all, sessionId);
-    if (options.json === true) for (const record of records) terminal.out(jsonLine(record));
+    if (options.json === true) for (const record of records) terminal.json(record);
     else show(records, terminal);
     if (records.length === 0) terminal.err(`No run of session ${visible(shortId(sessionId))} has begun.\n`);
     return exitCodes.done;

@@ -1,0 +1,186 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createTerminalRedaction, secretsOf, shownLength } from "../../src/cli/redaction.js";
+import type { MessageDelta, StreamItem } from "../../src/index.js";
+import { verifies } from "../verifies.js";
+import { createWorld, jsonLines } from "./pawl.js";
+
+const proven = verifies("TRC-2", "SEC-14");
+const letters = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3";
+const ownSecret = "correct horse battery";
+const environment = { LAB_API_KEY: ownSecret, HOME: "/home/somebody", TOKEN: "short" };
+
+const known = { redact: createTerminalRedaction(environment).text, secrets: [ownSecret] };
+const ids = { runId: "r", modelCallIndex: 1, attempt: 1 };
+
+/** A text part that comes in these pieces. */
+function deltasOf(pieces: readonly string[]): readonly MessageDelta[] {
+  return [
+    { ...ids, seq: 1, kind: "start" },
+    { ...ids, seq: 2, kind: "text-start", id: "t" },
+    ...pieces.map((text, index): MessageDelta => ({ ...ids, seq: 3 + index, kind: "text-delta", id: "t", text })),
+    { ...ids, seq: 3 + pieces.length, kind: "text-end", id: "t" },
+  ];
+}
+
+function shownOf(items: readonly StreamItem[]): readonly MessageDelta[] {
+  const pass = createTerminalRedaction(environment).stream();
+  return items.flatMap((item) => pass(item)).flatMap((item) => (item.type === "delta" ? [item.delta] : []));
+}
+
+const textOf = (deltas: readonly MessageDelta[]) =>
+  deltas.map((delta) => (delta.kind === "text-delta" ? delta.text : "")).join("");
+
+const word = fc.constantFrom(
+  ...[`sk-ant-${letters}`, `Bearer ${letters}`, `Basic ${letters}`, "Bearer", "Basic", "https://ada:horse@example.org"],
+  ...[
+    "http://用户:密码@例子",
+    `-----BEGIN RSA PRIVATE KEY-----\n${letters}\n${letters}\n-----END RSA PRIVATE KEY-----`,
+  ],
+  ...[
+    "-----BEGIN CERTIFICATE-----",
+    ownSecret,
+    "correct horse",
+    "AKIAIOSFODNN7EXAMPLE",
+    `xoxb-${letters}`,
+    "sk-",
+    "://",
+  ],
+  ...[`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.${letters}`, "plain", "文字", "é", "😀", "a:b@c", "\ud83d"],
+);
+const gap = fc.constantFrom(" ", "\n", "", "  ", "，", "\t", '"');
+
+describe("text that comes in pieces", proven, () => {
+  test("is, put together, the whole text redacted, however it is cut", () => {
+    const redact = createTerminalRedaction(environment).text;
+    const text = fc.array(fc.tuple(word, gap), { maxLength: 12 }).map((words) => words.flat().join(""));
+    fc.assert(
+      fc.property(text, fc.array(fc.nat({ max: 9 })), (whole, lengths) => {
+        const pieces: string[] = [];
+        let at = 0;
+        for (const length of [...lengths, whole.length]) {
+          pieces.push(whole.slice(at, at + length));
+          at += length;
+        }
+        const given = deltasOf(pieces);
+        const shown = shownOf(given.map((delta) => ({ type: "delta", delta })));
+        expect(textOf(shown)).toBe(redact(whole));
+        expect(shown.map(({ seq, kind }) => [seq, kind])).toEqual(given.map(({ seq, kind }) => [seq, kind]));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is held back only where a secret may have begun", () => {
+    for (const text of ["Hello ", "你好", "All is well.\n", "Basically ", "see https://example.org/a "])
+      expect(shownLength(text, known)).toBe(text.length);
+    expect(shownLength("The key is sk-an", known)).toBe("The key is ".length);
+    expect(shownLength("Use Bearer ", known)).toBe("Use ".length);
+    expect(shownLength("-----BEGIN PRIVATE KEY-----\nabc\n", known)).toBe(0);
+    expect(shownLength("-----BEGIN PRIVATE KEY-----\nabc def!", known)).toBe(0);
+    expect(shownLength("by correct horse ba", known)).toBe("by ".length);
+  });
+
+  test("of a word without end is shown all the same", () => {
+    expect(shownLength("x".repeat(24_001), known)).toBe(24_001);
+  });
+
+  test("goes on from a snapshot, whose open part may end in half a secret", () => {
+    const secret = `sk-ant-${letters}`;
+    const pass = createTerminalRedaction({}).stream();
+    const items = [
+      ...pass({
+        type: "snapshot",
+        ...ids,
+        deltaSeq: 3,
+        message: {
+          role: "assistant",
+          parts: [
+            { type: "text", text: `Done ${secret}` },
+            { type: "text", text: `Key ${secret.slice(0, 20)}` },
+          ],
+        },
+        open: [{ id: "t", type: "text", index: 1 }],
+      }),
+      ...pass({ type: "delta", delta: { ...ids, seq: 4, kind: "text-delta", id: "t", text: secret.slice(20) } }),
+      ...pass({ type: "delta", delta: { ...ids, seq: 5, kind: "text-end", id: "t" } }),
+    ];
+    expect(items).toMatchObject([
+      { message: { parts: [{ text: "Done sk-ant-[redacted]" }, { text: "Key " }] } },
+      { delta: { text: "sk-ant-[redacted]" } },
+      { delta: { kind: "text-end" } },
+    ]);
+  });
+
+  test("of an attempt that was given up does not come back in the next one", () => {
+    const [start, ...rest] = deltasOf(["Again."]);
+    const given: StreamItem[] = deltasOf(["Half a wor"])
+      .slice(0, -1)
+      .map((delta) => ({ type: "delta", delta }));
+    for (const delta of [start, ...rest])
+      if (delta !== undefined) given.push({ type: "delta", delta: { ...delta, attempt: 2 } });
+    expect(textOf(shownOf(given).filter((delta) => delta.attempt === 2))).toBe("Again.");
+  });
+});
+
+test("secrets are known by the names of their variables, where they are long enough", proven, () => {
+  expect(
+    secretsOf({
+      ANTHROPIC_API_KEY: "12345678",
+      DB_PASSWORD: "hunter2-hunter2",
+      GITHUB_TOKEN: "abcdefgh",
+      AWS_SECRET_ACCESS_KEY: "wJalrXUtnFEMI",
+      TOKEN: "short",
+      KEYBOARD: "de-latin1-nodeadkeys",
+      SSH_AUTH_SOCK: "/run/agent.sock",
+      GONE_SECRET: undefined,
+    }),
+  ).toEqual(["12345678", "hunter2-hunter2", "abcdefgh", "wJalrXUtnFEMI"]);
+});
+
+describe("the command line shows no secret", proven, () => {
+  const byShape = `sk-ant-${letters}`;
+  const byValue = "the-password-of-the-lab";
+  const env = { LAB_PASSWORD: byValue };
+  const task = `Say ${byShape} and ${byValue}`;
+
+  test("in a run, in what is listed of it, and in its log; but for who asks for it raw", async () => {
+    const { pawl } = createWorld({});
+    const shown = [
+      await pawl(["run", task, "--session", "secret"], { env }),
+      await pawl(["run", task, "--session", "secret", "--json"], { env }),
+      ...(await Promise.all(
+        [
+          ["sessions"],
+          ["sessions", "--json"],
+          ["sessions", "show", "secret"],
+          ["sessions", "show", "secret", "--json"],
+          ["sessions", "export", "secret"],
+          ["trace", "secret"],
+          ["trace", "secret", "--json", "--content"],
+          ["resume", `nothing-${byShape}`],
+        ].map((args) => pawl(args, { env })),
+      )),
+    ];
+    for (const { stdout, stderr } of shown) {
+      const text = stdout + stderr;
+      expect(text).not.toContain(letters);
+      expect(text).not.toContain(byValue);
+    }
+    expect(shown[4]?.stdout).toContain("[redacted]");
+    for (const at of [1, 3, 5, 6, 8]) expect(jsonLines(shown[at]?.stdout ?? "").length).toBeGreaterThan(0);
+    const raw = await pawl(["sessions", "export", "secret", "--raw"], { env });
+    expect(raw.stdout).toContain(byShape);
+    expect(raw.stdout).toContain(byValue);
+  });
+
+  test("but what somebody is asked to approve is shown as it would run", verifies("SEC-6"), async () => {
+    const { pawl } = createWorld({});
+    const command = `curl -H "x-key: ${byShape}" localhost`;
+    const run = await pawl(["run", `run: ${command}`, "--allow-shell", "--park", "--session", "asks"]);
+    expect(run.code).toBe(3);
+    expect(run.stdout + run.stderr).not.toContain(letters);
+    expect((await pawl(["approvals", "asks"])).stdout).toContain(byShape);
+    expect((await pawl(["approvals", "asks", "--json"])).stdout).toContain(byShape);
+  });
+});
