@@ -1,8 +1,11 @@
 /**
  * An agent as a tool: each call is a session of its own, which the parent waits for without holding anything (TOOL-11).
  */
+
 import { PawlError } from "../errors.js";
 import type { InputSchema, Tool } from "../ports/tool.js";
+import type { ChildAgent, Family, ParentLink } from "./family.js";
+import type { AgentParts } from "./parts.js";
 
 const mark = Symbol("pawl.agent");
 
@@ -61,4 +64,27 @@ export function agentBehind<Handle>(tool: object): AgentBehind<Handle> | undefin
 
 function taskOf(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
+}
+
+type Shared = Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">;
+
+/** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
+export type BindChild = (link: ParentLink, shared: Shared) => BoundChild;
+
+export type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
+
+/** The agents behind these tools, as parts of this process. */
+export function familyOf(
+  tools: AgentParts["tools"],
+  link: ParentLink,
+  shared: Shared,
+  parent: ParentLink | undefined,
+): Family {
+  const children = new Map<string, ChildAgent>();
+  for (const [name, { tool }] of tools) {
+    const behind = agentBehind<BindChild>(tool);
+    if (behind === undefined) continue;
+    children.set(name, { ...behind.agent(link, shared), budgetShare: behind.budgetShare, request: behind.request });
+  }
+  return parent === undefined ? { children } : { children, parent };
 }

@@ -10,10 +10,10 @@ import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { PriceTable } from "../ports/services.js";
 import type { Owner, Store } from "../ports/store.js";
 import type { CanExecuteTool, Tool } from "../ports/tool.js";
-import { type AgentToolOptions, agentBehind, makeAgentTool } from "./agent-tool.js";
+import { type AgentToolOptions, type BindChild, type BoundChild, familyOf, makeAgentTool } from "./agent-tool.js";
 import { checkedStore } from "./checked-store.js";
 import { type CompactionOptions, compileCompaction } from "./compaction.js";
-import type { ChildAgent, Family, ParentLink } from "./family.js";
+import type { ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { shutDownError } from "./given-out.js";
 import { compileHooks } from "./hooks/compile.js";
@@ -167,9 +167,6 @@ type Assembled = {
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
-type BindChild = (link: ParentLink, shared: Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">) => BoundChild;
-
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
@@ -232,8 +229,6 @@ function assemble<ModelLike>(
   return { parts, live, session, replay, shutdown };
 }
 
-type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
-
 function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
@@ -245,21 +240,6 @@ function childAgent({ parts, live, session, replay, shutdown }: Assembled): Boun
     replay,
     shutdown,
   };
-}
-
-function familyOf(
-  tools: AgentParts["tools"],
-  link: ParentLink,
-  shared: Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">,
-  parent: ParentLink | undefined,
-): Family {
-  const children = new Map<string, ChildAgent>();
-  for (const [name, { tool }] of tools) {
-    const behind = agentBehind<BindChild>(tool);
-    if (behind === undefined) continue;
-    children.set(name, { ...behind.agent(link, shared), budgetShare: behind.budgetShare, request: behind.request });
-  }
-  return parent === undefined ? { children } : { children, parent };
 }
 
 function compileParts<ModelLike>(

@@ -92,6 +92,7 @@ async function tellFrom(store: Store, log: Log, sessionId: string, begins: Reado
     if (step.entry.seq === 1 || begins.has(step.entry.seq)) await tracing.begin(step.before);
     tracing.see(step);
   }
+  for (const { catchUp } of listeners) catchUp();
   return { told, log };
 }
 
