@@ -22,7 +22,7 @@ export type PluginContext<ModelLike = Model> = {
   readonly registerModel: (name: string, model: ModelLike) => void;
   /**
    * Something of the plugin's own, which tools see as `context.services` and plugins set up later by `service`. By the
-   * name of one of the agents' services (`usage`, `output`, `tokens`) it replaces that one, where an agent has not set its own.
+   * name of one of the agents' services (`usage`, `output`, `tokens`, `compaction`) it replaces that one, where an agent has not set its own.
    */
   readonly registerService: <Name extends string>(name: Name, service: NonNullable<Services[Name]>) => void;
   /** What a plugin that was set up before has registered; undefined where none has. */

@@ -11,6 +11,7 @@ import {
   type Observer,
   type Plugin,
   type PluginContext,
+  type Services,
   type WorkerReport,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
@@ -224,6 +225,36 @@ describe("what plugins register", () => {
     },
   );
 });
+
+test(
+  "a compaction service of a plugin gives way to an agent's own setting",
+  verifies("PLUG-2", "LOOP-12#compaction"),
+  async () => {
+    let asked = 0;
+    const compaction: NonNullable<Services["compaction"]> = {
+      isDue: () => {
+        asked += 1;
+        return false;
+      },
+      cutOf: () => null,
+      sumUp: async () => ({ summary: "", retained: [] }),
+    };
+    const engine = await createEngine({
+      plugins: [plugin("short", ({ registerService }) => registerService("compaction", compaction))],
+      agents: [
+        { name: "shared", model: createScriptedModel([{ text: "Hi." }]) },
+        { name: "own", model: createScriptedModel([{ text: "Hi." }]), compaction: { keepTurns: 2 } },
+        { name: "none", model: createScriptedModel([{ text: "Hi." }]), compaction: null },
+      ],
+    });
+    await engine.agent("own").run("Hello");
+    await engine.agent("none").run("Hello");
+    expect(asked).toBe(0);
+    await engine.agent("shared").run("Hello");
+    expect(asked).toBeGreaterThan(0);
+    await engine.shutdown();
+  },
+);
 
 describe("an engine", () => {
   test("knows its agents by name", verifies("PLUG-1"), async () => {
