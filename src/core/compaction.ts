@@ -8,7 +8,7 @@
 import { withUniqueIds } from "./call-ids.js";
 import type { EventOf } from "./event.js";
 import { type AssistantMessage, type Message, type ToolMessage, toolCallsOf, type UserMessage } from "./message.js";
-import type { Transcript } from "./transcript.js";
+import type { Transcript } from "./transcript-record.js";
 
 /** What the model is shown in the place of what was replaced. */
 export function summaryMessage(summary: string, retained: readonly string[] = []): UserMessage {
