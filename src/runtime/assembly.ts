@@ -36,18 +36,20 @@ export type Assembly = {
   /** Deltas that the model gave, as it counts them itself where it does. */
   given: number;
   readonly parts: OpenPart[];
-  readonly open: Map<string, OpenPart>;
+  /** Parts that may still grow, by the model's ids. */
+  readonly open: { readonly text: Map<string, OpenText>; readonly reasoning: Map<string, OpenText> };
   characters: number;
   calls: number;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
 };
 
-type OpenPart =
-  | { readonly type: "text" | "reasoning"; readonly texts: string[]; providerMetadata?: ProviderMetadata }
-  | { readonly type: "whole"; readonly part: AssistantPart };
+type TextType = "text" | "reasoning";
+type OpenText = { readonly type: TextType; readonly texts: string[]; providerMetadata?: ProviderMetadata };
+type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): Assembly {
-  return { identity, seq: 0, given: 0, parts: [], open: new Map(), characters: 0, calls: 0, end: null };
+  const open = { text: new Map(), reasoning: new Map() };
+  return { identity, seq: 0, given: 0, parts: [], open, characters: 0, calls: 0, end: null };
 }
 
 /**
@@ -56,6 +58,10 @@ export function createAssembly(identity: RequestIdentity): Assembly {
  */
 export function addDelta(assembly: Assembly, given: ModelDelta): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
+  if (given?.kind === "text-delta" && assembly.seq > 0) {
+    const emitted = addPlainText(assembly, given);
+    if (emitted !== null) return emitted;
+  }
   const shaped = shapeDelta(given);
   if (!shaped.ok) return endWith(assembly, provider(shaped.fault));
   const { delta } = shaped;
@@ -74,6 +80,16 @@ export function addDelta(assembly: Assembly, given: ModelDelta): readonly Messag
   if (body.kind === "done" || body.kind === "error") assembly.end = body;
   const emitted = emit(assembly, body);
   return first.length === 0 ? [emitted] : [...first, emitted];
+}
+
+/** Text that comes with nothing else, as almost every delta of an answer does; null for what has to be looked at closely. */
+function addPlainText(assembly: Assembly, given: Extract<ModelDelta, { kind: "text-delta" }>) {
+  const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = given;
+  if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
+  if ((seq ?? runId ?? sessionId ?? modelCallIndex ?? attempt) !== undefined) return null;
+  assembly.given += 1;
+  const fault = addText(assembly, "text", id, text);
+  return fault === undefined ? [emitText(assembly, id, text)] : endWith(assembly, fault);
 }
 
 /** The numbers that a delta goes out with are ours. */
@@ -114,10 +130,8 @@ export function partialOf(assembly: Assembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
 } {
-  const open = [...assembly.open].flatMap(([key, part]): readonly OpenTextPart[] =>
-    part.type === "whole"
-      ? []
-      : [{ id: key.slice(part.type.length + 1), type: part.type, index: assembly.parts.indexOf(part) }],
+  const open = [...assembly.open.text, ...assembly.open.reasoning].map(
+    ([id, part]): OpenTextPart => ({ id, type: part.type, index: assembly.parts.indexOf(part) }),
   );
   return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open };
 }
@@ -156,6 +170,13 @@ function emit(assembly: Assembly, delta: DeltaBody): MessageDelta {
   return { runId, modelCallIndex, attempt, seq: assembly.seq, ...delta };
 }
 
+/** The same for plain text, key by key: much quicker than copying. */
+function emitText(assembly: Assembly, id: string, text: string): MessageDelta {
+  assembly.seq += 1;
+  const { runId, modelCallIndex, attempt } = assembly.identity;
+  return { runId, modelCallIndex, attempt, seq: assembly.seq, kind: "text-delta", id, text };
+}
+
 function isElsewhere(identity: RequestIdentity, delta: ModelDelta): boolean {
   return (
     (delta.runId !== undefined && delta.runId !== identity.runId) ||
@@ -180,7 +201,13 @@ function take(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
       return undefined;
     case "text-delta":
     case "reasoning-delta":
-      return addText(assembly, delta.kind === "text-delta" ? "text" : "reasoning", delta);
+      return addText(
+        assembly,
+        delta.kind === "text-delta" ? "text" : "reasoning",
+        delta.id,
+        delta.text,
+        delta.providerMetadata,
+      );
     case "text-end":
     case "reasoning-end":
       closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
@@ -247,30 +274,31 @@ function metadata(providerMetadata: ProviderMetadata | undefined): { readonly pr
   return providerMetadata === undefined ? {} : { providerMetadata };
 }
 
-function openText(assembly: Assembly, type: "text" | "reasoning", id: string, metadata?: ProviderMetadata) {
-  const part: Extract<OpenPart, { type: "text" | "reasoning" }> = { type, texts: [] };
+function openText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): OpenText {
+  const part: OpenText = { type, texts: [] };
   if (metadata !== undefined) part.providerMetadata = metadata;
-  assembly.open.set(`${type}:${id}`, part);
+  assembly.open[type].set(id, part);
   assembly.parts.push(part);
   return part;
 }
 
 function addText(
   assembly: Assembly,
-  type: "text" | "reasoning",
-  delta: { readonly id: string; readonly text: string; readonly providerMetadata?: ProviderMetadata },
+  type: TextType,
+  id: string,
+  text: string,
+  metadata?: ProviderMetadata,
 ): ModelFailure | undefined {
-  const known = assembly.open.get(`${type}:${delta.id}`);
-  const part = known === undefined || known.type === "whole" ? openText(assembly, type, delta.id) : known;
-  part.texts.push(delta.text);
-  if (delta.providerMetadata !== undefined) part.providerMetadata = delta.providerMetadata;
-  return grown(assembly, delta.text.length);
+  const part = assembly.open[type].get(id) ?? openText(assembly, type, id);
+  part.texts.push(text);
+  if (metadata !== undefined) part.providerMetadata = metadata;
+  return grown(assembly, text.length);
 }
 
-function closeText(assembly: Assembly, type: "text" | "reasoning", id: string, metadata?: ProviderMetadata): void {
-  const part = assembly.open.get(`${type}:${id}`);
-  assembly.open.delete(`${type}:${id}`);
-  if (part !== undefined && part.type !== "whole" && metadata !== undefined) part.providerMetadata = metadata;
+function closeText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): void {
+  const part = assembly.open[type].get(id);
+  assembly.open[type].delete(id);
+  if (part !== undefined && metadata !== undefined) part.providerMetadata = metadata;
 }
 
 function whole(assembly: Assembly, part: AssistantPart): undefined {

@@ -4,6 +4,6 @@
 export function freeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
-  for (const inner of Object.values(value)) freeze(inner);
+  for (const inner of Object.values(value)) if (typeof inner === "object") freeze(inner);
   return value;
 }

@@ -56,6 +56,8 @@ export type SubscriptionOptions = {
 export function createSubscription(options: SubscriptionOptions): Subscription {
   const { readLog, snapshot, runId, onLeave } = options;
   const isWanted = (item: StreamItem) => runId === undefined || isOfRun(item, runId);
+  /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
+  let first: StreamItem | undefined;
   let buffer: StreamItem[] = [];
   let head = 0;
   /** The entry of the last event that the consumer got, and how many of its events those were. */
@@ -66,11 +68,14 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
 
   function push(item: StreamItem): void {
     if (ended !== null || lagged || !isWanted(item)) return;
-    if (buffer.length - head >= maxBehind) {
+    if (first === undefined && buffer.length === 0) first = item;
+    else if (buffer.length - head + 1 < maxBehind) buffer.push(item);
+    else {
+      first = undefined;
       buffer = [];
       head = 0;
       lagged = true;
-    } else buffer.push(item);
+    }
     wake?.();
   }
 
@@ -82,6 +87,11 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   }
 
   function take(): StreamItem | undefined {
+    if (first !== undefined) {
+      const item = first;
+      first = undefined;
+      return item;
+    }
     const item = buffer[head];
     if (item === undefined) return undefined;
     head += 1;
@@ -110,7 +120,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
     try {
       for (;;) {
         for (let item = take(); item !== undefined; item = take()) {
-          if ("seq" in item) {
+          if (item.type !== "delta" && "seq" in item) {
             if (item.seq <= floor) continue;
             note(item.seq);
           }
