@@ -97,7 +97,7 @@ export type {
 export type { RunStream } from "./runtime/agent.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
 export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
-export type { OpenTextPart } from "./runtime/assembly.js";
+export type { OpenTextPart } from "./runtime/assembled.js";
 export {
   type Client,
   type ClientOptions,

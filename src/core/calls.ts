@@ -117,11 +117,11 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
-    return { ...runOf(state), status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at };
+    return { status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at, ...runOf(state) };
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
   const waitedMs = state.waitedMs + Math.max(0, at - state.since);
-  return { ...runOf(state), waitedMs, status: "tool_running", calls, cut: state.cut, doneSeq: state.doneSeq };
+  return { status: "tool_running", calls, cut: state.cut, doneSeq: state.doneSeq, ...runOf(state), waitedMs };
 }
 
 function leaveStep(state: Calling, at: number): Preparing {

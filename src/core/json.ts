@@ -51,6 +51,15 @@ export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   return { ok: true, value: value as Json };
 }
 
+/** A copy that shares nothing with its original. For values that were checked: it recurses. */
+export function copyJson(value: Json): Json {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item: Json) => copyJson(item));
+  const copy: { [key: string]: Json } = {};
+  for (const [key, inner] of Object.entries(value as { readonly [key: string]: Json })) copy[key] = copyJson(inner);
+  return copy;
+}
+
 /** One text for equal values, whatever the order of their keys. For values that were checked: it recurses. */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);

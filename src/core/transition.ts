@@ -30,7 +30,11 @@ import { giveUp, stopRun, withoutLast } from "./stopping.js";
 export function transition(state: State, event: Event): State {
   if (pairs[state.status][event.type] !== "applies") return state;
   const next = apply(state, event);
-  return next === state ? state : { ...next, seq: state.seq + 1 };
+  if (next === state) return state;
+  if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
+  // Made for this event just now, and nobody else has it: a copy of it would be a good part of what an event costs.
+  (next as { seq: number }).seq = state.seq + 1;
+  return next;
 }
 
 /** Why an event does not apply in this state; undefined where it does. */

@@ -6,14 +6,7 @@
  * 3. A repeated, late or out-of-order delta changes nothing; one that is missing, or names another place, is a failure.
  */
 import { checkJson } from "../core/json.js";
-import type {
-  AssistantMessage,
-  AssistantPart,
-  FinishReason,
-  ModelFailure,
-  ProviderMetadata,
-  Usage,
-} from "../core/message.js";
+import type { AssistantPart, ModelFailure, ProviderMetadata, Usage } from "../core/message.js";
 import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../ports/model.js";
 import { isTooLong, toolCallOf } from "./asked-call.js";
 import { shapeDelta } from "./delta-shape.js";
@@ -45,7 +38,7 @@ export type Assembly = {
 
 type TextType = "text" | "reasoning";
 type OpenText = { readonly type: TextType; readonly texts: string[]; providerMetadata?: ProviderMetadata };
-type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
+export type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): Assembly {
   const open = { text: new Map(), reasoning: new Map() };
@@ -113,52 +106,6 @@ export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage
     usage === undefined ? { kind: "error", failure } : { kind: "error", failure, usage };
   assembly.end = body;
   return [...first, emit(assembly, body)];
-}
-
-/** The whole message. Empty parts are left out, but for those that carry metadata. */
-export function messageOf(assembly: Assembly): AssistantMessage {
-  const parts = assembly.parts.map(partOf);
-  const said = parts.filter((part) => !("text" in part) || part.text !== "" || part.providerMetadata !== undefined);
-  return { role: "assistant", parts: said };
-}
-
-/** A part of text that may still grow, and its place in the message. */
-export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
-
-/** The message so far, and where it may grow. */
-export function partialOf(assembly: Assembly): {
-  readonly message: AssistantMessage;
-  readonly open: readonly OpenTextPart[];
-} {
-  const open = [...assembly.open.text, ...assembly.open.reasoning].map(
-    ([id, part]): OpenTextPart => ({ id, type: part.type, index: assembly.parts.indexOf(part) }),
-  );
-  return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open };
-}
-
-function partOf(open: OpenPart): AssistantPart {
-  if (open.type === "whole") return open.part;
-  const { type, texts, providerMetadata } = open;
-  const text = texts.length === 1 ? (texts[0] ?? "") : texts.join("");
-  return { type, text, ...metadata(providerMetadata) };
-}
-
-/** How an attempt ended; null while it goes on. */
-export function endOf(assembly: Assembly):
-  | {
-      readonly type: "done";
-      readonly finishReason: FinishReason;
-      readonly usage: Usage;
-      readonly providerMetadata?: ProviderMetadata;
-    }
-  | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage?: Usage }
-  | null {
-  const { end } = assembly;
-  if (end === null) return null;
-  if (end.kind === "error")
-    return { type: "failed", failure: end.failure, ...(end.usage === undefined ? {} : { usage: end.usage }) };
-  const { finishReason, usage, providerMetadata } = end;
-  return { type: "done", finishReason, usage, ...metadata(providerMetadata) };
 }
 
 const none: readonly MessageDelta[] = [];
@@ -230,12 +177,12 @@ function take(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
         ...(isError === true ? { isError } : {}),
         ...metadata(providerMetadata),
       };
-      return grown(assembly, JSON.stringify(output).length) ?? whole(assembly, part);
+      return grown(assembly, id.length + name.length + JSON.stringify(output).length) ?? whole(assembly, part);
     }
     case "file": {
       const { mediaType, data, providerMetadata } = delta;
       return (
-        grown(assembly, data.length) ??
+        grown(assembly, data.length + mediaType.length) ??
         whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
       );
     }
@@ -270,7 +217,10 @@ function checkMetadata(assembly: Assembly, delta: DeltaBody): ModelFailure | und
   return grown(assembly, JSON.stringify(checked.value).length);
 }
 
-function metadata(providerMetadata: ProviderMetadata | undefined): { readonly providerMetadata?: ProviderMetadata } {
+/** To be spread: nothing where there is none. */
+export function metadata(providerMetadata: ProviderMetadata | undefined): {
+  readonly providerMetadata?: ProviderMetadata;
+} {
   return providerMetadata === undefined ? {} : { providerMetadata };
 }
 

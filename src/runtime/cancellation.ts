@@ -2,9 +2,9 @@
  * Aborts what was started.
  */
 
-/** A signal is made only for those who look at it: most tools never do. */
+/** A signal is made only for those who ask for it: most tools never do. */
 export type Cancellation = {
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
   /** Calls back when it is cancelled, without the cost of a signal. */
   readonly onCancel: (callback: () => void) => void;
 };
@@ -16,7 +16,7 @@ export function createCancellation(): Cancellable {
   let callback: (() => void) | undefined;
   let cancelled = false;
   return {
-    get signal() {
+    signal() {
       controller ??= new AbortController();
       if (cancelled) controller.abort();
       return controller.signal;

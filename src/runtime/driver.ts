@@ -58,10 +58,10 @@ export type Driver = {
   readonly lose: () => void;
 };
 
-type Ids = { readonly consume?: string; readonly record?: string };
+type Ids = { readonly consume?: string | undefined; readonly record?: string | undefined };
 type Pending = Ids & {
   readonly events: (state: State) => readonly EventBody[];
-  readonly settled?: string;
+  readonly settled: string | undefined;
   readonly done: (durable: boolean) => void;
 };
 type Job = { readonly cancel: () => void; readonly sleeps?: true };
@@ -83,11 +83,9 @@ export function createDriver(options: DriverOptions): Driver {
   function dispatch(events: Pending["events"], ids: Ids & { readonly settled?: string } = {}): Promise<boolean> {
     if (closed) return Promise.resolve(false);
     return new Promise((done) => {
-      pending.push({ ...ids, events, done });
-      if (!flushing) {
-        flushing = true;
-        queueMicrotask(flush);
-      }
+      pending.push({ consume: ids.consume, record: ids.record, settled: ids.settled, events, done });
+      if (!flushing) queueMicrotask(flush);
+      flushing = true;
     });
   }
 
@@ -195,7 +193,8 @@ export function createDriver(options: DriverOptions): Driver {
   }
 
   function workIn(state: State): Work {
-    return { sessionId, parts, state, transcript, memory, now: clock.now, ...publish };
+    const { publishDelta, publishProgress } = publish;
+    return { sessionId, parts, state, transcript, memory, now: clock.now, publishDelta, publishProgress };
   }
 
   /** Signals what is no longer wanted, and starts what is wanted and not running. */

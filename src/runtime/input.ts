@@ -1,6 +1,7 @@
 /**
  * The input of a call, as its tool takes it.
  */
+import { copyJson } from "../core/json.js";
 import type { CallRecord } from "../core/results.js";
 import type { InputResult } from "./schema.js";
 import type { CompiledTool } from "./tools.js";
@@ -23,7 +24,7 @@ export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: W
   if (compiled.tool.execute === undefined && compiled.tool.executeRaw !== undefined)
     return { ok: true, value: record.input };
   // A tool may change what it is given; the log may not.
-  const result = compiled.validate(structuredClone(record.input));
+  const result = compiled.validate(copyJson(record.input));
   return result instanceof Promise ? result.then(described) : described(result);
 }
 

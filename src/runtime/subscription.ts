@@ -7,7 +7,7 @@
 import type { AssistantMessage } from "../core/message.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
-import type { OpenTextPart } from "./assembly.js";
+import type { OpenTextPart } from "./assembled.js";
 
 /** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
 export type Snapshot = {

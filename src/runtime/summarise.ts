@@ -5,7 +5,8 @@
 import { addUsage, type ModelFailure, textOf, type Usage } from "../core/message.js";
 import type { SummaryPrompt } from "../ports/compaction.js";
 import type { ModelRequest } from "../ports/model.js";
-import { createAssembly, endOf, messageOf } from "./assembly.js";
+import { endOf, messageOf } from "./assembled.js";
+import { createAssembly } from "./assembly.js";
 import type { Cancellation } from "./cancellation.js";
 import type { CalledModel } from "./models.js";
 import { streamInto } from "./perform/model-stream.js";

@@ -54,7 +54,7 @@ export function askBeforeCall(
     },
   };
   return andThen(askHooks(asking, work, cancellation), ({ to, records, failure }) =>
-    failure === undefined ? { ...to, records } : { records, block: failure },
+    failure === undefined ? { records, ...to } : { records, block: failure },
   );
 }
 
@@ -72,7 +72,7 @@ export function askAfterCall<What extends Saying>(
   durationMs: number,
   work: Work,
 ): AfterCall<What> | Promise<AfterCall<What>> {
-  if (work.parts.hooks.afterToolCall.length === 0) return { ...given, records: [] };
+  if (work.parts.hooks.afterToolCall.length === 0) return { records: [], ...given };
   const { callKey, part, input } = record;
   const asking: Asking<ToolOutput> = {
     point: "afterToolCall",
@@ -94,13 +94,13 @@ export function askAfterCall<What extends Saying>(
   };
   return andThen(askHooks(asking, work), ({ to: output, records, failure }) =>
     failure === undefined
-      ? { ...given, output, records }
+      ? { records, ...given, output }
       : {
+          records,
           ...given,
           outcome: "error" as const,
           isSaid: false,
           output: { type: "text", text: `Error: The output is withheld: ${failure}. The call was run.` },
-          records,
         },
   );
 }

@@ -12,7 +12,8 @@ import {
   type Usage,
 } from "../../core/message.js";
 import type { MessageDelta } from "../../ports/model.js";
-import { type Assembly, createAssembly, endOf, messageOf } from "../assembly.js";
+import { endOf, messageOf } from "../assembled.js";
+import { type Assembly, createAssembly } from "../assembly.js";
 import { canCompact, isNearLimit } from "../context-size.js";
 import { type Attempt, askAfterAttempt } from "../hooks/attempt.js";
 import { modelOf } from "../models.js";
@@ -73,7 +74,7 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
   }
   const message = messageOf(assembly);
   const { finishReason, usage, providerMetadata } = end;
-  const refused = isTooLong(message, providerMetadata)
+  const refused = isTooLong(assembly, message, providerMetadata)
     ? tooLong
     : refuse(message, finishReason.unified, timing.startedAt, work);
   if (refused !== undefined)
@@ -133,7 +134,13 @@ const tooLong: Refused = {
   next: { type: "give_up", reason: "model_error" },
 };
 
-function isTooLong(message: AssistantMessage, metadata: ProviderMetadata | undefined): boolean {
+function isTooLong(
+  { characters, parts }: Assembly,
+  message: AssistantMessage,
+  metadata: ProviderMetadata | undefined,
+): boolean {
+  // A character is at most six bytes in JSON, and what is around a part less than a thousand: most messages need no count.
+  if (characters * 6 + parts.length * 1_000 < mostMessageBytes) return false;
   return Buffer.byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
 }
 

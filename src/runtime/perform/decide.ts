@@ -150,7 +150,7 @@ function permissionOf(record: CallRecord, tool: AnyTool, means: Means): Permissi
     runId,
     deps: depsOf(parts, runId),
     get signal() {
-      return own.signal;
+      return own.signal();
     },
   };
   const inTime = { timeoutMs: defaultHookTimeoutMs, clock, cancellation, onOver: own.cancel };

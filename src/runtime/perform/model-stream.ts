@@ -47,7 +47,7 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
     }
 
     async function pump(): Promise<void> {
-      const deltas = iteratorOf(model.stream(request, attempt.signal));
+      const deltas = iteratorOf(model.stream(request, attempt.signal()));
       for (let next = await deltas.next(); !over && next.done !== true; next = await deltas.next()) {
         if (next.value?.kind !== "start") watch.heard();
         publish(addDelta(assembly, next.value));

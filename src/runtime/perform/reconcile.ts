@@ -40,7 +40,7 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
     const found: Reconciled = await recover.reconcile({
       input: input.value,
       idempotencyKey: callKey,
-      signal: cancellation.signal,
+      signal: cancellation.signal(),
       sessionId: work.sessionId,
       runId,
       deps: depsOf(work.parts, runId),

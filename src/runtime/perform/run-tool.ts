@@ -58,10 +58,18 @@ async function attempt(
   const given = await outcomeOf(effect, record, work, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
   work.memory.validated.delete(effect.callKey);
-  const { records, isSaid, ...after } = await askAfterCall(given, record, timing.durationMs, work);
+  const after = await askAfterCall(given, record, timing.durationMs, work);
   const { callKey, runId } = effect;
-  const finished = await kept(after, isSaid, record, work);
-  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, timing, ...finished, ...riding(records) };
+  const finished = await kept(after, record, work);
+  return {
+    type: "tool_finished",
+    runId,
+    callKey,
+    attempt: effect.attempt,
+    timing,
+    ...finished,
+    ...riding(after.records),
+  };
 }
 
 type Finished = Given & { readonly done?: { readonly message?: string } };
@@ -70,12 +78,7 @@ type Finished = Given & { readonly done?: { readonly message?: string } };
 type Outcome = Finished & { readonly isSaid?: boolean };
 
 /** Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it. */
-async function kept(
-  { outcome, output, done }: Finished,
-  isSaid: boolean | undefined,
-  { part }: CallRecord,
-  work: Work,
-): Promise<Finished> {
+async function kept({ outcome, output, done, isSaid }: Outcome, { part }: CallRecord, work: Work): Promise<Finished> {
   const { sessionId, parts } = work;
   const maxBytes = parts.tools.get(part.name)?.tool.maxOutputBytes;
   try {
@@ -163,7 +166,7 @@ async function withTimeout(
   let own: AbortController | undefined;
   let isOver = false;
   const signal = () => {
-    own ??= followed(cancellation.signal);
+    own ??= followed(cancellation.signal());
     if (isOver) own.abort(new Error("timeout"));
     return own.signal;
   };
