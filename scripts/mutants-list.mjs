@@ -127,6 +127,13 @@ export const mutants = [
     check: "seeds",
   },
   {
+    name: "what runs when a run is aborted is not signalled",
+    file: "src/runtime/driver.ts",
+    find: "running.delete(key);\n        job.cancel();",
+    replace: "running.delete(key);",
+    check: "seeds",
+  },
+  {
     name: "a ready call counts as started",
     file: "src/core/call-transition.ts",
     find: 'if (call.at !== "running") return call;\n  const { policy, attempt } = call;',

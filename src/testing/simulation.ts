@@ -2,8 +2,8 @@
  * The simulation: the real driver over a store and a world that chance rules, by a seed.
  *
  * Processes run, are killed, stopped past their lease and continued; the store fails, loses answers, is busy and gets
- * requests twice; models fail in every way; people speak, answer and abort at any moment; clocks jump. Afterwards the
- * invariants are checked.
+ * requests twice; models and hooks fail in every way; people speak, answer and abort at any moment; clocks jump. Afterwards
+ * the invariants are checked.
  */
 import type { Store } from "../ports/store.js";
 import { createMemoryStore } from "../stores/memory.js";
@@ -11,6 +11,7 @@ import { createChance } from "./simulation/chance.js";
 import { direct, temperOf } from "./simulation/director.js";
 import { type Fact, traceOf } from "./simulation/facts.js";
 import { historyOf } from "./simulation/history.js";
+import { hookHabitsOf } from "./simulation/hooks.js";
 import { checkInvariants } from "./simulation/invariants.js";
 import { createWorld } from "./simulation/world.js";
 
@@ -61,7 +62,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const { seed, traceLines = 80 } = options;
   const world = createWorld(options.store ?? createMemoryStore(), createChance(seed), options.sessionId ?? "session");
   try {
-    const temper = temperOf(world);
+    // Chance of their own: worlds without hooks are what they were before there were any.
+    const temper = temperOf(world, hookHabitsOf(createChance(seed ^ 0x5bd1e995)));
     const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
     checkInvariants(await historyOf(world, directed.clients, temper.isCalm));
     return reportOf(seed, directed.turns, world.facts);

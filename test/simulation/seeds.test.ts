@@ -26,6 +26,7 @@ const proven = verifies(
   "LOOP-10",
   "RTRY-3",
   "RTRY-6",
+  "HOOK-3",
   "STRM-1",
   "STRM-2",
   "TOOL-5",
@@ -72,6 +73,7 @@ const expectedTypes: readonly EventType[] = [
   "restarted",
   "late_result",
   "run_finished",
+  "run_left",
 ];
 
 type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;

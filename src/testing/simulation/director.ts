@@ -5,6 +5,7 @@
 import { effects } from "../../core/effects.js";
 import { hasCalls, isResting, type State } from "../../core/state.js";
 import { type Clients, createClients } from "./clients.js";
+import { createHooks, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel } from "./model.js";
 import { leaseMs, type ProcessOptions, startProcess } from "./processes.js";
@@ -28,10 +29,11 @@ export type Temper = {
   readonly shutDown: number;
   readonly sameHost: boolean;
   readonly habits: ModelHabits;
+  readonly hooks: HookHabits | null;
 };
 
 /** Each seed has some kinds of trouble and lacks others: so each kind also meets the rest undisturbed. */
-export function temperOf({ chance }: World): Temper {
+export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
   const isCalm = chance.happens(0.1);
   const some = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
   const often = (probability: number) => (chance.happens(0.4) ? probability : 0);
@@ -61,6 +63,7 @@ export function temperOf({ chance }: World): Temper {
     shutDown: some(0.005),
     sameHost: chance.happens(0.5),
     habits: { tools: tools.length > 0 ? tools : ["look"], fails: often(0.25), stutters: often(0.3) },
+    hooks,
   };
 }
 
@@ -99,6 +102,7 @@ function optionsOf(world: World, temper: Temper): ProcessOptions {
         tools: createTools(bench),
         canExecuteTool: createPermissions(bench),
         limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600 },
+        hooks: temper.hooks === null ? [] : createHooks(world, process, temper.hooks),
       };
     },
   };

@@ -40,6 +40,8 @@ export type Happening =
   /** What the model means to say in an attempt, part by part, whatever comes of the stream. */
   | { readonly type: "model_meant"; readonly attempt: string; readonly parts: readonly string[] }
   | { readonly type: "delta"; readonly process: string; readonly delta: MessageDelta }
+  /** An observer of a process is told of an event. */
+  | { readonly type: "told"; readonly process: string; readonly event: string; readonly seq: number }
   | {
       readonly type: "tool_started";
       readonly process: string;
@@ -47,7 +49,11 @@ export type Happening =
       readonly tool: string;
       readonly attempt: number;
       readonly input: unknown;
+      /** It looks at its signal. */
+      readonly heeds?: true;
     }
+  /** The signal of a call that looks at it was aborted: the run stops, its time is over, or its process gave up. */
+  | { readonly type: "tool_signalled"; readonly process: string; readonly callKey: string }
   /** The world changed. */
   | { readonly type: "tool_acted"; readonly callKey: string; readonly tool: string; readonly input: number }
   /** What a tool gave, or what the world says became of its call. */
@@ -74,10 +80,11 @@ export function traceOf(facts: readonly Fact[], lines: number): string {
   return [...cut, ...shown.slice(-lines)].join("\n");
 }
 
-type SilentFact = FactOf<"delta" | "model_meant" | "renewed">;
+type SilentFact = FactOf<"delta" | "model_meant" | "renewed" | "told">;
 
 function isSilent(fact: Fact): fact is SilentFact {
-  return fact.type === "delta" || fact.type === "model_meant" || fact.type === "renewed";
+  const { type } = fact;
+  return type === "delta" || type === "model_meant" || type === "renewed" || type === "told";
 }
 
 function lineOf(fact: Exclude<Fact, SilentFact>): string {
@@ -104,6 +111,8 @@ function lineOf(fact: Exclude<Fact, SilentFact>): string {
     }
     case "tool_started":
       return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${JSON.stringify(fact.input)})`;
+    case "tool_signalled":
+      return `${fact.process} signals ${fact.callKey}`;
     case "tool_acted":
       return `  world: ${fact.tool} ${fact.callKey} takes effect (${fact.input})`;
     case "tool_settled":

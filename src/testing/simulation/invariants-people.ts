@@ -11,6 +11,7 @@ export const peopleInvariants: readonly Invariant[] = [
   { number: 1, name: "what was accepted is in the log once, what was refused at most once", check: inputsAreKept },
   { number: 1, name: "results are what the log says", check: resultsAreTrue },
   { number: 1, name: "readers see the log's events once and in order", check: readersSeeTheLog },
+  { number: 1, name: "observers are told of what is in the log, in its order", check: observersHearTheLog },
   { number: 7, name: "only misuse throws", check: onlyMisuseThrows },
   { number: 7, name: "no run is interrupted where nothing went wrong", check: nothingInterruptsInCalm },
 ];
@@ -73,6 +74,20 @@ function readersSeeTheLog({ events, clients }: History): string | undefined {
     if (other !== -1) return `a reader at ${process.name} sees '${names[other]}' in the place of '${expected[other]}'`;
     if (process.status === "running" && !ended && names.length < expected.length)
       return `a reader at ${process.name} has seen ${names.length} of ${expected.length} events`;
+  }
+  return undefined;
+}
+
+function observersHearTheLog({ events, facts }: History): string | undefined {
+  const known = new Set(events.map((event) => `${event.seq} ${event.type}`));
+  const last = new Map<string, number>();
+  for (const fact of facts) {
+    if (fact.type !== "told") continue;
+    const { process, event, seq } = fact;
+    if (!known.has(event)) return `an observer at ${process} is told of '${event}', which is not in the log`;
+    if (seq < (last.get(process) ?? 0))
+      return `an observer at ${process} is told of '${event}' after ${last.get(process)}`;
+    last.set(process, seq);
   }
   return undefined;
 }

@@ -3,6 +3,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Event } from "../../core/event.js";
+import type { FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
 import { nameOf } from "./invariants-effects.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
@@ -11,6 +12,7 @@ export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
+  { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
   { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
 ];
 
@@ -66,6 +68,38 @@ function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined
       return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
+}
+
+/**
+ * By a process that lives on: once it knows of the abort, what it runs settles only after its signal. Where it had to make sure of
+ * its lease first, a call may settle meanwhile.
+ */
+function runningIsSignalled({ facts }: History): string | undefined {
+  const killed = new Set(
+    facts.flatMap((fact) => (fact.type === "process" && fact.what === "killed" ? fact.process : [])),
+  );
+  const aborts = new Map<string, readonly string[]>();
+  const running = new Map<string, string>();
+  const owed = new Map<string, string>();
+  for (const fact of facts) {
+    if (fact.type === "tool_started" && fact.heeds === true) running.set(fact.callKey, fact.process);
+    if (fact.type === "written") aborts.set(`${fact.process} ${fact.epoch}`, abortsIn(fact));
+    if (fact.type === "confirmed" && !killed.has(fact.process))
+      for (const runId of aborts.get(`${fact.process} ${fact.epoch}`) ?? [])
+        for (const [callKey, process] of running)
+          if (process === fact.process && callKey.startsWith(`${runId}/`)) owed.set(callKey, process);
+    if (fact.type === "renewed" || fact.type === "refused")
+      for (const [callKey, process] of owed) if (process === fact.process) owed.delete(callKey);
+    if (fact.type === "tool_signalled") owed.delete(fact.callKey);
+    if (fact.type !== "tool_settled") continue;
+    if (owed.has(fact.callKey)) return `${fact.callKey} went on in ${owed.get(fact.callKey)}, which knew of the abort`;
+    running.delete(fact.callKey);
+  }
+  return undefined;
+}
+
+function abortsIn({ commit }: FactOf<"written">): readonly string[] {
+  return commit.events.flatMap((event) => (event.type === "abort_requested" ? event.runId : []));
 }
 
 function nothingUnapproved({ facts }: History): string | undefined {

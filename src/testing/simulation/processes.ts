@@ -1,6 +1,7 @@
 /**
  * Processes: agents over the same store, each with its own owner, its own way to the store and its own timers.
  */
+import type { Observer } from "../../ports/observer.js";
 import type { Owner } from "../../ports/store.js";
 import { type AgentOptions, buildAgent } from "../../runtime/agent.js";
 import { createRetryPolicy } from "../../runtime/retry.js";
@@ -11,7 +12,9 @@ export const leaseMs = 1_000;
 
 export type ProcessOptions = {
   /** The agent's parts: its model, its tools. The rest is the world's. */
-  readonly parts: (process: () => Process) => Pick<AgentOptions, "model" | "tools" | "canExecuteTool" | "limits">;
+  readonly parts: (
+    process: () => Process,
+  ) => Pick<AgentOptions, "model" | "tools" | "canExecuteTool" | "limits" | "hooks">;
   /** Whether the processes can see that another one is dead, and take over at once. */
   readonly sameHost: boolean;
 };
@@ -26,7 +29,7 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
         makeId: () => `id${world.number()}`,
         leaseMs,
         retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
-        observers: [{ onDelta: (delta) => world.note({ type: "delta", process: name, delta }) }],
+        observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
       },
       {
         asModel: (model) => model,
@@ -38,6 +41,19 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
       },
     ),
   );
+}
+
+/** An observer that nobody may wait for. */
+const never = () => new Promise<never>(() => {});
+
+function watching({ note, sessionId }: World, process: string): Observer {
+  return {
+    onEvent(event) {
+      if (event.sessionId === sessionId)
+        note({ type: "told", process, event: `${event.seq} ${event.type}`, seq: event.seq });
+    },
+    onDelta: (delta) => note({ type: "delta", process, delta }),
+  };
 }
 
 /** Whether the process that an owner stands for was killed. */

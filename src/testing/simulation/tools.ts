@@ -68,7 +68,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       recover: "rerun",
       timeoutMs,
       execute: async (input, context) => {
-        start(bench, "slow", input, context);
+        start(bench, "slow", input, context, context.signal);
         await world.turn(bench.process(), "slow tool", context.signal);
         return context.signal.aborted ? failed(bench, context) : finish(bench, "slow", input, context);
       },
@@ -104,9 +104,18 @@ export function createPermissions({ world, process }: Bench): CanExecuteTool {
   };
 }
 
-function start({ world, process }: Bench, tool: string, input: Input, context: ToolContext): void {
+function start(
+  { world, process }: Bench,
+  tool: string,
+  input: Input,
+  context: ToolContext,
+  signal?: AbortSignal,
+): void {
   const { idempotencyKey: callKey, attempt } = context;
-  world.note({ type: "tool_started", process: process().name, callKey, tool, attempt, input: input.n });
+  const { name } = process();
+  const heeds = signal === undefined ? {} : ({ heeds: true } as const);
+  world.note({ type: "tool_started", process: name, callKey, tool, attempt, input: input.n, ...heeds });
+  signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", process: name, callKey }));
 }
 
 /** A turn until it takes effect, and one until it says so. */
@@ -118,7 +127,7 @@ async function work(
   signal?: AbortSignal,
 ): Promise<Json> {
   const { world, process } = bench;
-  start(bench, tool, input, context);
+  start(bench, tool, input, context, signal);
   await world.turn(process(), `${tool} works`, signal);
   if (signal?.aborted === true) return failed(bench, context);
   const output = finish(bench, tool, input, context, false);
