@@ -17,7 +17,7 @@ export const sizes = {
     "W2-lengths": { deltas: [1_000, 20_000, 100_000], warmUpMs: 1000, roundMs: 100 },
     W3: { points: [10, 100, 500, 1_000, 2_000], capMs: 25_000, warmUpMs: 1500 },
     W4: { runs: 5_000 },
-    W5: { steps: 200, rounds: 5 },
+    W5: { steps: 200, rounds: 5, warmUpMs: 2000 },
     "W5-sessions": { atOnce: 100, steps: 20, rounds: 3 },
     W6: { rounds: 11 },
   },
@@ -29,7 +29,7 @@ export const sizes = {
     "W2-lengths": { deltas: [1_000, 10_000], warmUpMs: 200, roundMs: 30 },
     W3: { points: [10, 100, 200], capMs: 4_000, warmUpMs: 200 },
     W4: { runs: 200 },
-    W5: { steps: 150, rounds: 1 },
+    W5: { steps: 150, rounds: 1, warmUpMs: 100 },
     "W5-sessions": { atOnce: 20, steps: 10, rounds: 1 },
     W6: { rounds: 3 },
   },
@@ -174,12 +174,12 @@ async function measureW4(context) {
 
 async function measureW5(context) {
   const { size, on, tell } = context;
-  const { steps, rounds } = size.W5;
+  const { steps, rounds, warmUpMs } = size.W5;
   const modes = {};
   for (const synchronous of ["normal", "full"]) {
-    const shape = await shapeOfPawl(context, { steps, synchronous });
+    const shape = await shapeOfPawl(context, { steps, synchronous, warmUpMs: 0 });
     if (shape.failure !== undefined) return { failure: shape.failure };
-    const options = { steps, synchronous, shape };
+    const options = { steps, synchronous, shape, warmUpMs };
     const rows = summarised(await inTurns(on("W5"), "W5", context, { rounds, options }), (results) => ({
       us: (median(results.map(({ ms }) => ms)) * 1000) / steps,
       bytes: medianOrNull(results.map(({ bytes }) => bytes)),

@@ -191,7 +191,7 @@ async function heldNow() {
 }
 
 /** W5: the time of a durable run, and what it wrote: as a whole, and in its first and last fifty steps. */
-async function durable(open, { steps, synchronous, shape }) {
+async function durable(open, { steps, synchronous, shape, warmUpMs }) {
   const inFolder = async (measure) => {
     const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
     try {
@@ -205,10 +205,10 @@ async function durable(open, { steps, synchronous, shape }) {
     const before = performance.now();
     await run();
     const ms = performance.now() - before;
-    await close();
+    await close?.();
     return { ms, path };
   };
-  await inFolder((context) => once(context, { steps: 50 }));
+  await warmUp(warmUpMs, () => inFolder((context) => once(context, { steps: 50 })));
   return () =>
     inFolder(async (context) => {
       const written = [];
