@@ -4,7 +4,7 @@
  *
  * 1. What somebody is asked to approve is not redacted: what is shown is what runs (SEC-6).
  * 2. Text that comes in pieces is held back only as far as it may be the beginning of a secret; together, the pieces are the whole text,
- *    redacted. The items of a stream stay the same ones, in the same order: text that is held back comes with the next piece.
+ *    redacted. The deltas of a stream stay the same ones, in the same order: text that is held back comes with the next piece.
  */
 
 import { createRedaction, type Json, type MessageDelta, type Redact, redactJson, type StreamItem } from "../index.js";
@@ -50,7 +50,7 @@ function createStream(
   const kept = new Map<string, string>();
   let last: DeltaItem | null = null;
 
-  /** The last piece, as far as it can be shown; all of it where nothing more of its text can come. */
+  /** The last piece, as far as it can be shown; all of it where something else follows. A provider may end a text long after its last word. */
   function release(isWhole: boolean): readonly StreamItem[] {
     if (last === null) return [];
     const { delta } = last;
@@ -74,17 +74,13 @@ function createStream(
   }
 
   return (item) => {
-    if (item.type === "snapshot") return [...release(false), openSnapshot(item)];
-    if (item.type !== "delta") return [...release(false), value(item)];
+    if (item.type === "snapshot") return [...release(true), openSnapshot(item)];
+    // What happens beside the model's text does not end it, and need not wait for it.
+    if (item.type !== "delta") return [value(item)];
     const { delta } = item;
-    if (delta.kind === "start") {
-      const before = release(false);
-      kept.clear();
-      return [...before, value(item)];
-    }
-    const released = release(
-      last !== null && "id" in delta && delta.kind.endsWith("-end") && keyOf(delta) === keyOf(last.delta),
-    );
+    const goesOn = last !== null && "text" in delta && keyOf(delta) === keyOf(last.delta);
+    const released = release(!goesOn);
+    if (delta.kind === "start") kept.clear();
     if (!("text" in delta)) return [...released, value(item)];
     last = { type: "delta", delta };
     return released;

@@ -81,6 +81,30 @@ describe("text that comes in pieces", proven, () => {
     expect(shownLength("by correct horse ba", known)).toBe("by ".length);
   });
 
+  test("is whole where something else follows it, though its end comes later", () => {
+    const given: readonly MessageDelta[] = [
+      ...deltasOf(["Let me lo", "ok."]).slice(0, -1),
+      { ...ids, seq: 6, kind: "tool-input-start", id: "c", name: "look" },
+      { ...ids, seq: 7, kind: "tool-input-delta", id: "c", text: '{"a":' },
+      { ...ids, seq: 8, kind: "tool-input-delta", id: "c", text: "1}" },
+      { ...ids, seq: 9, kind: "tool-input-end", id: "c" },
+      { ...ids, seq: 10, kind: "text-end", id: "t" },
+    ];
+    const shown = shownOf(given.map((delta) => ({ type: "delta", delta })));
+    expect(textOf(shown)).toBe("Let me look.");
+    expect(shown.map(({ seq }) => seq)).toEqual(given.map(({ seq }) => seq));
+    expect(shown.flatMap((delta) => (delta.kind === "tool-input-delta" ? delta.text : [])).join("")).toBe('{"a":1}');
+  });
+
+  test("does not keep what happens beside it waiting", () => {
+    const pass = createTerminalRedaction({}).stream();
+    const note: StreamItem = { type: "progress", callKey: "r/1/1", note: "half done" };
+    const items = [...deltasOf(["Let me lo"]).slice(0, -1)].flatMap((delta) => pass({ type: "delta", delta }));
+    expect([...items, ...pass(note)].at(-1)).toEqual(note);
+    const [rest] = pass({ type: "delta", delta: { ...ids, seq: 4, kind: "text-end", id: "t" } });
+    expect(rest).toMatchObject({ delta: { seq: 3, text: "Let me lo" } });
+  });
+
   test("of a word without end is shown all the same", () => {
     expect(shownLength("x".repeat(24_001), known)).toBe(24_001);
   });
