@@ -128,7 +128,7 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   if (running.length === 0) {
     running.push(start());
     // Somebody looks after it: a run that keeps killing its process is taken up again.
-    if (chance.happens(0.7)) clients.resume(chance.pick(running));
+    if (temper.isDeadly || chance.happens(0.7)) clients.resume(chance.pick(running));
   } else if (running.length < 3 && chance.happens(0.01)) running.push(start());
   const one = chance.pick(running);
   if (chance.happens(temper.say)) speak(world, clients, one);
