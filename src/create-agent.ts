@@ -9,6 +9,7 @@ import type { Model } from "./ports/model.js";
 import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/agent.js";
 import { createMemoryStore } from "./stores/memory.js";
 import { createOwner, isOwnerDead } from "./stores/owner.js";
+import { createOutputTools } from "./tools/output.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;
@@ -28,5 +29,6 @@ export function createAgent(options: AgentOptions): Agent {
     isDead: isOwnerDead,
     listPrices,
     contextWindows,
+    createOutputTools,
   });
 }

@@ -130,6 +130,8 @@ type Body =
       readonly promptHash?: string | null;
       readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+      /** Bytes of results that the model is shown in all, where the agent bounds them: older ones are left out. */
+      readonly resultBytes?: number;
     })
   /** The context is to be made smaller before the step's model is called. */
   | (OfStep & { readonly type: "compaction_started" })

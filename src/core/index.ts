@@ -25,6 +25,8 @@ export type {
 } from "./event.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./inbox.js";
 export { canonicalJson, checkJson, parseJson } from "./json.js";
+export { blobOf, blobsOf, outputIn } from "./kept.js";
+export type { Measured } from "./measured.js";
 export * from "./message.js";
 export { approvalsOf, askedAt, type PendingApproval, type RunResult, resultOf } from "./outcome.js";
 export { type Pair, pairs } from "./pairs.js";
@@ -33,6 +35,6 @@ export { type InterruptedReason, type Reason, reasons, statusOf } from "./reason
 export { type CallRecord, textOfOutput } from "./results.js";
 export type { RunRecord } from "./run-record.js";
 export * from "./state.js";
-export { appendEntry, createTranscript, type Measured, type Transcript } from "./transcript.js";
+export { appendEntry, createTranscript, type Transcript } from "./transcript.js";
 export { type Refusal, refusal, transition } from "./transition.js";
 export { publicEvents } from "./view.js";

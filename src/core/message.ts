@@ -17,7 +17,7 @@ export type ReasoningPart = {
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** An image or another file: `data` is base64 text, or an http(s) URL. */
+/** An image or another file: `data` is base64 text, or an http(s) URL; in the log also `blob:` and the name of a blob of the session. */
 export type FilePart = {
   readonly type: "file";
   readonly mediaType: string;
@@ -51,11 +51,14 @@ export type ToolCallPart = {
   readonly providerMetadata?: ProviderMetadata;
 };
 
+/** The whole text of an output that was cut: a blob of its session, in UTF-8 (half of a character as the three bytes of its number). */
+export type KeptOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
+
 /** What a tool gave, as the model sees it. */
 export type ToolOutput =
-  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "text"; readonly text: string; readonly kept?: KeptOutput }
   | { readonly type: "json"; readonly value: Json }
-  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[] };
+  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[]; readonly kept?: KeptOutput };
 
 export type ToolResultPart = {
   readonly type: "tool_result";

@@ -1,6 +1,8 @@
 /**
  * What a model is told of a call that did not run, was edited, or came in late.
  */
+
+import { describeFile } from "./kept.js";
 import type { Json, ToolCallPart, ToolOutput, ToolResultPart } from "./message.js";
 import type { CallOutcome } from "./state.js";
 
@@ -23,9 +25,32 @@ export type CallRecord = {
   question?: string;
   /** Why it did not run, or what a person gave as its result, by the entry that says so. */
   because?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
-  /** How it ended. */
-  result?: { readonly outcome: CallOutcome; readonly output: ToolOutput; readonly durationMs?: number };
+  /** How it ended; `seq` is the entry that holds the output. */
+  result?: {
+    readonly outcome: CallOutcome;
+    readonly output: ToolOutput;
+    readonly seq: number;
+    readonly durationMs?: number;
+  };
 };
+
+/** What is known of the results that a model is shown. */
+export type ShownResults = {
+  /** The entry that holds the output of each. */
+  readonly seqs: WeakMap<ToolResultPart, number>;
+  /** Bytes of all that the next model call is shown; undefined where there is no bound. */
+  budget: number | undefined;
+  /** Some have held files. */
+  hasFiles: boolean;
+};
+
+/** A result as the model gets it, with what is to be known of it. */
+export function noteShown(results: ShownResults, call: CallRecord): ToolResultPart {
+  const part = shownOutput(call);
+  if (call.result !== undefined) results.seqs.set(part, call.result.seq);
+  if (part.output.type === "content") results.hasFiles = true;
+  return part;
+}
 
 /** The text of a result that no tool gave. */
 export function refusalText(outcome: CallOutcome, why: string | undefined): string {
@@ -50,10 +75,10 @@ export function refusalText(outcome: CallOutcome, why: string | undefined): stri
   }
 }
 
-/** A result as the model gets it. A person's edit is said before it. */
-export function shownOutput(call: CallRecord): ToolResultPart {
+/** A result as the model gets it: a person's edit is said before it, and after it where the whole is that was cut. */
+function shownOutput(call: CallRecord): ToolResultPart {
   const { part, result } = call;
-  const output = result?.output ?? { type: "text", text: refusalText("interrupted", undefined) };
+  const output = result === undefined ? textOutput(refusalText("interrupted", undefined)) : withReference(result);
   const shown = call.edited ? after(`(A person changed the input to ${JSON.stringify(call.input)}.)`, output) : output;
   const isError = result?.outcome !== "ok";
   const { toolCallId, name } = part;
@@ -62,15 +87,28 @@ export function shownOutput(call: CallRecord): ToolResultPart {
     : { type: "tool_result", toolCallId, name, output: shown };
 }
 
+function textOutput(text: string): ToolOutput {
+  return { type: "text", text };
+}
+
+/** The number of an entry is what `read_output` and `search_output` take. */
+function withReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
+  if (output.type === "json" || output.kept === undefined) return output;
+  const note = `[The whole is kept as output ${seq}: read_output and search_output show more of it.]`;
+  return output.type === "text"
+    ? { type: "text", text: `${output.text}\n${note}` }
+    : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
+}
+
 function after(note: string, output: ToolOutput): ToolOutput {
   return output.type === "content"
     ? { type: "content", parts: [{ type: "text", text: note }, ...output.parts] }
-    : { type: "text", text: `${note}\n${textOfOutput(output)}` };
+    : textOutput(`${note}\n${textOfOutput(output)}`);
 }
 
 /** A result that came after its call was given up, as a note. It is a tool's output, and grants nothing. */
-export function noteText(callKey: string, output: ToolOutput | undefined): string {
-  const text = output === undefined ? "(no output)" : textOfOutput(output);
+export function noteText(callKey: string, output: ToolOutput | undefined, seq: number): string {
+  const text = output === undefined ? "(no output)" : textOfOutput(withReference({ output, seq }));
   return `[Note, not from the user: the tool call ${callKey}, which was interrupted, has finished after all. Its output:]\n${text}`;
 }
 
@@ -82,12 +120,6 @@ export function textOfOutput(output: ToolOutput): string {
     case "json":
       return JSON.stringify(output.value);
     case "content":
-      return output.parts
-        .map((part) =>
-          part.type === "text"
-            ? part.text
-            : `[${part.mediaType}${part.filename === undefined ? "" : ` ${part.filename}`}]`,
-        )
-        .join("\n");
+      return output.parts.map((part) => (part.type === "text" ? part.text : `[${describeFile(part)}]`)).join("\n");
   }
 }

@@ -2,8 +2,9 @@
  * What a transcript holds.
  */
 import type { RunOptions } from "./event.js";
+import type { Measured } from "./measured.js";
 import type { AssistantMessage, Message, UserMessage } from "./message.js";
-import type { CallRecord } from "./results.js";
+import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
 export type Transcript = {
@@ -33,12 +34,10 @@ export type Transcript = {
   compaction: { readonly summary: string; readonly retained: readonly string[] } | null;
   /** What was last shown to the model beside what people, models and tools said, while that is still seen. */
   appended: { readonly seq: number; readonly messages: readonly UserMessage[] } | null;
+  readonly shownResults: ShownResults;
   /** The blobs that hold the system prompt and the tool specifications of the last model call; undefined where that is not known. */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
   /** How much of it a provider has counted; null where none has. */
   measured: Measured | null;
 };
-
-/** The first `messages` of a conversation, with its prompt and tools, took so many tokens: what its provider says. */
-export type Measured = { readonly messages: number; readonly tokens: number };

@@ -12,12 +12,14 @@
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import type { Entry, EventOf } from "./event.js";
+import { measuredBy } from "./measured.js";
 import { addUsage, type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "./message.js";
-import { noteText, refusalText, shownOutput } from "./results.js";
+import { noteShown, noteText, refusalText } from "./results.js";
 import { noteHooks, type RunRecord } from "./run-record.js";
+import { continueText, remindText } from "./told.js";
 import type { Transcript } from "./transcript-record.js";
 
-export type { Measured, Transcript } from "./transcript-record.js";
+export type { Transcript } from "./transcript-record.js";
 
 export function createTranscript(): Transcript {
   return {
@@ -33,6 +35,7 @@ export function createTranscript(): Transcript {
     given: new Map(),
     compaction: null,
     appended: null,
+    shownResults: { seqs: new WeakMap(), budget: undefined, hasFiles: false },
     promptHash: null,
     toolsHash: null,
     measured: null,
@@ -57,7 +60,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       for (const message of event.input) transcript.later.push({ seq, message });
       break;
     case "late_result":
-      transcript.later.push({ seq, message: userText(noteText(event.callKey, event.output)) });
+      transcript.later.push({ seq, message: userText(noteText(event.callKey, event.output, seq)) });
       break;
     case "prepared":
       prepare(transcript, seq, event);
@@ -155,18 +158,11 @@ function countUsage(run: RunRecord, { modelCallIndex }: { readonly modelCallInde
   run.stepUsage = { modelCallIndex, usage: addUsage(known, usage) };
 }
 
-/** What the model is told where its own answer was no end. */
-export const continueText =
-  "Your answer was cut at the output limit. Go on exactly where it stopped, with the space or line break that comes next if there is one; repeat nothing.";
-export const remindText =
-  "You have not signalled that the work is done. Go on, or call the tool that signals it if there is nothing left to do.";
-export const summaryText =
-  "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
-
 function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
   const { run } = transcript;
   if (run === null) return;
   run.purpose = event.purpose;
+  transcript.shownResults.budget = event.resultBytes;
   const { activeTools, toolChoice, providerOptions } = event;
   run.choices = {
     ...(activeTools === undefined ? {} : { activeTools }),
@@ -226,13 +222,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
-  measure(transcript, event.usage);
-}
-
-/** What the model took in and gave out is what the conversation takes now. A count of 0 is a provider that does not count. */
-function measure(transcript: Transcript, { inputTokens, outputTokens }: Usage): void {
-  if (inputTokens === undefined || inputTokens === 0 || outputTokens === undefined) return;
-  transcript.measured = { messages: transcript.messages.length, tokens: inputTokens + outputTokens };
+  transcript.measured = measuredBy(event.usage, transcript.messages.length) ?? transcript.measured;
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
@@ -242,7 +232,12 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const output: ToolOutput = event.output ??
     because?.output ?? { type: "text", text: refusalText(event.outcome, because?.text) };
   const { timing } = event;
-  call.result = { outcome: event.outcome, output, ...(timing === undefined ? {} : { durationMs: timing.durationMs }) };
+  call.result = {
+    outcome: event.outcome,
+    output,
+    seq: event.output === undefined && because?.output !== undefined ? because.seq : seq,
+    ...(timing === undefined ? {} : { durationMs: timing.durationMs }),
+  };
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
@@ -251,5 +246,6 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
 /** The results of a step are shown together, in the order of its calls, once the last one is known. */
 function showResults(transcript: Transcript, seq: number): void {
   for (const call of transcript.calls.values()) if (call.result === undefined) return;
-  show(transcript, seq, { role: "tool", parts: [...transcript.calls.values()].map(shownOutput) });
+  const parts = [...transcript.calls.values()].map((call) => noteShown(transcript.shownResults, call));
+  show(transcript, seq, { role: "tool", parts });
 }

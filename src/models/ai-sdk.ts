@@ -8,6 +8,7 @@ import { PawlError } from "../errors.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { CallOptions, ProviderTool } from "./ai-sdk-call-options.js";
 import { createPromptConverter } from "./ai-sdk-prompt.js";
+import { takesInResults } from "./ai-sdk-results.js";
 import { createStreamReader, type StreamReader } from "./ai-sdk-stream.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 
@@ -16,6 +17,8 @@ export type AiSdkOptions = {
   readonly id?: string;
   /** Tokens that the model can take in and give out together. Providers do not say; budgets need it. */
   readonly contextWindow?: number;
+  /** Whether a tool's result may hold files of a media type; what is known of the provider's package unless given. */
+  readonly takesInResults?: (mediaType: string) => boolean;
   /** Options for the provider, by its name, sent with each request; a run's own go before them. */
   readonly providerOptions?: ProviderMetadata;
   /** Tools that the provider runs itself, as its package makes them. */
@@ -37,6 +40,7 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
   return {
     id: options.id ?? `${languageModel.provider.split(".")[0]}/${languageModel.modelId}`,
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),
+    takesInResults: options.takesInResults ?? takesInResults(languageModel),
     stream: (request, signal) => stream(languageModel, convert, request, signal),
   };
 }

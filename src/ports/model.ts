@@ -152,6 +152,11 @@ export interface Model {
   /** Tokens that the model can take in and give out together, where known. */
   readonly contextWindow?: number;
   /**
+   * Whether it can be shown a file of a media type within a tool's result; images, sounds, videos and PDF unless given. What it
+   * cannot be shown it is told of in words.
+   */
+  readonly takesInResults?: (mediaType: string) => boolean;
+  /**
    * Streams one answer. Ends early, without an error of its own, once `signal` is aborted.
    * Retries are not its business: one call is one attempt.
    */

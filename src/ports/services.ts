@@ -28,6 +28,13 @@ export type UsageService = {
   readonly costOf: (modelId: string, usage: Usage) => number | undefined;
 };
 
+/** An output as it was before it was cut. */
+export type WholeOutput = {
+  readonly bytes: Uint8Array;
+  /** Of a file; null where the bytes are a text, in UTF-8. */
+  readonly mediaType: string | null;
+};
+
 export type OutputService = {
   /**
    * A tool's output as the model is shown it and as the log keeps it.
@@ -37,6 +44,13 @@ export type OutputService = {
     output: ToolOutput,
     options: { readonly sessionId: string; readonly maxBytes?: number },
   ) => Promise<ToolOutput>;
+  /** Bytes of results that a model is shown in all: above it the oldest are left out. None unless given. */
+  readonly maxTotalBytes?: number;
+  /**
+   * The whole of an output, by the number of its entry in the session's log; null where there is none.
+   * Models get at it with `read_output` and `search_output`, which an agent has where this is given.
+   */
+  readonly read?: (sessionId: string, output: number) => Promise<WholeOutput | null>;
 };
 
 /** What tools see as `context.services`: null where one is turned off, and whatever else the agent was given. */

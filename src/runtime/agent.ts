@@ -9,7 +9,7 @@ import type { Model, ModelTimeouts } from "../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../ports/retry.js";
 import type { PriceTable } from "../ports/services.js";
 import type { Owner, Store } from "../ports/store.js";
-import type { CanExecuteTool, Tool } from "../ports/tool.js";
+import type { AnyTool, CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, familyOf, makeAgentTool } from "./agent-tool.js";
 import { checkedStore } from "./checked-store.js";
 import { type CompactionOptions, compileCompaction } from "./compaction.js";
@@ -34,7 +34,7 @@ import {
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "./request.js";
-import { compileServices, type ServiceOptions } from "./services.js";
+import { compileServices, outputToolsOf, type ServiceOptions } from "./services.js";
 import { createSession, type Session } from "./session.js";
 import { type Run, startRun } from "./start-run.js";
 import type { StreamItem } from "./subscription.js";
@@ -114,6 +114,7 @@ export type Surroundings<ModelLike> = {
   readonly isDead: (owner: Owner) => boolean;
   readonly listPrices: PriceTable;
   readonly contextWindows: { readonly [modelId: string]: number };
+  readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
 };
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -247,31 +248,29 @@ function compileParts<ModelLike>(
   surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
   link: ParentLink,
 ): AgentParts {
-  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000 } = options;
+  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
   const shared = {
     store: checkedStore(options.store ?? surroundings.createStore()),
     clock: options.clock ?? systemClock,
     makeId: options.makeId ?? makeRandomId,
     leaseMs: checkLease(leaseMs),
   };
-  const compiled = compileTools(tools);
-  const budgeted = {
-    models: compileModels(options, surroundings.asModel),
-    services: compileServices(options, surroundings.listPrices, shared.store),
-    family: familyOf(compiled.tools, link, shared, surroundings.parent),
-  };
+  const services = compileServices(options, surroundings.listPrices, shared.store);
+  const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
+  const family = familyOf(compiled.tools, link, shared, surroundings.parent);
+  const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
-    ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...compiled,
     limits: limitsOf(limits, budgeted),
-    ...(options.canExecuteTool === undefined ? {} : { canExecuteTool: options.canExecuteTool }),
+    ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
     hooks: compileHooks(options.hooks ?? []),
     deps: options.deps,
     locals: new Map(),
-    ...(options.root === undefined ? {} : { root: options.root }),
+    ...(root === undefined ? {} : { root }),
     ...shared,
     ...compileListeners(options),
   };

@@ -3,7 +3,6 @@
  *
  * The first of two answers counts, whichever process they come from: the store takes a message's id once.
  */
-import { capOutput } from "../context/tool-output.js";
 import type { Answer } from "../core/event.js";
 import type { InboxBody } from "../core/inbox.js";
 import { approvalsOf, type PendingApproval } from "../core/outcome.js";
@@ -15,6 +14,7 @@ import { checkDecision, checkWords, editedInput } from "./decisions.js";
 import { childOf, waitingChildren } from "./family.js";
 import { hashInput } from "./hash.js";
 import { loadTranscript, readEntries } from "./history.js";
+import { keepOutput } from "./keep-output.js";
 import { toToolOutput } from "./normalise.js";
 import type { AgentParts } from "./parts.js";
 
@@ -23,10 +23,11 @@ type Abort = (options: { readonly note?: string; readonly by?: string }) => Prom
 
 export function createAnswers(
   id: string,
-  { store, family, clock }: Pick<AgentParts, "store" | "family" | "clock">,
+  parts: Pick<AgentParts, "store" | "family" | "clock" | "services" | "tools">,
   post: Post,
   abort: Abort,
 ): Answers {
+  const { store, family, clock } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
 
   async function answer(callKey: string, decision: Decision, options: AnswerOptions = {}): Promise<"first" | "second"> {
@@ -45,7 +46,7 @@ export function createAnswers(
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const given = await capResult(answerOf(call, decision));
+    const given = await capResult(answerOf(call, decision), call.name);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body);
     return said === "said" ? "first" : "second";
@@ -61,7 +62,7 @@ export function createAnswers(
     if (call === undefined)
       return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
     if (call.at !== "waiting") return "second";
-    const shown = await capOutput(toToolOutput(output), { sessionId: id, store });
+    const shown = await keepOutput(toToolOutput(output), call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
   }
@@ -83,10 +84,8 @@ export function createAnswers(
     );
   }
 
-  async function capResult(given: Answer): Promise<Answer> {
-    return given.type === "result"
-      ? { ...given, output: await capOutput(given.output, { sessionId: id, store }) }
-      : given;
+  async function capResult(given: Answer, toolName: string): Promise<Answer> {
+    return given.type === "result" ? { ...given, output: await keepOutput(given.output, toolName, id, parts) } : given;
   }
 
   function children(state: State): readonly Answers[] {

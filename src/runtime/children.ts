@@ -12,6 +12,7 @@ import type { ToolOutput } from "../core/message.js";
 import { type RunResult, resultOf } from "../core/outcome.js";
 import { reserveFor, within } from "./budget.js";
 import { type ChildAgent, childOf } from "./family.js";
+import { capOrWhole } from "./keep-output.js";
 import type { EffectOf, Work } from "./work.js";
 
 export function childIdOf(sessionId: string, callKey: string): string {
@@ -75,7 +76,7 @@ export async function notifyParent(effect: EffectOf<"notify_parent">, work: Work
   const body: InboxBody = {
     type: "result",
     callKey: parent.callKey,
-    output: outputOf(result, parts.name),
+    output: await capOrWhole(outputOf(result, parts.name), parent.sessionId, parts.services),
     ...(result?.status === "completed" ? {} : { isError: true }),
     child: { usage: result?.usage ?? {} },
   };

@@ -17,6 +17,7 @@ import { checkWords } from "./decisions.js";
 import { noSession } from "./given-out.js";
 import { readEntries } from "./history.js";
 import { type Input, messagesOf } from "./request.js";
+import { servicesOf } from "./services.js";
 import { makeRandomId, systemClock } from "./timers.js";
 
 export type ClientOptions = {
@@ -93,7 +94,8 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
     await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said });
   }
 
-  const answers = createAnswers(id, { store, clock, family: { children: new Map() } }, post, abort);
+  const parts = { store, clock, family: { children: new Map() }, tools: new Map(), services: servicesOf(store) };
+  const answers = createAnswers(id, parts, post, abort);
   return { id, ...answers, answerTo: (callKey) => answerTo(store, id, callKey), steer, abort };
 }
 

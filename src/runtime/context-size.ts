@@ -4,6 +4,7 @@
 import type { Run } from "../core/state.js";
 import { mayCompact } from "../core/steps.js";
 import type { Transcript } from "../core/transcript.js";
+import { trimmedMessages } from "../core/trim.js";
 import type { CompactionView, ContextSize } from "../ports/compaction.js";
 import { modelOf } from "./models.js";
 import type { Work } from "./work.js";
@@ -15,7 +16,8 @@ const nearRatio = 0.8;
 export function sizeOf(work: Work): ContextSize {
   const { parts, transcript, state } = work;
   const { tokens: estimator } = parts.services;
-  const { messages, measured, later } = transcript;
+  const { measured, later } = transcript;
+  const messages = trimmedMessages(transcript);
   const counted = estimator.context({ ...besideMessages(work), messages }, measured).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };

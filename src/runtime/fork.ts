@@ -6,6 +6,7 @@
 import { advance } from "../core/consequences.js";
 import { dueAt } from "../core/effects.js";
 import type { Event } from "../core/event.js";
+import { blobsOf } from "../core/kept.js";
 import { askedAt } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
 import { transition } from "../core/transition.js";
@@ -33,7 +34,7 @@ export async function forkSession(
   const claimed = await store.claim(targetId, { owner: keeper.owner, now: clock.now(), leaseMs: keeper.leaseMs });
   if (claimed.type === "held" || claimed.state !== null)
     throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
-  await copyNamedTexts(sourceId, targetId, events, store);
+  await copyBlobs(sourceId, targetId, events, store);
   await copy(claimed.lease, events, clock.now(), store);
 }
 
@@ -57,17 +58,13 @@ function withoutParent(event: Extract<Event, { type: "session_created" }>): Even
 }
 
 /** A blob belongs to one session. */
-async function copyNamedTexts(
+async function copyBlobs(
   sourceId: string,
   targetId: string,
   events: readonly Event[],
   store: AgentParts["store"],
 ): Promise<void> {
-  const hashes = new Set(
-    events.flatMap((event) =>
-      event.type === "prepared" ? [event.promptHash ?? [], event.toolsHash ?? []].flat() : [],
-    ),
-  );
+  const hashes = new Set(events.flatMap(blobsOf));
   for (const hash of hashes) {
     const bytes = await store.getBlob(sourceId, hash);
     if (bytes !== null) await store.putBlob(targetId, bytes);

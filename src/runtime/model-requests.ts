@@ -11,10 +11,11 @@ import { noSession } from "./given-out.js";
 import { createFollower, followEntry, readEntries } from "./history.js";
 import { readNamedText, specificationsIn, type Texts } from "./named-texts.js";
 import { requestFrom } from "./perform/model-request.js";
+import { shownMessages } from "./shown-messages.js";
 
 /**
  * Every request that the log of a session called for, one for each attempt, in order and exactly as the model got it: prompt, tools,
- * options and messages. An attempt whose process died before it could be sent is there too. They are read as they are taken.
+ * options and messages (files in results as a model got them that can be shown them). An attempt whose process died before it could be sent is there too. They are read as they are taken.
  *
  * @throws PawlError `no_session`, `store_failed`; `store_corrupt` where what the log names is missing
  */
@@ -28,7 +29,9 @@ export async function* modelRequests(store: Store, sessionId: string): AsyncGene
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
-    const request = requestFrom({ sessionId, effect, state, transcript, texts: await textsOf(transcript) });
+    const messages = await shownMessages(transcript, {}, { sessionId, store });
+    const texts = await textsOf(transcript);
+    const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
     // The transcript grows while others look at what they were given.
     yield { ...request, messages: [...request.messages] };
   }

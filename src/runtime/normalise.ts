@@ -5,6 +5,7 @@
  * marked. What throws while it is read, has keys that JSON from outside may not have, or has no bound, is an error.
  */
 import { formatPath, isDangerousKey } from "../core/json.js";
+import { blobScheme } from "../core/kept.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../core/message.js";
 import { PawlError } from "../errors.js";
 
@@ -13,14 +14,15 @@ const maxValues = 1_000_000;
 const maxCharacters = 256 * 1024 * 1024;
 
 /**
- * What a tool returned, as the model is shown it: a string as text, nothing as "(no output)", a `ToolOutput` as it is, and
- * anything else as JSON.
+ * What a tool returned, as the model is shown it: a string as text, nothing as "(no output)", bytes as a file, a `ToolOutput`
+ * as it is, and anything else as JSON.
  *
  * @throws PawlError `not_storable`, naming the place, where it cannot be written as JSON.
  */
 export function toToolOutput(value: unknown): ToolOutput {
   if (typeof value === "string") return { type: "text", text: value };
   if (value === undefined) return { type: "text", text: "(no output)" };
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return fileOf(value);
   const plain = normaliseJson(value);
   return asToolOutput(plain) ?? { type: "json", value: plain };
 }
@@ -179,8 +181,32 @@ function asToolOutput(value: Json): ToolOutput | null {
 function isContentPart(part: Json): part is TextPart | FilePart {
   if (!isObject(part) || !(part.providerMetadata === undefined || isObject(part.providerMetadata))) return false;
   if (part.type === "text") return typeof part.text === "string";
-  return part.type === "file" && typeof part.mediaType === "string" && typeof part.data === "string";
+  return part.type === "file" && typeof part.mediaType === "string" && isFileData(part.data);
 }
+
+/** Only the machine says that a file is in the store. */
+function isFileData(data: Json | undefined): boolean {
+  return typeof data === "string" && !data.startsWith(blobScheme);
+}
+
+function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
+  const bytes =
+    value instanceof ArrayBuffer ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.length);
+  if (bytes.length === 0) return { type: "text", text: "[0 bytes of binary data]" };
+  const mediaType = signatures.find(({ start }) =>
+    bytes.subarray(0, 16).toString("latin1").startsWith(start),
+  )?.mediaType;
+  const data = bytes.toString("base64");
+  return { type: "content", parts: [{ type: "file", mediaType: mediaType ?? "application/octet-stream", data }] };
+}
+
+/** What files of a kind begin with. */
+const signatures: readonly { readonly start: string; readonly mediaType: string }[] = [
+  { start: "\x89PNG\r\n\x1a\n", mediaType: "image/png" },
+  { start: "\xff\xd8\xff", mediaType: "image/jpeg" },
+  { start: "GIF8", mediaType: "image/gif" },
+  { start: "%PDF-", mediaType: "application/pdf" },
+];
 
 function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value);

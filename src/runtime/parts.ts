@@ -8,7 +8,7 @@ import type { Clock, MakeId } from "../ports/clock.js";
 import type { ToolSpecification } from "../ports/model.js";
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
-import type { CanExecuteTool } from "../ports/tool.js";
+import type { AnyTool, CanExecuteTool } from "../ports/tool.js";
 import type { Compaction } from "./compaction.js";
 import type { Family } from "./family.js";
 import type { Hooks } from "./hooks/compile.js";
@@ -16,7 +16,7 @@ import type { Listener } from "./listeners.js";
 import type { CalledModels } from "./models.js";
 import type { Redact } from "./redact.js";
 import type { AllLocals } from "./run-locals.js";
-import { type CompiledTool, normaliseTools, type Tools } from "./tools.js";
+import { type CompiledTool, compileTool, normaliseTools, type Tools } from "./tools.js";
 
 export type AgentParts = {
   readonly name: string;
@@ -160,8 +160,11 @@ export function checkLease(leaseMs: number): number {
 
 const shortestLeaseMs = 100;
 
-export function compileTools(tools: Tools): Pick<AgentParts, "tools" | "specifications"> {
-  const compiled = normaliseTools(tools);
+/** @param builtIn beside tools of the author's own, whose names go before */
+export function compileTools(tools: Tools, builtIn: readonly AnyTool[]): Pick<AgentParts, "tools" | "specifications"> {
+  const compiled = new Map(normaliseTools(tools));
+  if (compiled.size > 0)
+    for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
   return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
 }
 

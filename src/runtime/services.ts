@@ -3,14 +3,26 @@
  */
 
 import { createTokenEstimator } from "../context/tokens.js";
-import { capOutput } from "../context/tool-output.js";
+import { capOutput, defaultMaxOutputBytes } from "../context/tool-output.js";
 import { createUsageService } from "../context/usage.js";
+import { wholeOutput } from "../context/whole-output.js";
 import type { Usage } from "../core/message.js";
 import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { TokenEstimator, Tokenizer } from "../ports/tokens.js";
+import type { AnyTool } from "../ports/tool.js";
 import { type CompactionOptions, compactionServiceOf } from "./compaction.js";
+
+export type ToolOutputOptions = {
+  /** Bytes of one output that a model is shown; 51,200. A tool's own `maxOutputBytes` goes before it. */
+  readonly maxBytes?: number;
+  /**
+   * Bytes of all outputs that a model is shown: above it the oldest are left out, down to half of it, each with a note of how to
+   * read it. Off unless set: it changes what a provider has in its cache.
+   */
+  readonly maxTotalBytes?: number;
+};
 
 export type ServiceOptions = {
   /**
@@ -19,7 +31,7 @@ export type ServiceOptions = {
    */
   readonly usage?: { readonly prices?: PriceTable } | null;
   /** How large outputs of tools are cut for the model; null leaves them whole, up to what an entry of the log can hold. */
-  readonly toolOutput?: { readonly maxBytes?: number } | null;
+  readonly toolOutput?: ToolOutputOptions | null;
   /** What counts the tokens of texts. An estimate does, unless given: docs/guide/tokens.md has its error. */
   readonly tokens?: Tokenizer;
   /** Replaces services, and adds your own: tools see them as `context.services`. */
@@ -42,6 +54,11 @@ export function compileServices(
   };
 }
 
+/** For who speaks to a session without its agent. */
+export function servicesOf(store: Store): Services {
+  return { usage: null, output: outputOf(undefined, store), compaction: null, tokens: createTokenEstimator() };
+}
+
 function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
   if (tokenizer === undefined || typeof tokenizer?.count === "function") return createTokenEstimator(tokenizer);
   throw new PawlError("bad_configuration", "tokens has no function count(text). Give one, or leave tokens out.");
@@ -62,17 +79,32 @@ function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageS
 
 function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
   if (toolOutput === null) return null;
-  const own = toolOutput?.maxBytes;
-  if (own !== undefined && !(Number.isSafeInteger(own) && own >= 1))
-    throw new PawlError(
-      "bad_configuration",
-      `toolOutput.maxBytes is ${String(own)}; it must be a whole number of bytes, 1 or more.`,
-    );
+  const { maxBytes: own, maxTotalBytes } = toolOutput ?? {};
+  for (const [name, value] of Object.entries({ maxBytes: own, maxTotalBytes }))
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
+      throw new PawlError(
+        "bad_configuration",
+        `toolOutput.${name} is ${String(value)}; it must be a whole number of bytes, 1 or more.`,
+      );
   return {
+    ...(maxTotalBytes === undefined ? {} : { maxTotalBytes }),
     cap(output, { sessionId, maxBytes = own }) {
       return capOutput(output, { sessionId, store, ...(maxBytes === undefined ? {} : { maxBytes }) });
     },
+    read: (sessionId, output) => wholeOutput(store, sessionId, output),
   };
+}
+
+/**
+ * The tools for the rest of what was cut: where outputs are cut at all. They are there from the start, and last: specifications stand
+ * before everything else in a request, and one that came later would cost the provider's cache of the whole conversation.
+ */
+export function outputToolsOf(
+  { toolOutput }: ServiceOptions,
+  { output }: Services,
+  make: (maxBytes: number) => readonly AnyTool[],
+): readonly AnyTool[] {
+  return output?.read === undefined ? [] : make(toolOutput?.maxBytes ?? defaultMaxOutputBytes);
 }
 
 /** A usage with its cost, where that is known. A provider that tells its cost is believed. */

@@ -4,6 +4,7 @@
  * It serialises nothing and copies no events: what is committed must not be changed afterwards.
  */
 import type { InboxMessage } from "../core/inbox.js";
+import { blobsOf } from "../core/kept.js";
 import { PawlError } from "../errors.js";
 import type {
   ClaimOptions,
@@ -202,6 +203,9 @@ function problemsOf(session: Session): readonly Problem[] {
   if (gap >= 0) problems.push({ sessionId, what: `entry ${gap + 1} is missing` });
   if (state !== null && state.seq !== log.length)
     problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
+  for (const { seq, event } of log)
+    for (const hash of blobsOf(event))
+      if (!blobs.has(hash)) problems.push({ sessionId, what: `blob ${hash}, which entry ${seq} names, is missing` });
   for (const [hash, bytes] of blobs)
     if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   return problems;

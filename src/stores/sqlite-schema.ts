@@ -115,6 +115,7 @@ const statements = {
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
   blob: `SELECT ${bytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
+  hasBlob: "SELECT 1 FROM blobs WHERE session = ? AND hash = ?",
   blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
   dropCommits: "DELETE FROM commits WHERE key BETWEEN ? AND ?",

@@ -2,6 +2,8 @@
  * Looking for damage. A session is read row by row and a turn is given up between sessions, so that others go on.
  */
 
+import type { Entry } from "../core/event.js";
+import { blobsOf } from "../core/kept.js";
 import { askedAt } from "../core/outcome.js";
 import type { State } from "../core/state.js";
 import { PawlError } from "../errors.js";
@@ -11,7 +13,7 @@ import { bytesOf, type SqliteBytes, sqliteCode, sqliteCodes, textOf } from "./sq
 import { activityOf, inbox } from "./sqlite-reads.js";
 import { keySpan } from "./sqlite-schema.js";
 import type { Database } from "./sqlite-sessions.js";
-import { checkFormat, checkSum, corrupt, decodeEntries, decodeOwner, decodeState } from "./validate.js";
+import { checkFormat, checkSum, corrupt, decodeEntries, decodeOwner, decodeState, type Place } from "./validate.js";
 
 type SessionRow = {
   readonly id: number;
@@ -92,20 +94,32 @@ function checkLog(db: Database, id: number, sessionId: string, problems: Problem
     key = row.key;
     if (key <= previous)
       throw corrupt({ file: db.file, sessionId, seq: previous % keySpan }, "its rows are out of order");
-    last = collect(problems, sessionId, () => checkRow(db, sessionId, row, previous));
+    last = collect(problems, sessionId, () => checkRow(db, id, sessionId, row, previous));
   }
 }
 
-function checkRow(db: Database, sessionId: string, row: CommitRow, previous: number): State {
+function checkRow(db: Database, id: number, sessionId: string, row: CommitRow, previous: number): State {
   const place = { file: db.file, sessionId, seq: row.key % keySpan };
   checkFormat(row.v, place);
-  const first = decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place)[0]?.seq ?? 0;
+  const entries = decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place);
+  const first = entries[0]?.seq ?? 0;
   const state = decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
   if (first !== (previous % keySpan) + 1)
     throw corrupt(place, `it starts with entry ${first}, after entry ${previous % keySpan}`);
   const status = textOf(row.status);
   if (state.status !== status) throw corrupt(place, `its state is ${state.status}, and it says ${status}`);
+  for (const hash of entries.flatMap((entry) => namedBlobs(entry, place)))
+    if (db.statements.hasBlob.get(id, hash) === undefined)
+      throw corrupt(place, `it names the blob ${hash}, which is missing`);
   return state;
+}
+
+function namedBlobs({ event }: Entry, place: Place): readonly string[] {
+  try {
+    return blobsOf(event);
+  } catch {
+    throw corrupt(place, `what its ${event.type} holds is none that could be read`);
+  }
 }
 
 function checkBlobs(db: Database, id: number, sessionId: string, problems: Problem[]): void {

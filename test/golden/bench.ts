@@ -67,6 +67,7 @@ export function createBench(store: Store, startAt: number): Bench {
         listPrices: { scripted: { input: 1, output: 5 } },
         createStore: createMemoryStore,
         createOwner: () => owner,
+        createOutputTools: () => [],
         isDead: ({ id }) => dead.has(id) || !id.startsWith("process"),
       },
     );

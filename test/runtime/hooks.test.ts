@@ -217,7 +217,7 @@ describe("what a hook may change", () => {
     });
     expect(first?.tools.map(({ name }) => name)).toEqual(["echo"]);
     expect(second?.systemPrompt).toBe("Be kind.");
-    expect(second?.tools.map(({ name }) => name)).toEqual(["echo", "other"]);
+    expect(second?.tools.map(({ name }) => name)).toEqual(["echo", "other", "read_output", "search_output"]);
     expect(second).not.toHaveProperty("toolChoice");
     expect(seen).toEqual([
       {
@@ -226,7 +226,7 @@ describe("what a hook may change", () => {
         toolChoice: "required",
         providerOptions: { p: { speed: 2 } },
       },
-      { systemPrompt: "Be kind.", activeTools: ["echo", "other"] },
+      { systemPrompt: "Be kind.", activeTools: ["echo", "other", "read_output", "search_output"] },
     ]);
   });
 
@@ -285,7 +285,7 @@ describe("what a hook may change", () => {
     const { store, model, events } = await runWith([mask], calling, { tools: [leaking] });
     const entries = await store.read("s", 0, 1_000);
     for (const seen of [entries, model.requests, events]) expect(JSON.stringify(seen)).not.toContain(secret);
-    const cited = /kept as ([0-9a-f]{64})/.exec(JSON.stringify(entries))?.[1] ?? "";
+    const cited = /"blob":"([0-9a-f]{64})"/.exec(JSON.stringify(entries))?.[1] ?? "";
     const whole = Buffer.from((await store.getBlob("s", cited)) ?? []).toString();
     expect(whole).toContain("*** xxx");
     expect(whole).not.toContain(secret);

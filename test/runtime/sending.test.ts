@@ -278,7 +278,10 @@ describe("input", () => {
     });
     expect(JSON.stringify(seen.requests[1]?.messages)).toContain("Unknown tool 'b'");
     await agent.run("Go", { sessionId: "s" });
-    expect(seen.requests[2]).toMatchObject({ systemPrompt: "Usual.", tools: [{ name: "a" }, { name: "b" }] });
+    expect(seen.requests[2]).toMatchObject({
+      systemPrompt: "Usual.",
+      tools: [{ name: "a" }, { name: "b" }, { name: "read_output" }, { name: "search_output" }],
+    });
     expect(seen.requests[2]?.toolChoice).toBeUndefined();
   });
 });

@@ -76,9 +76,9 @@ test(
       ["user", "assistant", "tool"],
     ]);
     expect(model.requests.map((request) => request.tools.map((tool) => tool.name))).toEqual([
-      ["echo"],
-      ["echo"],
-      ["echo"],
+      ["echo", "read_output", "search_output"],
+      ["echo", "read_output", "search_output"],
+      ["echo", "read_output", "search_output"],
     ]);
     expect(model.requests.map((request) => request.systemPrompt)).toEqual(["Be brief.", "Be brief.", "Be brief."]);
     expect(echo.inputs).toEqual([{ n: 1 }, {}]);
@@ -156,7 +156,10 @@ describe("with", () => {
     expect(await agent.run("Go")).toMatchObject({ text: "First." });
     expect(await other.run("Go")).toMatchObject({ text: "Second." });
     expect(first.requests[0]).toMatchObject({ systemPrompt: "One.", tools: [] });
-    expect(second.requests[0]).toMatchObject({ systemPrompt: "Two.", tools: [{ name: "echo" }] });
+    expect(second.requests[0]).toMatchObject({
+      systemPrompt: "Two.",
+      tools: [{ name: "echo" }, { name: "read_output" }, { name: "search_output" }],
+    });
     expect(() => agent.with({ limits: { maxSteps: 0 } })).toThrow(/maxSteps/);
   });
 

@@ -3,11 +3,14 @@
  */
 import type { Message } from "../../core/message.js";
 import type { State } from "../../core/state.js";
-import { summaryText, type Transcript } from "../../core/transcript.js";
+import { summaryText } from "../../core/told.js";
+import type { Transcript } from "../../core/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
+import { modelOf } from "../models.js";
 import type { Texts } from "../named-texts.js";
 import { type AskedOutput, askedOutput } from "../output.js";
 import type { AgentParts } from "../parts.js";
+import { shownMessages } from "../shown-messages.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Work } from "../work.js";
 
@@ -18,9 +21,16 @@ export type MadeRequest =
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
 export function requestOf(effect: EffectOf<"call_model">, work: Work): MadeRequest | Promise<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = work;
-  return andThen(memory.texts.find(transcript, presentTexts(parts, transcript)), (found): MadeRequest => {
+  const { model } = modelOf(parts.models, state);
+  return andThen(memory.texts.find(transcript, presentTexts(parts, transcript)), (found) => {
     if (found.type === "missing") return found;
-    return { type: "request", request: requestFrom({ sessionId, effect, state, transcript, texts: found }) };
+    return andThen(
+      shownMessages(transcript, model, { sessionId, store: parts.store }),
+      (messages): MadeRequest => ({
+        type: "request",
+        request: requestFrom({ sessionId, effect, state, transcript, messages, texts: found }),
+      }),
+    );
   });
 }
 
@@ -35,11 +45,13 @@ export type RequestMaterial = {
   /** The state that wants the call, and the log up to there. */
   readonly state: State;
   readonly transcript: Transcript;
+  /** Its messages, as the model can take them. */
+  readonly messages: readonly Message[];
   readonly texts: Texts;
 };
 
 /** Nothing but the log and the texts that it names is looked at: so a request can be made again (TRC-3). */
-export function requestFrom({ sessionId, effect, state, transcript, texts }: RequestMaterial): ModelRequest {
+export function requestFrom({ sessionId, effect, state, transcript, messages, texts }: RequestMaterial): ModelRequest {
   const { runId, modelCallIndex, attempt } = effect;
   const isSummary = state.status === "model_running" && state.purpose === "summary";
   const { activeTools, toolChoice, providerOptions, output } = {
@@ -54,14 +66,13 @@ export function requestFrom({ sessionId, effect, state, transcript, texts }: Req
     ...(asked === undefined ? {} : { responseFormat: asked.responseFormat }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
   };
-  if (isSummary)
-    return { messages: [...transcript.messages, summaryRequest], tools: [], toolChoice: "none", ...place, ...said };
+  if (isSummary) return { messages: [...messages, summaryRequest], tools: [], toolChoice: "none", ...place, ...said };
   const { specifications } = texts;
   const tools =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const chosen = toolChoice === undefined ? {} : { toolChoice };
   // Adding keys to a copy is twenty times slower than copying into what has them.
-  return { messages: transcript.messages, tools, ...place, ...said, ...chosen };
+  return { messages, tools, ...place, ...said, ...chosen };
 }
 
 /** Not every provider has a JSON mode: the model is told as well. */

@@ -26,6 +26,7 @@ function prepared(
   { records, input, systemPrompt, choices }: Preparation,
   { memory, parts, transcript }: Work,
 ): EventBody {
+  const resultBytes = parts.services.output?.maxTotalBytes;
   return {
     type: "prepared",
     runId,
@@ -35,6 +36,7 @@ function prepared(
     ...(input === undefined ? {} : { input }),
     ...choices,
     ...memory.texts.name({ systemPrompt, specifications: parts.specifications }, transcript),
+    ...(resultBytes === undefined ? {} : { resultBytes }),
     ...riding(records),
   };
 }

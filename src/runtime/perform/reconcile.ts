@@ -9,6 +9,7 @@ import { hashInput } from "../hash.js";
 import { riding } from "../hooks/around-step.js";
 import { askAfterCall, type Given } from "../hooks/tool-call.js";
 import { inputAsFound } from "../input.js";
+import { keepOutput } from "../keep-output.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
 import { type EffectOf, isInteractive, type Perform, type Work } from "../work.js";
@@ -67,5 +68,6 @@ async function finished(
 ): Promise<EventBody> {
   const given: Given = { outcome: found.isError === true ? "error" : "ok", output: toToolOutput(found.output) };
   const { outcome, output, records } = await askAfterCall(given, record, 0, work);
-  return { type: "tool_finished", runId, callKey, outcome, output, ...riding(records) };
+  const kept = await keepOutput(output, record.part.name, work.sessionId, work.parts);
+  return { type: "tool_finished", runId, callKey, outcome, output: kept, ...riding(records) };
 }

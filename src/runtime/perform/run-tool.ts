@@ -1,8 +1,6 @@
 /**
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
-
-import { assertStorable } from "../../context/tool-output.js";
 import type { EventBody, Timing } from "../../core/event.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
@@ -16,6 +14,7 @@ import { hashInput } from "../hash.js";
 import { riding } from "../hooks/around-step.js";
 import { askAfterCall, type Given } from "../hooks/tool-call.js";
 import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
+import { keepOutput } from "../keep-output.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
 import { isThenable } from "../thenable.js";
@@ -77,14 +76,13 @@ type Finished = Given & { readonly done?: { readonly message?: string } };
 /** What came of a call, whole. `isSaid`: the output is what the run is to end with. */
 type Outcome = Finished & { readonly isSaid?: boolean };
 
-/** Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it. */
-async function kept({ outcome, output, done, isSaid }: Outcome, { part }: CallRecord, work: Work): Promise<Finished> {
-  const { sessionId, parts } = work;
-  const maxBytes = parts.tools.get(part.name)?.tool.maxOutputBytes;
+async function kept(
+  { outcome, output, done, isSaid }: Outcome,
+  { part }: CallRecord,
+  { sessionId, parts }: Work,
+): Promise<Finished> {
   try {
-    const limit = maxBytes === undefined ? {} : { maxBytes };
-    const service = parts.services.output;
-    const cut = assertStorable(service === null ? output : await service.cap(output, { sessionId, ...limit }));
+    const cut = await keepOutput(output, part.name, sessionId, parts);
     if (done === undefined) return { outcome, output: cut };
     return { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
   } catch (error) {

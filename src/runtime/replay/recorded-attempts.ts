@@ -7,6 +7,7 @@
 import type { Entry, EventOf } from "../../core/event.js";
 import { type AssistantPart, emptyResponse, type ProviderMetadata, type ToolCallPart } from "../../core/message.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript.js";
+import { trimmedMessages } from "../../core/trim.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
 import { rawTextOf } from "../input.js";
 import { summaryRequest } from "../perform/model-request.js";
@@ -26,7 +27,9 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   return attempts;
 }
 
-function attemptOf(sessionId: string, event: AttemptEvent, { messages, run }: Transcript): RecordedAttempt {
+function attemptOf(sessionId: string, event: AttemptEvent, transcript: Transcript): RecordedAttempt {
+  const messages = trimmedMessages(transcript);
+  const { run } = transcript;
   const { runId, modelCallIndex, attempt, model } = event;
   const asked = run?.purpose === "summary" ? [...messages, summaryRequest] : [...messages];
   return {

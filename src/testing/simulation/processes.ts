@@ -38,6 +38,7 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
         isDead: (other) => sameHost && isKilled(world, other),
         listPrices: {},
         contextWindows: {},
+        createOutputTools: () => [],
       },
     ),
   );

@@ -1,0 +1,151 @@
+/**
+ * The tools for the rest of an output that was cut: `read_output` and `search_output`.
+ *
+ * An output goes by the number of its entry in the session's own log, so that a model can name no other one; what these tools give
+ * is bounded by what a model is shown of any output, and never cut again.
+ */
+import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/text-bytes.js";
+import type { WholeOutput } from "../ports/services.js";
+import type { Tool, ToolContext } from "../ports/tool.js";
+import { hexLines } from "./hex.js";
+import { findInOutput } from "./search-output.js";
+
+type ReadInput = {
+  readonly output: number;
+  readonly fromLine?: number;
+  readonly toLine?: number;
+  readonly fromByte?: number;
+  readonly toByte?: number;
+};
+
+type SearchInput = {
+  readonly output: number;
+  readonly text: string;
+  readonly ignoreCase?: boolean;
+  readonly fromByte?: number;
+  readonly limit?: number;
+};
+
+/** Bytes of what stands around a page: where it is from, and how to go on. */
+const frameBytes = 1_000;
+
+/** Bytes of a page as JSON: an entry of the log holds no more. */
+const mostInEntry = 800_000;
+
+const outputNumber = {
+  type: "integer",
+  minimum: 1,
+  description: "The number that stands beside the cut output.",
+} as const;
+const byteNumber = { type: "integer", minimum: 0 } as const;
+const lineNumber = { type: "integer", minimum: 1 } as const;
+
+/** @param maxBytes how much of an output a model is shown at once */
+export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, string>, Tool<SearchInput, string>] {
+  const most = Math.max(maxBytes, 4 * frameBytes) - frameBytes;
+  return [
+    {
+      name: "read_output",
+      description:
+        "Reads more of a tool's output that was cut: from a line or a byte on, as much as fits. Its first line says what it is, and how to go on.",
+      input: {
+        type: "object",
+        properties: {
+          output: outputNumber,
+          fromLine: lineNumber,
+          toLine: lineNumber,
+          fromByte: byteNumber,
+          toByte: { ...byteNumber, description: "The first byte that is left out." },
+        },
+        required: ["output"],
+        additionalProperties: false,
+      },
+      readOnly: true,
+      maxOutputBytes: most + frameBytes,
+      execute: async (input, context) => page(input, await wholeOf(input.output, context), most),
+    },
+    {
+      name: "search_output",
+      description:
+        "Finds a text, taken literally, in the whole of a tool's output that was cut. Gives the lines it stands in with their numbers.",
+      input: {
+        type: "object",
+        properties: {
+          output: outputNumber,
+          text: { type: "string", minLength: 1, description: "A part of one line." },
+          ignoreCase: { type: "boolean" },
+          fromByte: { ...byteNumber, description: "Where to go on." },
+          limit: { type: "integer", minimum: 1, maximum: 1_000, description: "Places shown. Default 100." },
+        },
+        required: ["output", "text"],
+        additionalProperties: false,
+      },
+      readOnly: true,
+      maxOutputBytes: most + frameBytes,
+      execute: async (input, context) => {
+        const { bytes, mediaType } = await wholeOf(input.output, context);
+        if (mediaType !== null) throw new Error(`Output ${input.output} is ${mediaType}, and only texts are searched.`);
+        return findInOutput(bytes, { limit: 100, ...input, most });
+      },
+    },
+  ];
+}
+
+async function wholeOf(output: number, { services, sessionId }: ToolContext): Promise<WholeOutput> {
+  const whole = await services.output?.read?.(sessionId, output);
+  if (whole != null) return whole;
+  throw new Error(`This session has no output ${output}. The number stands after an output that was cut.`);
+}
+
+function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: number): string {
+  if (mediaType !== null) return binaryPage(input, bytes, mediaType, most);
+  const { fromLine, toLine, fromByte, toByte } = input;
+  const isByLine = fromByte === undefined && toByte === undefined;
+  const from = isByLine ? startOfLine(bytes, fromLine ?? 1) : startOfCharacter(bytes, fromByte ?? 0);
+  if (from >= bytes.length && bytes.length > 0)
+    throw new Error(`Output ${input.output} ends before: it has ${bytes.length} bytes, ${countLines(bytes)} lines.`);
+  const wanted = isByLine ? (toLine === undefined ? bytes.length : startOfLine(bytes, toLine + 1)) : toByte;
+  const to = endOfPage(bytes, from, Math.min(wanted ?? bytes.length, bytes.length), { most, isByLine });
+  const shown = bytes.subarray(from, to);
+  const text = textOfBytes(shown);
+  // Control characters take six bytes each in an entry.
+  if (text.length * 6 > mostInEntry && Buffer.byteLength(JSON.stringify(text)) > mostInEntry)
+    return page(input, { bytes, mediaType }, Math.floor(most / 6));
+  return `(output ${input.output}, ${placesOf(bytes, from, to, isByLine)})\n${text}`;
+}
+
+const newline = 10;
+
+/** Where a page is from, of how much, and how to go on. */
+function placesOf(bytes: Uint8Array, from: number, to: number, isByLine: boolean): string {
+  const first = lineAt(bytes, from);
+  const last = first + Math.max(1, countLines(bytes.subarray(from, to))) - 1;
+  const isAtLine = bytes[to - 1] === newline;
+  const rest = countLines(bytes.subarray(to));
+  const lines = last + (isAtLine ? rest : Math.max(0, rest - 1));
+  const next = isByLine && isAtLine ? `fromLine ${last + 1}` : `fromByte ${to}`;
+  const more = to >= bytes.length ? "the end" : `go on with ${next}`;
+  return `lines ${first} to ${last} of ${lines}, bytes ${from} to ${to} of ${bytes.length}; ${more}`;
+}
+
+type Fit = { readonly most: number; readonly isByLine: boolean };
+
+/** Whole lines where lines are asked for, and whole characters in any case; at least one of them. */
+function endOfPage(bytes: Uint8Array, from: number, wanted: number, { most, isByLine }: Fit): number {
+  const end = Math.max(from, Math.min(wanted, from + most));
+  if (end === bytes.length) return end;
+  const line = isByLine && end < wanted ? bytes.lastIndexOf(newline, end - 1) + 1 : 0;
+  if (line > from) return line;
+  const whole = startOfCharacter(bytes, end);
+  return whole > from ? whole : Math.min(bytes.length, end + 4);
+}
+
+/** Bytes of a file in hexadecimal, sixteen on a line. */
+function binaryPage(input: ReadInput, bytes: Uint8Array, mediaType: string, most: number): string {
+  const from = input.fromByte ?? 0;
+  if (from >= bytes.length && bytes.length > 0)
+    throw new Error(`Output ${input.output} ends before: it has ${bytes.length} bytes.`);
+  const { text, to } = hexLines(bytes, from, Math.min(input.toByte ?? bytes.length, bytes.length), most);
+  const next = to >= bytes.length ? "the end" : `go on with fromByte ${to}`;
+  return `(output ${input.output}, ${mediaType}, bytes ${from} to ${to} of ${bytes.length} bytes; ${next})\n${text}`;
+}
