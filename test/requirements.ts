@@ -312,6 +312,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-7",
   "TOOL-11",
   "TOOL-8",
+  "TOOL-9",
   "TOOL-10",
   "CTX-2",
   "CTX-7",
