@@ -316,6 +316,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-10",
   "CTX-2",
   "CTX-7",
+  "CTX-8",
+  "SEC-11",
   "CTX-9",
   "CTX-10",
   "RTRY-1",
