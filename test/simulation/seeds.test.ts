@@ -45,12 +45,9 @@ describe("no invariant is broken", () => {
   });
 });
 
-test.runIf(seeds >= 2_000)(
-  "the seeds lead to entries of every type that a session without children or compaction has",
-  () => {
-    expect([...reached.keys()].sort()).toEqual([...expectedTypes].sort());
-  },
-);
+test.runIf(seeds >= 2_000)("the seeds lead to entries of every type that a session without children has", () => {
+  expect([...reached.keys()].sort()).toEqual([...expectedTypes].sort());
+});
 
 test("a seed gives the same simulation each time", async () => {
   for (let seed = first; seed < first + 20; seed += 1)
@@ -63,6 +60,8 @@ const expectedTypes: readonly EventType[] = [
   "run_queued",
   "steered",
   "prepared",
+  "compaction_started",
+  "compacted",
   "model_finished",
   "model_failed",
   "woke",

@@ -7,7 +7,7 @@ import { hasCalls, isResting, type State } from "../../core/state.js";
 import { type Clients, createClients } from "./clients.js";
 import { createHooks, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
-import { createModel } from "./model.js";
+import { createModel, createSummariser } from "./model.js";
 import { leaseMs, type ProcessOptions, startProcess } from "./processes.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
 import { carryOn, kill, noFaults, type Process, ready, type StoreFaults, stop, take, type World } from "./world.js";
@@ -50,6 +50,7 @@ export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
     "checked",
   ];
   const tools = [...all, "broken", "slow", "deaf", "sudden", "outside", "finish"].filter(() => chance.happens(0.5));
+  const window = chance.happens(0.3) ? chance.pick([500, 800, 1_200]) : null;
   return {
     isCalm,
     faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1) },
@@ -62,7 +63,7 @@ export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
     abort: often(0.02),
     shutDown: some(0.005),
     sameHost: chance.happens(0.5),
-    habits: { tools: tools.length > 0 ? tools : ["look"], fails: often(0.25), stutters: often(0.3) },
+    habits: { tools: tools.length > 0 ? tools : ["look"], fails: often(0.25), stutters: often(0.3), window },
     hooks,
   };
 }
@@ -101,6 +102,9 @@ function optionsOf(world: World, temper: Temper): ProcessOptions {
         model: createModel(world, process, temper.habits),
         tools: createTools(bench),
         canExecuteTool: createPermissions(bench),
+        ...(temper.habits.window === null
+          ? {}
+          : { compaction: { contextWindow: temper.habits.window, model: createSummariser(world, process) } }),
         limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600 },
         hooks: temper.hooks === null ? [] : createHooks(world, process, temper.hooks),
       };

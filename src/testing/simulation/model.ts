@@ -14,6 +14,8 @@ export type ModelHabits = {
   readonly fails: number;
   /** The probability that a stream repeats and numbers its deltas. */
   readonly stutters: number;
+  /** Tokens of its context window, where that is small: then it does not say what it used, and conversations are summed up often. */
+  readonly window: number | null;
 };
 
 export function createModel(world: World, process: () => Process, habits: ModelHabits): Model {
@@ -39,6 +41,25 @@ export function createModel(world: World, process: () => Process, habits: ModelH
   };
 }
 
+/** Sums up, mostly: it also fails, says nothing, says too much, and asks for tools. */
+export function createSummariser(world: World, process: () => Process): Model {
+  const { chance } = world;
+  return {
+    id: "summariser",
+    async *stream(_request, signal) {
+      const said = chance.below(12);
+      await world.turn(process(), "model", signal);
+      if (signal.aborted) return;
+      if (said === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
+      if (said === 1) throw new Error("socket hang up");
+      if (said > 3) yield* textOf("text", `## Keep\n- item ${world.number() % 5}\n## Summary\nshort ${world.number()}`);
+      if (said === 3) yield* textOf("text", "at length ".repeat(2_000));
+      if (said === 4) yield callOf(world, ["look"], 1);
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10, outputTokens: 5 } };
+    },
+  };
+}
+
 /** In the place of a delta: the stream throws. */
 const broken: ModelDelta = { kind: "start", model: "broken" };
 
@@ -46,12 +67,12 @@ function answer(world: World, habits: ModelHabits, request: ModelRequest): reado
   const { chance } = world;
   const whole = content(world, habits, request);
   world.note({ type: "model_meant", attempt: attemptOf(request), parts: putTogether(whole) });
-  if (chance.happens(habits.fails)) return spoilt(whole, request, chance);
+  if (chance.happens(habits.fails)) return spoilt(whole, request, chance, habits.window);
   if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
   return whole;
 }
 
-function content(world: World, { tools }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+function content(world: World, { tools, window }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
   const { chance } = world;
   const deltas: ModelDelta[] = [{ kind: "start" }];
   if (chance.happens(0.2)) deltas.push(...textOf("reasoning", `think ${world.number()}`));
@@ -64,7 +85,8 @@ function content(world: World, { tools }: ModelHabits, request: ModelRequest): r
     : calls > 0
       ? "tool-calls"
       : "stop";
-  deltas.push({ kind: "done", finishReason: { unified }, usage: { inputTokens: 10, outputTokens: 5 } });
+  const usage = window === null ? { inputTokens: 10, outputTokens: 5 } : {};
+  deltas.push({ kind: "done", finishReason: { unified }, usage });
   return deltas;
 }
 
@@ -88,9 +110,14 @@ function callOf({ chance, number }: World, tools: readonly string[], position: n
 }
 
 /** A stream that ends as streams should not. */
-function spoilt(whole: readonly ModelDelta[], request: ModelRequest, chance: Chance): readonly ModelDelta[] {
+function spoilt(
+  whole: readonly ModelDelta[],
+  request: ModelRequest,
+  chance: Chance,
+  window: number | null,
+): readonly ModelDelta[] {
   const begun = whole.slice(0, chance.below(whole.length));
-  switch (chance.below(9)) {
+  switch (chance.below(window === null ? 9 : 10)) {
     case 0:
       return [...begun, failing({ kind: "rate_limit", message: "429", statusCode: 429, retryAfterMs: 700 })];
     case 1:
@@ -107,6 +134,8 @@ function spoilt(whole: readonly ModelDelta[], request: ModelRequest, chance: Cha
       return without(numbered(whole, request), chance.below(whole.length - 1));
     case 7:
       return whole.map((delta) => ({ ...delta, attempt: request.attempt + 1 }));
+    case 9:
+      return [failing({ kind: "context_overflow", message: "too long", statusCode: 400 })];
     default:
       return [...whole.slice(0, -1), failing({ kind: "auth", message: "401", statusCode: 401 })];
   }

@@ -14,7 +14,7 @@ export type ProcessOptions = {
   /** The agent's parts: its model, its tools. The rest is the world's. */
   readonly parts: (
     process: () => Process,
-  ) => Pick<AgentOptions, "model" | "tools" | "canExecuteTool" | "limits" | "hooks">;
+  ) => Pick<AgentOptions, "model" | "tools" | "canExecuteTool" | "limits" | "hooks" | "compaction">;
   /** Whether the processes can see that another one is dead, and take over at once. */
   readonly sameHost: boolean;
 };
