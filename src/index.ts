@@ -43,6 +43,7 @@ export type {
   Summary,
   SummaryPrompt,
 } from "./ports/compaction.js";
+export type { Context, ContextManager, ContextView, Hint, RunData } from "./ports/context.js";
 export type {
   CompactionSubject,
   FailureSubject,
@@ -106,6 +107,7 @@ export {
   type GivenAnswer,
 } from "./runtime/client.js";
 export type { CompactionOptions } from "./runtime/compaction.js";
+export type { ContextOptions } from "./runtime/context.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, WatchOptions } from "./runtime/listeners.js";

@@ -18,12 +18,14 @@ export type FolderAgentOptions = {
   readonly root: string;
   readonly allowShell: boolean;
   readonly permissions: Permissions;
+  /** Tokens, where nothing knows them better. */
+  readonly contextWindow?: number | undefined;
   readonly observers?: readonly Observer[];
 };
 
 /** @throws PawlError `bad_configuration` where the root is no folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, home, model, root, allowShell, permissions, observers = [] } = options;
+  const { store, home, model, root, allowShell, permissions, contextWindow, observers = [] } = options;
   // Whether it asks is decided in one place: by the permissions.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
   return createAgent({
@@ -34,6 +36,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     tools: [...createFileTools({ root, protect: [home] }), ...shell],
     systemPrompt: systemPrompt(root, allowShell),
     canExecuteTool: permissions.canExecuteTool,
+    ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
   });
 }

@@ -18,7 +18,9 @@ export function addPermissions(command: Command): Command {
 }
 
 export function addModel(command: Command): Command {
-  return command.option("--model <name>", "provider/model, or demo (default: what the environment offers)");
+  return command
+    .option("--model <name>", "provider/model, or demo (default: what the environment offers)")
+    .option("--context-window <tokens>", "what the model can take in and give out, where that is not known", positive);
 }
 
 /** What a new run may be told. */

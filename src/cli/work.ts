@@ -27,6 +27,8 @@ import { createJsonView, createTextView, redactedView } from "./view.js";
 
 export type WorkOptions = {
   readonly model?: string;
+  /** Tokens. */
+  readonly contextWindow?: number;
   readonly yes?: true;
   readonly allowShell?: true;
   /** How long a question waits; milliseconds. */
@@ -91,7 +93,8 @@ export async function withWork(
         const model = await chooseAndTell(options.model, lastModel, terminal);
         const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
         const allowShell = options.allowShell === true;
-        const agent = createFolderAgent({ store, home, model, root, allowShell, permissions });
+        const { contextWindow } = options;
+        const agent = createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow });
         const canAsk = terminal.isInteractive && options.json !== true;
         const shown = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
         const view = redactedView(shown, terminal.redaction);

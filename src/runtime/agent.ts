@@ -13,6 +13,7 @@ import type { AnyTool, CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, familyOf, makeAgentTool } from "./agent-tool.js";
 import { checkedStore } from "./checked-store.js";
 import { type CompactionOptions, compileCompaction } from "./compaction.js";
+import { type ContextOptions, compileContext } from "./context.js";
 import type { ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { shutDownError } from "./given-out.js";
@@ -50,6 +51,8 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly tools?: Tools;
     readonly systemPrompt?: string;
     readonly limits?: Limits;
+    /** What a model is told beside the conversation: data that stays the same, hints that change. */
+    readonly context?: ContextOptions;
     /** How conversations that grow too long are made smaller; null, or `{ auto: false }`, leaves them as they are. */
     readonly compaction?: CompactionOptions<ModelLike> | null;
     /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
@@ -263,6 +266,7 @@ function compileParts<ModelLike>(
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
+    context: compileContext(options.context),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...compiled,
     limits: limitsOf(limits, budgeted),

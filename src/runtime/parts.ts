@@ -10,6 +10,7 @@ import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool, CanExecuteTool } from "../ports/tool.js";
 import type { Compaction } from "./compaction.js";
+import type { CompiledContext } from "./context.js";
 import type { Family } from "./family.js";
 import type { Hooks } from "./hooks/compile.js";
 import type { Listener } from "./listeners.js";
@@ -30,6 +31,7 @@ export type AgentParts = {
   readonly deps: unknown;
   readonly services: Services;
   readonly compaction: Compaction;
+  readonly context: CompiledContext;
   readonly locals: AllLocals;
   readonly root?: string;
   readonly store: Store;

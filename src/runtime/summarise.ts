@@ -82,10 +82,10 @@ function waitAfter(
   failure: ModelFailure,
   attempt: number,
   elapsedMs: number,
-  { decide }: CalledModel["retry"],
+  retry: CalledModel["retry"],
 ): number | undefined {
   try {
-    const decided = decide(failure, attempt, Math.max(0, elapsedMs));
+    const decided = retry.decide(failure, attempt, Math.max(0, elapsedMs));
     return "retryInMs" in decided && Number.isFinite(decided.retryInMs) ? Math.max(0, decided.retryInMs) : undefined;
   } catch {
     return undefined;

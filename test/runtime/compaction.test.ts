@@ -143,3 +143,50 @@ describe("a conversation that grows too long", () => {
     },
   );
 });
+
+describe("what was replaced", () => {
+  test("stays in the log, and a fork from before it sees the old messages", verifies("CTX-5"), async () => {
+    const { store, events, requests } = await run(talking(12));
+    const [first] = ofType(events, "compacted");
+    const entries = await store.read("s", 0, 1_000);
+    expect(entries.filter(({ event }) => event.type === "model_finished")).toHaveLength(13);
+    const model = createScriptedModel([{ text: "Here." }]);
+    const agent = createAgent({ model, tools: [createEcho().tool], store, compaction: null });
+    const fork = await agent.session("s").fork({ sessionId: "fork", at: (first?.seq ?? 0) - 1 });
+    await agent.run("And now?", { sessionId: fork.id });
+    const before = requests.findLast(({ modelCallIndex }) => modelCallIndex < 6)?.messages ?? [];
+    expect(model.requests[0]?.messages.slice(0, before.length)).toEqual(before);
+    expect(JSON.stringify(model.requests[0]?.messages)).not.toContain("It was talked about.");
+  });
+
+  test("is told to the callback and the hook, once each", verifies("CTX-3", "STRM-5"), async () => {
+    const told: string[] = [];
+    const onCompacted = ({ summary }: { readonly summary?: string }) => void told.push(`callback ${summary}`);
+    const hooks = [
+      { name: "h", onCompacted: ({ summary }: { readonly summary: string }) => void told.push(`hook ${summary}`) },
+    ];
+    const { events } = await run(talking(8), undefined, { onCompacted, hooks });
+    const count = ofType(events, "compacted").length;
+    expect(told.filter((one) => one === "callback It was talked about.")).toHaveLength(count);
+    expect(told.filter((one) => one === "hook It was talked about.")).toHaveLength(count);
+  });
+
+  test("is summed up by the agent's policy of retries, and what that took counts", verifies("CTX-4"), async () => {
+    let asked = 0;
+    const busy: Script = () => {
+      asked += 1;
+      return asked === 1 ? { error: { kind: "overloaded", message: "busy", statusCode: 529 } } : short;
+    };
+    const retry = { decide: () => ({ retryInMs: 0 }) };
+    const { events, result } = await run(talking(12), busy, { retry });
+    expect(ofType(events, "compacted")[0]).toMatchObject({ summary: "It was talked about.", model: "summariser" });
+    expect(asked).toBeGreaterThan(1);
+    expect(result.usage.inputTokens).toBeGreaterThan(0);
+  });
+
+  test("options that cannot be meant are refused", verifies("LOOP-12#compaction"), () => {
+    const model = createScriptedModel([]);
+    for (const compaction of [{ triggerRatio: 2 }, { targetRatio: 0.9 }, { keepTurns: 0 }, { window: 1 } as object])
+      expect(() => createAgent({ model, compaction })).toThrow("compaction");
+  });
+});

@@ -88,7 +88,9 @@ function createAgents({ store, home, view, options }: Means) {
     const chosen = models.get(name) ?? chooseModel({ name }).then(({ model }) => model);
     models.set(name, chosen);
     const model = await chosen;
-    return createFolderAgent({ store, home, model, root, allowShell, permissions, observers: [view.observer] });
+    const { contextWindow } = options;
+    const observers = [view.observer];
+    return createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow, observers });
   }
 
   return async ({ agent, model, root }: SessionInfo, sessionId: string): Promise<Agent | null> => {

@@ -19,6 +19,8 @@ export type Preparation = {
   readonly records: readonly HookRecord[];
   readonly input?: readonly UserMessage[];
   readonly systemPrompt: string | undefined;
+  /** What is shown after the conversation. */
+  readonly append: readonly UserMessage[];
   /** What hooks chose. */
   readonly choices: Choices;
   /** The run ends instead. */
@@ -36,7 +38,7 @@ export function hasStepHooks({ parts: { hooks } }: Work): boolean {
 /** Calls all hooks that come between the last step and the model call of this one. */
 export function prepareWithHooks(
   state: Step,
-  systemPrompt: string | undefined,
+  first: Preparation,
   work: Work,
   cancellation: Cancellation,
 ): Preparation | Promise<Preparation> {
@@ -46,7 +48,7 @@ export function prepareWithHooks(
     if (stage === undefined || so.end !== undefined) return so;
     return andThen(stage(state, so, work, cancellation), (next) => from(index + 1, next));
   };
-  return from(0, { records: [], systemPrompt, choices: {} });
+  return from(0, first);
 }
 
 type Stage = (
@@ -111,7 +113,7 @@ const beforeModelCall: Stage = (state, so, work, cancellation) => {
   const asking: Asking<Pick<Preparation, "systemPrompt" | "choices">> = {
     point: "beforeLLMCall",
     first: so,
-    show: (chosen) => modelCallOf(state, chosen, so.input, work),
+    show: (chosen) => modelCallOf(state, chosen, so, work),
     take: (answer, chosen) => takeChoice(answer, chosen, work),
   };
   return andThen(askHooks(asking, work, cancellation), (asked) => {
@@ -123,7 +125,7 @@ const beforeModelCall: Stage = (state, so, work, cancellation) => {
 function modelCallOf(
   { modelCallIndex, purpose }: Step,
   { systemPrompt, choices }: Pick<Preparation, "systemPrompt" | "choices">,
-  input: readonly UserMessage[] | undefined,
+  so: Pick<Preparation, "input" | "append">,
   { parts, transcript }: Work,
 ): ModelCallSubject {
   const options = { ...transcript.run?.options, ...choices };
@@ -137,16 +139,19 @@ function modelCallOf(
     ...(toolChoice === undefined ? {} : { toolChoice: freeze(toolChoice) }),
     ...(providerOptions === undefined ? {} : { providerOptions: freeze(providerOptions) }),
     get messages() {
-      return freeze(messagesWith(input, transcript));
+      return freeze(messagesWith(so, transcript));
     },
   });
 }
 
 /** The conversation as it would be sent: with input that is still to be shown, and as the hooks before changed it. */
-function messagesWith(input: readonly UserMessage[] | undefined, { messages, seqs, later, run }: Transcript) {
+function messagesWith(
+  { input, append }: Pick<Preparation, "input" | "append">,
+  { messages, seqs, later, run }: Transcript,
+) {
   const waiting = later.map(({ message }) => message);
   const kept = input === undefined ? messages : messages.filter((_, index) => seqs[index] !== run?.startSeq);
-  return [...kept, ...(input ?? []), ...waiting];
+  return [...kept, ...(input ?? []), ...waiting, ...append];
 }
 
 type Chosen = Pick<Preparation, "systemPrompt" | "choices">;

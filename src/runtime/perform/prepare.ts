@@ -2,28 +2,37 @@
  * Before a model call: what it will see.
  */
 import type { EventBody } from "../../core/event.js";
+import { buildContext } from "../context.js";
 import { isCompactionDue } from "../context-size.js";
 import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/around-step.js";
+import type { Texts } from "../named-texts.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
-import { presentTexts } from "./model-request.js";
 
 export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
-  const { state, parts, transcript } = work;
+  const { state } = work;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
   const { runId, modelCallIndex } = state;
   if (isCompactionDue(state, work)) return { type: "compaction_started", runId, modelCallIndex };
-  const { systemPrompt } = presentTexts(parts, transcript);
-  if (!hasStepHooks(work)) return prepared(state, { records: [], systemPrompt, choices: {} }, work);
+  const context = buildContext(state, work);
+  if (context.type === "failed") {
+    const message = `the context manager failed: ${context.message}`;
+    const fault = { code: "hook_failed", message, retryable: false };
+    return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
+  }
+  const { systemPrompt, append, records } = context;
+  const first: Preparation = { records, systemPrompt, append, choices: {} };
+  if (!hasStepHooks(work)) return prepared(state, first, context.specifications, work);
   return andThen(
-    prepareWithHooks(state, systemPrompt, work, cancellation),
-    (preparation) => preparation.end ?? prepared(state, preparation, work),
+    prepareWithHooks(state, first, work, cancellation),
+    (preparation) => preparation.end ?? prepared(state, preparation, context.specifications, work),
   );
 };
 
 function prepared(
   { runId, modelCallIndex, seq, purpose }: Extract<Work["state"], { for: "step" }>,
-  { records, input, systemPrompt, choices }: Preparation,
+  { records, input, systemPrompt, append, choices }: Preparation,
+  specifications: Texts["specifications"],
   { memory, parts, transcript }: Work,
 ): EventBody {
   const resultBytes = parts.services.output?.maxTotalBytes;
@@ -34,8 +43,9 @@ function prepared(
     upTo: seq,
     purpose,
     ...(input === undefined ? {} : { input }),
+    ...(append.length === 0 ? {} : { append }),
     ...choices,
-    ...memory.texts.name({ systemPrompt, specifications: parts.specifications }, transcript),
+    ...memory.texts.name({ systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...riding(records),
   };
