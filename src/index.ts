@@ -107,7 +107,7 @@ export {
   type GivenAnswer,
 } from "./runtime/client.js";
 export type { CompactionOptions } from "./runtime/compaction.js";
-export type { ContextOptions } from "./runtime/context.js";
+export type { ContextOptions } from "./runtime/context-options.js";
 export { done, TaskComplete } from "./runtime/done.js";
 export type { View } from "./runtime/iterate.js";
 export type { Callbacks, WatchOptions } from "./runtime/listeners.js";

@@ -13,7 +13,7 @@ import type { AnyTool, CanExecuteTool, Tool } from "../ports/tool.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, familyOf, makeAgentTool } from "./agent-tool.js";
 import { checkedStore } from "./checked-store.js";
 import { type CompactionOptions, compileCompaction } from "./compaction.js";
-import { type ContextOptions, compileContext } from "./context.js";
+import { type ContextOptions, compileContext } from "./context-options.js";
 import type { ParentLink } from "./family.js";
 import { forkSession } from "./fork.js";
 import { shutDownError } from "./given-out.js";

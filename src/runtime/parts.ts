@@ -10,7 +10,7 @@ import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool, CanExecuteTool } from "../ports/tool.js";
 import type { Compaction } from "./compaction.js";
-import type { CompiledContext } from "./context.js";
+import type { CompiledContext } from "./context-options.js";
 import type { Family } from "./family.js";
 import type { Hooks } from "./hooks/compile.js";
 import type { Listener } from "./listeners.js";
