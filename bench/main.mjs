@@ -2,6 +2,8 @@
  * `npm run bench -- NAME [--quick]`: measures one thing and prints a table. It runs the built package (`npm run build`).
  */
 const benches = {
+  history:
+    "one run of 10,000 steps with a window of 8,000 tokens on SQLite: cost, memory and growth of the file over the run",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",

@@ -1,0 +1,171 @@
+/**
+ * A run of many steps with a context window of 8,000 tokens, on SQLite: what a step costs, what the process holds and what the
+ * file takes, from the first steps to the last. Flat lines are the point; docs/performance.md has them as a chart.
+ */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createAgent } from "../dist/index.js";
+import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { chart } from "./chart.mjs";
+import { machine, median, table } from "./report.mjs";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc");
+
+const words = "Found another file of the kind that was looked for, and noted its name. ".repeat(4);
+const output = "one line of what the file holds, as long as lines are\n".repeat(12);
+
+/** Asks for one call in each step; tells what it was sent by what an estimate would say. */
+function modelOf(steps) {
+  return {
+    id: "bench",
+    contextWindow: 8_000,
+    async *stream({ modelCallIndex }) {
+      yield { kind: "start" };
+      if (modelCallIndex > steps) yield { kind: "text-delta", id: "t", text: "Done." };
+      else {
+        yield { kind: "text-delta", id: "t", text: `${modelCallIndex}. ${words}` };
+        yield { kind: "tool-call", id: `call_${modelCallIndex}`, name: "read", input: `{"file":${modelCallIndex}}` };
+      }
+      yield { kind: "done", finishReason: { unified: modelCallIndex > steps ? "stop" : "tool-calls" }, usage: {} };
+    },
+  };
+}
+
+const summariser = {
+  id: "summariser",
+  async *stream() {
+    yield {
+      kind: "text-delta",
+      id: "t",
+      text: "## Keep\n- Look at every file.\n\n## Summary\nMany files were looked at.",
+    };
+    yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 100, outputTokens: 20 } };
+  },
+};
+
+const read = {
+  name: "read",
+  description: "Reads a file.",
+  input: { type: "object", properties: { file: { type: "number" } } },
+  readOnly: true,
+  execute: () => output,
+};
+
+async function measure(steps, parts) {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
+  const path = join(folder, "sessions.db");
+  const store = await openSqliteStore({ path, synchronous: "normal" });
+  const every = Math.ceil(steps / parts);
+  const rows = [];
+  let compactions = 0;
+  let at = 0;
+  let since = performance.now();
+  let times = [];
+  let bytes = statSync(path).size;
+  const agent = createAgent({
+    model: modelOf(steps),
+    tools: [read],
+    store,
+    limits: { maxSteps: steps + 10, maxCompactions: steps },
+    compaction: { model: summariser },
+    onCompacted() {
+      compactions += 1;
+    },
+    hooks: [
+      {
+        name: "clock",
+        beforeStep({ modelCallIndex }) {
+          const now = performance.now();
+          if (modelCallIndex > 1) times.push(now - since);
+          if (modelCallIndex > 1 && (modelCallIndex - 1) % every === 0) {
+            collectGarbage();
+            const size = statSync(path).size;
+            const heap = process.memoryUsage().heapUsed;
+            rows.push({
+              step: modelCallIndex - 1,
+              ms: median(times),
+              heap,
+              bytes: (size - bytes) / (modelCallIndex - 1 - at),
+            });
+            at = modelCallIndex - 1;
+            bytes = size;
+            times = [];
+          }
+          since = performance.now();
+        },
+      },
+    ],
+  });
+  try {
+    const { status, reason } = await agent.run("Look at every file.", { sessionId: "long" });
+    if (status !== "completed") throw new Error(`the run is ${status} (${reason})`);
+    const load = performance.now();
+    const again = createAgent({ model: modelOf(0), tools: [read], store, compaction: { model: summariser } });
+    await again.run("And now?", { sessionId: "long" });
+    return { rows, compactions, loadMs: performance.now() - load };
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const page = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
+const picture = fileURLToPath(new URL("../docs/performance-history.svg", import.meta.url));
+const heading = "## Ten thousand steps in a small window";
+
+/** Puts table and chart into the page, in the place of those of the last run. */
+function write(text, drawing) {
+  writeFileSync(picture, drawing);
+  const before = readFileSync(page, "utf8");
+  const start = before.indexOf(heading);
+  const next = start === -1 ? -1 : before.indexOf("\n## ", start + 1);
+  const kept = start === -1 ? `${before.trimEnd()}\n\n` : before.slice(0, start);
+  writeFileSync(page, `${kept}${heading}\n\n${text}\n${next === -1 ? "" : before.slice(next)}`);
+}
+
+export async function run({ quick, json }) {
+  const steps = quick ? 1_000 : 10_000;
+  const { rows, compactions, loadMs } = await measure(steps, 10);
+  if (json) return console.log(JSON.stringify({ machine: machine(), rows, compactions, loadMs }, null, 2));
+  const heads = ["steps", "ms a step", "heap, MB", "file, bytes a step"];
+  const cells = rows.map(({ step, ms, heap, bytes }) => [
+    step.toLocaleString("en"),
+    ms.toFixed(2),
+    (heap / 1_048_576).toFixed(1),
+    Math.round(bytes).toLocaleString("en"),
+  ]);
+  const text = `\`\`\`
+npm run build && npm run bench -- history
+\`\`\`
+
+${machine()}; SQLite, synchronous NORMAL; a model with a window of 8,000 tokens, one call a step; ${steps.toLocaleString("en")} steps with ${compactions.toLocaleString("en")} compactions. Each row is a tenth of
+the run: the median of its steps, the heap after a collection, the growth of the file.
+
+![Cost of a step, heap and growth of the file over the run](performance-history.svg)
+
+${table(heads, cells)}
+
+- **A step costs the same at the end of the run as at its start**, and so do the memory that is held and what the file grows by.
+- To take the session up again and answer one more request took ${Math.round(loadMs)} ms: the log is read from the last compaction on.
+`;
+  const lines = [
+    { name: "ms a step", values: rows.map(({ ms }) => ms) },
+    { name: "heap, MB", values: rows.map(({ heap }) => heap / 1_048_576) },
+    { name: "file, KB a step", values: rows.map(({ bytes }) => bytes / 1_024) },
+  ];
+  console.log(text);
+  if (!quick)
+    write(
+      text,
+      chart(
+        "Steps of one run, each line from zero to a quarter above its highest",
+        rows.map(({ step }) => step),
+        lines,
+      ),
+    );
+}
