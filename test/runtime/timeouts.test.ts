@@ -200,7 +200,7 @@ describe("an abort ends at once", () => {
     const agent = createAgent({ model, clock });
     const stream = agent.runStream("Go", { sessionId: "s" });
     const items = collect(stream);
-    await clock.waitFor(60_000);
+    await clock.waitFor(120_000);
     await agent.session("s").abort();
     expect(await stream.result).toMatchObject({ status: "aborted", text: "Request aborted." });
     expect(ofType(await items, "attempt_failed")).toMatchObject([{ failure: { kind: "cancelled" }, next: "give_up" }]);

@@ -97,16 +97,19 @@ function watchStall(
     else onStall(timeout("chunk_timeout", `The model's answer stopped: nothing more came for ${seconds(chunkMs)}.`));
   }
 
-  // Never longer than one delta may take after another: so the first one needs no other timer.
   function wait(): void {
-    const left = Math.min(until() - clock.elapsed(), chunkMs);
+    const left = until() - clock.elapsed();
     if (left < Number.POSITIVE_INFINITY) cancel = clock.after(left, look);
   }
 
   wait();
   return {
     heard() {
+      const isFirst = heardAt === undefined;
       heardAt = clock.elapsed();
+      if (!isFirst) return;
+      cancel();
+      wait();
     },
     stop: () => cancel(),
   };
