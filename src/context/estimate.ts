@@ -2,8 +2,8 @@
  * A guess at how many tokens a text takes, from the kinds of its characters: one pass, no vocabulary.
  *
  * Tokenizers cut a text into words, numbers, punctuation and space first, and these into pieces that they know. The first cut
- * is much the same everywhere, and is made here; what a run of each kind costs was fitted to public vocabularies, rather
- * too much than too little. docs/guide/tokens.md has the error, measured.
+ * is much the same everywhere, and is made here; what a run of each kind costs was fitted to public vocabularies, for English,
+ * code and JSON rather too much than too little. docs/guide/tokens.md has the error, measured.
  */
 
 const lower = 0;
