@@ -1,6 +1,7 @@
 /**
  * Published MCP servers, and one that behaves badly, as real child processes.
  */
+import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -27,9 +28,9 @@ const bad = (options: Partial<McpServerOptions> = {}, ...args: readonly string[]
   connect({ name: "bad", transport: started(badServer, ...args), ...options });
 
 /** What a model is shown of calls, one a step. */
-async function callAll(tools: readonly AnyTool[], calls: readonly ScriptedCall[]) {
+async function callAll(tools: readonly AnyTool[], calls: readonly ScriptedCall[], store = createMemoryStore()) {
   const model = createScriptedModel([...calls.map((call) => ({ calls: [call] })), { text: "Done." }]);
-  const result = await createAgent({ model, tools, store: createMemoryStore() }).run("Go");
+  const result = await createAgent({ model, tools, store }).run("Go", { sessionId: "s" });
   const shown = (model.requests.at(-1)?.messages ?? []).flatMap((message) =>
     message.role === "tool" ? message.parts.map(({ output }) => output) : [],
   );
@@ -56,6 +57,31 @@ describe("published servers", () => {
     await textOf(tools, "s_write_file", { path: join(folder, "b.txt"), content: "three" });
     expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("three");
     expect(await textOf(tools, "s_read_text_file", { path: "/etc/passwd" })).toMatch(/^Error: .*denied/);
+  });
+
+  test("what a server gives in megabytes is cut, kept whole, and read further", verifies("TOOL-9"), async () => {
+    const folder = createFolder();
+    const lines = Array.from({ length: 100_000 }, (_, n) => `entry ${n} of the log, größer`);
+    const text = lines.join("\n");
+    writeFileSync(join(folder, "log.txt"), text);
+    const { tools } = await connect({ transport: started(published("filesystem"), folder) });
+    const output = 6;
+    const store = createMemoryStore();
+    const calls = [
+      { name: "s_read_text_file", input: { path: join(folder, "log.txt") } },
+      { name: "search_output", input: { output, text: "entry 77777 " } },
+      { name: "read_output", input: { output, fromLine: 77_777, toLine: 77_779 } },
+    ];
+    const { result, shown } = await callAll(tools, calls, store);
+    expect(result).toMatchObject({ status: "completed" });
+    const whole = await store.getBlob("s", createHash("sha256").update(text).digest("hex"));
+    expect(whole).toHaveLength(Buffer.byteLength(text));
+    const [cut = "", found, read] = shown.map((one) => (one.type === "text" ? one.text : ""));
+    expect(cut.length).toBeLessThan(52_000);
+    expect(cut.startsWith(`${lines[0]}\n${lines[1]}\n`)).toBe(true);
+    expect(cut).toContain(`\n${lines.at(-1)}\n[The whole is kept as output ${output}:`);
+    expect(found).toContain(`line 77778: ${lines[77_777]}`);
+    expect(read?.split("\n").slice(1, 4)).toEqual(lines.slice(77_776, 77_779));
   });
 
   test("server-memory remembers within its file", verifies("PLUG-3"), async () => {
