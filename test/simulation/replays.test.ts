@@ -2,9 +2,10 @@
  * Whatever happened to a session, its log replays without a difference: sessions of simulated worlds, by seeds.
  */
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createChance } from "../../src/testing/simulation/chance.js";
+import { temperOf } from "../../src/testing/simulation/director.js";
 import { createPermissions, createTools } from "../../src/testing/simulation/tools.js";
 import { createWorld, type Process } from "../../src/testing/simulation/world.js";
 import { simulate } from "../../src/testing/simulation.js";
@@ -22,7 +23,7 @@ test("sessions of every kind of trouble replay as they were", {
     const store = createMemoryStore();
     await simulate({ seed, store });
     if ((await store.load("session")) === null) continue;
-    const replay = await observer(store).session("session").replay({ policy: "recorded" });
+    const replay = await observer(store, seed).session("session").replay({ policy: "recorded" });
     expect(replay.difference, `seed ${seed}`).toBeNull();
     entries += replay.entries;
   }
@@ -30,7 +31,8 @@ test("sessions of every kind of trouble replay as they were", {
 });
 
 /** The same agent, in a world where nothing happens. */
-function observer(store: Parameters<typeof createWorld>[0]) {
+function observer(store: Store, seed: number) {
+  const { habits } = temperOf(createWorld(createMemoryStore(), createChance(seed), "session"), null);
   const world = { ...createWorld(createMemoryStore(), createChance(1), "session"), turn: async () => {} };
   const [process] = world.processes;
   const bench = { world, ledger: new Map(), process: () => process as Process };
@@ -39,6 +41,8 @@ function observer(store: Parameters<typeof createWorld>[0]) {
     tools: createTools(bench),
     canExecuteTool: createPermissions(bench),
     retry: { maxRetries: 3 },
+    toolOutput: null,
+    compaction: habits.window === null ? null : { contextWindow: habits.window, model: createScriptedModel([]) },
     store,
   });
 }
