@@ -71,8 +71,8 @@ function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined
 }
 
 /**
- * By a process that lives on: once it knows of the abort, what it runs settles only after its signal. Where it had to make sure of
- * its lease first, a call may settle meanwhile.
+ * By a process that lives on and keeps its lease, once it knows of the abort. Where it has to make sure of its lease first, a call
+ * may settle meanwhile, and is signalled all the same.
  */
 function runningIsSignalled({ facts }: History): string | undefined {
   const killed = new Set(
@@ -81,6 +81,7 @@ function runningIsSignalled({ facts }: History): string | undefined {
   const aborts = new Map<string, readonly string[]>();
   const running = new Map<string, string>();
   const owed = new Map<string, string>();
+  const unsignalled = new Set<string>();
   for (const fact of facts) {
     if (fact.type === "tool_started" && fact.heeds === true) running.set(fact.callKey, fact.process);
     if (fact.type === "written") aborts.set(`${fact.process} ${fact.epoch}`, abortsIn(fact));
@@ -91,10 +92,11 @@ function runningIsSignalled({ facts }: History): string | undefined {
     if (fact.type === "renewed" || fact.type === "refused")
       for (const [callKey, process] of owed) if (process === fact.process) owed.delete(callKey);
     if (fact.type === "tool_signalled") owed.delete(fact.callKey);
-    if (fact.type !== "tool_settled") continue;
-    if (owed.has(fact.callKey)) return `${fact.callKey} went on in ${owed.get(fact.callKey)}, which knew of the abort`;
-    running.delete(fact.callKey);
+    if (fact.type === "tool_settled") running.delete(fact.callKey);
+    if (fact.type === "tool_settled" && owed.has(fact.callKey)) unsignalled.add(fact.callKey);
   }
+  for (const [callKey, process] of owed)
+    if (unsignalled.has(callKey)) return `${callKey} went on in ${process}, which knew of the abort`;
   return undefined;
 }
 
