@@ -3,6 +3,7 @@
  * (SIGSTOP), woken (SIGCONT) and killed (SIGKILL).
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -136,6 +137,8 @@ function drive(child: ChildProcess, isFileFree: () => Promise<boolean>): Process
         await until(() => stateOf(child).startsWith("T"), "it was not stopped");
         if (await isFileFree()) return;
         child.kill("SIGCONT");
+        // It may not get a turn between two signals that follow each other.
+        await until(isFileFree, "its transaction did not end");
       }
     },
     wake: () => void child.kill("SIGCONT"),
@@ -154,9 +157,9 @@ async function isWritable(path: string): Promise<boolean> {
   const store = await openSqliteStore({ path, busyMs: 1_000 }).catch(() => null);
   if (store === null) return false;
   try {
-    const body = { type: "abort" } as const;
-    await store.post("probe", { id: "probe", at: 0, body });
-    await store.delete("probe", { now: 0, force: true });
+    const probe = `probe-${randomUUID()}`;
+    await store.post(probe, { id: "probe", at: 0, body: { type: "abort" } });
+    await store.delete(probe, { now: 0, force: true });
     return true;
   } catch {
     return false;

@@ -111,12 +111,15 @@ describe("a machine that sleeps", () => {
       const { result } = await runUpTo(holder, "s", "tool");
       const waiting = others.map((other) => other.call("run", "Go", { sessionId: "s", runId: "run s" }));
       if (jumpMs === 0) {
-        await Promise.all(all.map((one) => one.stop()));
+        for (const one of all) await one.stop();
         await untilDue(world);
         for (const one of all) one.wake();
       } else await Promise.all(all.map((one) => one.call("jump", jumpMs)));
       await holder.call("open", "s tool");
-      for (const one of await Promise.all(waiting)) expect(one).toMatchObject({ status: "completed", text: "Done." });
+      const heard = await Promise.all(waiting);
+      expect(heard).toContainEqual(expect.objectContaining({ status: "completed", text: "Done." }));
+      // One that took over may have slept past its lease as well, on a machine that is busy.
+      for (const one of heard) if (one.status !== "completed") expect(one).toMatchObject({ reason: "lease_lost" });
       // Who woke first went on with it: the holder, or another, and then the holder wrote nothing more.
       const log = await world.log("s");
       const own = await result;
