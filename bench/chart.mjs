@@ -12,6 +12,7 @@ export function chart(title, steps, lines) {
   const panels = lines.map((line, index) => panel(line, steps, 40 + index * height));
   const whole = 40 + lines.length * height;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${whole}" font-family="sans-serif" font-size="12">
+<title>${title}</title>
 <rect width="${width}" height="${whole}" fill="#ffffff"/>
 <text x="${left}" y="24" fill="#333333">${title}</text>
 ${panels.join("\n")}
