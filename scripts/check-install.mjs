@@ -2,6 +2,8 @@
  * What a user's `npm install` brings: at most 8 packages, of a bounded size, none of which runs a script when it is installed.
  *
  *     node scripts/check-install.mjs [FOLDER]     the package in this folder, by default here; it must be installed and built
+ *
+ * A folder whose package is private counts for nothing itself: it is where the package was installed.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -15,8 +17,9 @@ const lockfile = readJson(join(root, "package-lock.json"));
 const own = readJson(join(root, "package.json"));
 
 const folders = productionFolders(lockfile.packages);
-const bytes = [...folders.map((folder) => join(root, folder)), ...own.files.map((file) => join(root, file))]
-  .map(bytesOf)
+const packages = folders.length + (own.private ? 0 : 1);
+const bytes = [...folders, ...(own.private ? [] : own.files)]
+  .map((path) => bytesOf(join(root, path)))
   .reduce((sum, size) => sum + size, 0);
 
 const problems = [
@@ -27,15 +30,13 @@ const problems = [
     .filter((name) => own.scripts?.[name] !== undefined)
     .map((name) => `${own.name} itself runs a script at install: ${name}`),
 ];
-if (folders.length + 1 > mostPackages) {
-  problems.push(
-    `An install brings ${folders.length + 1} packages; ${mostPackages} are the most: ${folders.join(", ")}`,
-  );
+if (packages > mostPackages) {
+  problems.push(`An install brings ${packages} packages; ${mostPackages} are the most: ${folders.join(", ")}`);
 }
 if (bytes > mostBytes) problems.push(`An install takes ${megabytes(bytes)}; ${megabytes(mostBytes)} is the most.`);
 
 for (const problem of problems) console.error(problem);
-console.log(`An install brings ${folders.length + 1} packages, ${megabytes(bytes)}.`);
+console.log(`An install brings ${packages} packages, ${megabytes(bytes)}.`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
 /** The folders of everything that is installed without being asked for: no dev dependencies, no optional peers. */

@@ -1,39 +1,167 @@
 /**
- * Packs the package as it would be published, to temp/pawl.tgz, and uses it as an installed one: every entry point loads,
- * and the command line starts.
+ * The package as strangers get it: packed to temp/pawl.tgz, installed by npm into an empty folder outside of this checkout, and used
+ * there, on this Node and on Node 24 where that can be had.
+ *
+ *   1. The install is small, and the pages in it have no link that leads to nothing.
+ *   2. With nothing else installed every entry point loads, its types too, and the command line starts; what needs an optional peer says so.
+ *   3. With the packages that the README names, the README's program does what it is there for. Its model is a server on this machine.
  */
-import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { rolldown } from "rolldown";
+import { node24 } from "./install-node24.mjs";
 
-const { name, exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
-const consumer = "temp/consumer";
-const installed = join(consumer, "node_modules", name);
+const { name, bin, exports, devDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+const tarball = resolve("temp/pawl.tgz");
+const nodes = [...new Set([process.execPath, node24() ?? process.execPath])];
+/** Types of these come with packages that are not there. */
+const typedByPeers = ["./tools/mcp", "./protocols/opentelemetry"];
 
-rmSync(consumer, { recursive: true, force: true });
-mkdirSync(installed, { recursive: true });
-
+mkdirSync("temp", { recursive: true });
 // Without scripts: packing would build again, under the feet of whatever uses the present build.
 const packed = run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", "temp"]);
-renameSync(join("temp", JSON.parse(packed)[0].filename), "temp/pawl.tgz");
-run("tar", ["-xzf", "temp/pawl.tgz", "-C", installed, "--strip-components", "1"]);
+renameSync(join("temp", JSON.parse(packed)[0].filename), tarball);
 
-// A package of its own, or the name would resolve to this project instead of to what is installed.
-writeFileSync(join(consumer, "package.json"), JSON.stringify({ private: true, type: "module" }));
-const entries = Object.keys(exports).filter((path) => !path.endsWith(".json"));
-for (const entry of entries) {
-  const specifier = join(name, entry);
-  run(process.execPath, ["--input-type=module", "--eval", `await import(${JSON.stringify(specifier)})`], {
-    cwd: consumer,
-  });
+const folder = mkdtempSync(join(tmpdir(), "pawl-package-"));
+try {
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  install(tarball);
+  checkBare();
+  await checkReadme();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
-for (const path of Object.values(bin)) run(process.execPath, [join(installed, path), "--help"]);
-console.log(`Packed; ${entries.length} entry points load and the command line starts.`);
 
-/** Runs a command to its end and gives its standard output; one that fails ends this process with what it said. */
-function run(command, args, options = {}) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: "utf8", ...options });
+function install(...packages) {
+  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", ...packages], { cwd: folder });
+}
+
+/** With nothing else installed. */
+function checkBare() {
+  console.log(run(process.execPath, [resolve("scripts/check-install.mjs"), folder]).trimEnd());
+  run(process.execPath, [resolve("scripts/check-docs.mjs")], { cwd: join(folder, "node_modules", name) });
+
+  const typed = Object.keys(exports).filter((path) => !path.endsWith(".json") && !typedByPeers.includes(path));
+  checkTypes("entries.ts", typed.map((entry) => `import "${join(name, entry)}";`).join("\n"), { skipLibCheck: false });
+
+  copyFileSync("scripts/package/without-peers.mjs", join(folder, "without-peers.mjs"));
+  for (const node of nodes) {
+    console.log(run(node, ["without-peers.mjs"], { cwd: folder }).trimEnd());
+    for (const path of Object.values(bin)) run(node, [join("node_modules", name, path), "--help"], { cwd: folder });
+  }
+}
+
+/** The README's only program, as it stands there. */
+async function checkReadme() {
+  const [program, ...others] = [...readFileSync("README.md", "utf8").matchAll(/^```ts\n(.*?)^```$/gms)];
+  assert.ok(program !== undefined && others.length === 0, "The README has one program.");
+  const source = program[1];
+  const named = [...source.matchAll(/^import .* from "([^"]+)";/gm)]
+    .map(([, specifier]) => specifier)
+    .filter((specifier) => specifier in devDependencies);
+  const needed = isBuiltin("node:sqlite") ? [] : ["libsql"];
+  install(...[...named, ...needed].map((dependency) => `${dependency}@${lockedVersion(dependency)}`));
+
+  copyFileSync("scripts/package/readme-world.d.ts", join(folder, "readme-world.d.ts"));
+  copyFileSync("scripts/package/readme-world.mjs", join(folder, "readme-world.mjs"));
+  checkTypes("readme.ts", source);
+  await bundle({ input: join(folder, "readme.ts"), external: /^[^./]/ }, join(folder, "readme.mjs"));
+
+  const { startProviderServer } = await testServer();
+  for (const node of nodes) {
+    const small = await runReadme(node, startProviderServer, 4_900);
+    assert.deepEqual(
+      small.happened.refunds.map(({ order, cents }) => ({ order, cents })),
+      [{ order: "1041", cents: 4_900 }],
+    );
+    assert.match(small.happened.refunds[0].idempotencyKey, /./);
+    assert.deepEqual(small.lines, ["It is refunded."]);
+    assert.deepEqual(small.happened.told, []);
+
+    const large = await runReadme(node, startProviderServer, 20_000);
+    assert.deepEqual(large.happened.refunds, []);
+    assert.deepEqual(
+      large.happened.told.map(({ name, input }) => ({ name, input })),
+      [{ name: "refund", input: { order: "1041", cents: 20_000 } }],
+    );
+    console.log(`The README's program refunds, and asks where it is much, on ${run(node, ["--version"]).trim()}.`);
+  }
+}
+
+/** The program with a model that asks for a refund of so many cents, and then says that it was made. */
+async function runReadme(node, startProviderServer, cents) {
+  const server = await startProviderServer("anthropic-messages", [
+    { type: "answer", calls: [{ name: "refund", input: { order: "1041", cents } }] },
+    { type: "answer", text: "It is refunded." },
+  ]);
+  try {
+    const { stdout } = await promisify(execFile)(node, ["--import", "./readme-world.mjs", "readme.mjs"], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ANTHROPIC_API_KEY: "no key", ANTHROPIC_BASE_URL: server.baseURL },
+      timeout: 60_000,
+    });
+    const lines = stdout.trimEnd().split("\n");
+    return { happened: JSON.parse(lines.pop()), lines };
+  } finally {
+    await server.close();
+  }
+}
+
+/** The tests' model provider, which speaks Anthropic's protocol. */
+async function testServer() {
+  const compiled = resolve("temp/provider-server.mjs");
+  await bundle({ input: "test/models/provider-server.ts", platform: "node" }, compiled);
+  return import(pathToFileURL(compiled).href);
+}
+
+async function bundle(options, file) {
+  const build = await rolldown(options);
+  await build.write({ file, format: "esm" });
+  await build.close();
+}
+
+/** Compiles a program in the folder as a strict project does; fails where it, or what this package says of its types, is wrong. */
+function checkTypes(file, source, options = {}) {
+  writeFileSync(join(folder, file), `${source}\nexport {};\n`);
+  const compilerOptions = {
+    module: "nodenext",
+    target: "es2023",
+    lib: ["es2023"],
+    types: ["node"],
+    typeRoots: [resolve("node_modules/@types")],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    noEmit: true,
+    ...options,
+  };
+  const files = [file, ...(file === "readme.ts" ? ["readme-world.d.ts"] : [])];
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+  const compiler = createRequire(import.meta.url).resolve("typescript/lib/tsc.js");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "--pretty", "false"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  assert.ok(status === 0 || stdout.includes("error TS"), `The compiler failed: ${stderr}`);
+  const ofOthers = new RegExp(`^node_modules/(?!${name}/)`);
+  const problems = stdout.split("\n").filter((line) => /error TS\d+/.test(line) && !ofOthers.test(line));
+  assert.deepEqual(problems, []);
+}
+
+/** The version that this checkout is tested with. */
+function lockedVersion(dependency) {
+  return JSON.parse(readFileSync("package-lock.json", "utf8")).packages[`node_modules/${dependency}`].version;
+}
+
+/** Runs a command to its end and gives its standard output; one that fails ends the check with what it said. */
+function run(command, commandArguments, options = {}) {
+  const { status, stdout, stderr, error } = spawnSync(command, commandArguments, { encoding: "utf8", ...options });
   if (status === 0) return stdout;
-  console.error(`${command} ${args.join(" ")}\n${stdout ?? ""}${stderr ?? error?.message ?? ""}`);
-  process.exit(1);
+  throw new Error(`${command} ${commandArguments.join(" ")}\n${stdout ?? ""}${stderr ?? error?.message ?? ""}`);
 }

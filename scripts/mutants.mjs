@@ -104,7 +104,7 @@ function pageOf(all) {
   return `# Mutants
 
 Defects that are put into the source one at a time, and the check that finds each: \`npm run mutants\`. The list is
-[scripts/mutants-list.mjs](../scripts/mutants-list.mjs); a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
+\`scripts/mutants-list.mjs\`; a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
 
 *seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
 that every store passes, of which \`test/stores/mutants.test.ts\` shows the same with more defects of the memory store.

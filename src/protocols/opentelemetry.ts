@@ -5,21 +5,10 @@
  * 2. A run is in one trace in all its lives: the trace's id is a hash of session and run.
  * 3. What was said and done is left out unless it is asked for, and redacted then (SEC-14).
  */
-import {
-  type Attributes,
-  type Context,
-  type HrTime,
-  type Link,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  type Tracer,
-  trace,
-} from "@opentelemetry/api";
+import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
 import type { LoopTrace, Observer, TracedCall, TraceRecordOf, TraceSpan } from "../index.js";
 import * as names from "./genai.js";
+import { type OpenTelemetryApi, openTelemetryApi } from "./opentelemetry-api.js";
 import {
   attemptAttributes,
   callAttributes,
@@ -36,9 +25,14 @@ export type OpenTelemetryOptions = {
   readonly captureContent?: boolean;
 };
 
-/** Makes an observer that exports each run that ends as spans: `createAgent({ observers: [createOpenTelemetryObserver()] })`. */
+/**
+ * Makes an observer that exports each run that ends as spans: `createAgent({ observers: [createOpenTelemetryObserver()] })`.
+ *
+ * @throws PawlError `missing_package` where `@opentelemetry/api` is not installed
+ */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
   const { captureContent = false } = options;
+  openTelemetryApi();
   return {
     name: "opentelemetry",
     traceContent: captureContent,
@@ -48,31 +42,38 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
   };
 }
 
-/** Exports a trace that was read from a log (`traceSession`): a span for each run that has ended, and those within it. */
+/**
+ * Exports a trace that was read from a log (`traceSession`): a span for each run that has ended, and those within it.
+ *
+ * @throws PawlError `missing_package` where `@opentelemetry/api` is not installed
+ */
 export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
+  const api = openTelemetryApi();
   for (const finished of records) {
     if (finished.type !== "run_finished") continue;
     const ofRun = records.filter((record) => record.runId === finished.runId);
     const started = ofRun.find((record) => record.type === "run_started");
-    if (started !== undefined) exportRun(started, ofRun, finished, options);
+    if (started !== undefined) exportRun(api, started, ofRun, finished, options);
   }
 }
 
 function exportRun(
+  api: OpenTelemetryApi,
   started: TraceRecordOf<"run_started">,
   records: LoopTrace,
   finished: TraceRecordOf<"run_finished">,
-  { tracer = trace.getTracer("pawl"), captureContent = false }: OpenTelemetryOptions,
+  { tracer = api.trace.getTracer("pawl"), captureContent = false }: OpenTelemetryOptions,
 ): void {
+  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
   const { parent, agent, traceId } = started;
-  const links: Link[] = parent === undefined ? [] : [{ context: rootOf(parent.traceId) }];
+  const links: Link[] = parent === undefined ? [] : [{ context: rootOf(api, parent.traceId) }];
   const attributes = runAttributes(started, finished, captureContent);
   const span = tracer.startSpan(
     `${names.operations.run} ${agent}`,
     { kind: SpanKind.INTERNAL, startTime: timeOf(finished.startedAt), attributes, links },
-    trace.setSpanContext(ROOT_CONTEXT, rootOf(traceId)),
+    trace.setSpanContext(ROOT_CONTEXT, rootOf(api, traceId)),
   );
-  const within = { tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent };
+  const within = { api, tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent };
   for (const record of records) {
     if (record.type === "step") exportStep(record, within);
     if (record.type === "compaction") span.addEvent("pawl.compaction", compactionAttributes(record), timeOf(record.at));
@@ -84,6 +85,7 @@ function exportRun(
 }
 
 type Within = {
+  readonly api: OpenTelemetryApi;
   readonly tracer: Tracer;
   readonly context: Context;
   /** The run's. */
@@ -93,6 +95,7 @@ type Within = {
 
 function exportStep(record: TraceRecordOf<"step">, within: Within): void {
   const { captureContent, span } = within;
+  const { SpanKind } = within.api;
   for (const attempt of record.attempts) {
     const { text: _, ...silent } = attempt;
     const name = `${names.operations.modelCall} ${attempt.model}`;
@@ -117,7 +120,7 @@ function whenRun({ ran, waits }: TracedCall): TraceSpan | undefined {
 }
 
 function addSpan(
-  { tracer, context }: Within,
+  { api, tracer, context }: Within,
   name: string,
   kind: SpanKind,
   { startedAt, durationMs }: TraceSpan,
@@ -125,13 +128,13 @@ function addSpan(
   error: string | undefined,
 ): void {
   const span = tracer.startSpan(name, { kind, startTime: timeOf(startedAt), attributes }, context);
-  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
+  if (error !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
   span.end(timeOf(startedAt + durationMs));
 }
 
 /** A parent that every life of a run has in common; through the API alone, it is the only way to a trace id of one's own. */
-function rootOf(traceId: string) {
-  return { traceId, spanId: traceId.slice(0, 16), traceFlags: TraceFlags.SAMPLED, isRemote: true };
+function rootOf(api: OpenTelemetryApi, traceId: string) {
+  return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
 }
 
 /** A plain number may be taken for the time since the process began. */

@@ -51,13 +51,20 @@ export const sqliteCodes = {
 
 /** Opens a file (`:memory:` too) with the best library there is. */
 export async function openHandle(path: string): Promise<SqliteHandle> {
-  const BuiltIn = builtInSqlite();
-  if (BuiltIn !== null) return new BuiltIn(path);
-  const Libsql = await importLibsql();
-  return new Libsql(path);
+  const Handle = await sqliteLibrary();
+  return new Handle(path);
 }
 
-type HandleClass = new (path: string) => SqliteHandle;
+type HandleClass = { new (path: string): SqliteHandle; readonly prototype: SqliteHandle };
+
+/**
+ * The best SQLite library there is.
+ *
+ * @throws PawlError `missing_package`
+ */
+export async function sqliteLibrary(): Promise<HandleClass> {
+  return builtInSqlite() ?? (await importLibsql());
+}
 
 function builtInSqlite(): HandleClass | null {
   // Loading the built-in module prints that it is experimental: that one line is held back, and nothing else.

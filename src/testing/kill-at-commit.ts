@@ -9,19 +9,13 @@
  */
 import process from "node:process";
 import { PawlError } from "../errors.js";
+import { sqliteLibrary } from "../stores/sqlite-driver.js";
 
 /** What of a database class counts here: every transaction ends through it. */
-type Database = { readonly prototype: { exec: (this: unknown, sql: string) => unknown } };
+type Database = { readonly prototype: { exec: (sql: string) => unknown } };
 
 const setting = process.env.PAWL_KILL_AT;
-if (setting !== undefined) watchCommits(await databaseOf(), setting);
-
-async function databaseOf(): Promise<Database> {
-  const builtIn = process.getBuiltinModule?.("node:sqlite") as { readonly DatabaseSync: Database } | undefined;
-  if (builtIn !== undefined) return builtIn.DatabaseSync;
-  const libsql: { readonly default: unknown } = await import("libsql");
-  return libsql.default as Database;
-}
+if (setting !== undefined) watchCommits(await sqliteLibrary(), setting);
 
 function watchCommits({ prototype }: Database, setting: string): void {
   const [moment = "", number = "0"] = setting.split(" ");

@@ -83,6 +83,16 @@ describe("the check of an install", () => {
     expect(code).toBe(1);
   });
 
+  test("counts what is installed, and not the folder that it is installed in", () => {
+    const folder = packageWith({
+      "package.json": { private: true },
+      "package-lock.json": lockfileOf("one", "other"),
+      "node_modules/one/package.json": { name: "one" },
+      "node_modules/other/package.json": { name: "other" },
+    });
+    expect(checkInstall(folder)).toMatchObject({ code: 0, output: expect.stringContaining("brings 2 packages") });
+  });
+
   test("leaves development dependencies and optional peers out", () => {
     const folder = packageWith({
       "package.json": own,

@@ -106,7 +106,7 @@ async function importSdk(): Promise<typeof Sdk> {
   } catch (cause) {
     throw new PawlError(
       "missing_package",
-      "MCP servers need the package @modelcontextprotocol/client: npm install @modelcontextprotocol/client",
+      "MCP servers need the package @modelcontextprotocol/client. Run: npm install @modelcontextprotocol/client",
       { cause },
     );
   }

@@ -1,0 +1,9 @@
+/** The types of what the README's program finds around it. */
+import type { PendingApproval } from "pawl";
+
+declare global {
+  const shop: {
+    refund(order: string, cents: number, idempotencyKey: string): Promise<string>;
+  };
+  function tellSomebody(approvals: readonly PendingApproval[]): Promise<void>;
+}
