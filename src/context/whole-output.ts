@@ -7,6 +7,7 @@ import { textOfOutput } from "../core/results.js";
 import { bytesOfText } from "../core/text-bytes.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
+import { entryAt } from "./entry-at.js";
 
 /** Null where the session has no output under this number, or it could not be kept. */
 export async function wholeOutput(
@@ -14,7 +15,7 @@ export async function wholeOutput(
   sessionId: string,
   seq: number,
 ): Promise<WholeOutput | null> {
-  const entry = (await store.read(sessionId, seq - 1, 1)).find((one) => one.seq === seq);
+  const entry = await entryAt(store, sessionId, seq);
   const output = entry === undefined ? undefined : outputIn(entry.event);
   if (output === undefined) return null;
   const { blob, mediaType } = placeOf(output);

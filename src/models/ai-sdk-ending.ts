@@ -1,25 +1,17 @@
 /**
  * How a stream of the AI SDK ends: its finish reason and its usage, any of which may be absent.
  */
+import { unifiedReason } from "../core/finish-reason.js";
 import { endedWithError, type FinishReason, type ModelFailure, type Usage } from "../core/message.js";
 import { cutShort, isObject, MalformedPart } from "./ai-sdk-part.js";
 
 export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
 
-const finishReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "error",
-  "other",
-]);
-
 /** How a stream ended. v4 calls one that gave no reason `interrupted`; v3 says `other`, with no word of the provider's. */
 export function endingOf(value: unknown): Ending {
   if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
   const raw = typeof value.raw === "string" ? value.raw : undefined;
-  const unified = finishReasons.has(value.unified) ? (value.unified as FinishReason["unified"]) : "other";
+  const unified = unifiedReason(value.unified);
   const finishReason: FinishReason = { unified, ...(raw !== undefined && { raw }) };
   if (value.unified === "interrupted" || (unified === "other" && raw === undefined)) {
     return { finishReason, failure: cutShort };

@@ -4,6 +4,7 @@
  * The end of an answer is put right where that can be done: counts that are no counts are unknown, a reason that is none is
  * `other`. What else does not fit is the provider's failure.
  */
+import { unifiedReason } from "../core/finish-reason.js";
 import {
   type FinishReason,
   type ModelFailure,
@@ -76,19 +77,10 @@ function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
   }
 }
 
-const unifiedReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "error",
-  "other",
-]);
-
 function finishReasonOf(given: unknown): FinishReason {
   const { unified, raw } = fieldsIn(given);
   return {
-    unified: unifiedReasons.has(unified) ? (unified as FinishReason["unified"]) : "other",
+    unified: unifiedReason(unified),
     ...(typeof raw === "string" ? { raw: raw.slice(0, longestWord) } : {}),
   };
 }

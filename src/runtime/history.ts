@@ -1,6 +1,7 @@
 /**
  * What a process needs of a session that it has not driven so far: its state, its transcript, its events.
  */
+import { entryAt } from "../context/entry-at.js";
 import type { Entry } from "../core/event.js";
 import type { PublicEvent } from "../core/public-event.js";
 import { initialState, type State } from "../core/state.js";
@@ -66,10 +67,6 @@ async function needed(store: Pick<Store, "read">, sessionId: string, state: Stat
     if (event?.type === "run_started" && event.queuedSeq !== undefined) seqs.add(event.queuedSeq);
   }
   return [...seqs].sort((a, b) => a - b);
-}
-
-async function entryAt(store: Pick<Store, "read">, sessionId: string, seq: number): Promise<Entry | undefined> {
-  return (await store.read(sessionId, seq - 1, 1)).find((entry) => entry.seq === seq);
 }
 
 /** Follows a log: a fold of its entries into a state, a transcript and public events. */

@@ -3,6 +3,7 @@
  */
 import { expect, test } from "vitest";
 import type { Agent, AnyTool, Hook, HookContext, HookPoint, Model } from "../../src/index.js";
+import { hookPoints } from "../../src/runtime/hooks/compile.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { deferred } from "../support/agents.js";
 import { writeCompacted } from "../support/compacted.js";
@@ -26,8 +27,6 @@ const tooMuch = {
   onCompacted: { summary: "Other." },
   afterRun: { text: "Other." },
 } as const satisfies { readonly [Point in HookPoint]: object };
-
-const points = Object.keys(tooMuch) as readonly HookPoint[];
 
 /** Values that are of no use anywhere. */
 const rubbish = {
@@ -156,7 +155,7 @@ function caseOf(point: HookPoint, { what, onFailure, takesMs, act }: Misdeed): C
 
 /** `open` is said where it is not what holds anyway, and so is `closed`. */
 const byDefaultClosed: readonly HookPoint[] = ["beforeToolCall", "afterToolCall"];
-const cases = points.flatMap((point) =>
+const cases = hookPoints.flatMap((point) =>
   misdeeds
     .filter(({ onFailure }) => onFailure === undefined || byDefaultClosed.includes(point) === (onFailure === "open"))
     .map((misdeed) => caseOf(point, misdeed)),

@@ -16,23 +16,10 @@ import {
 } from "../../src/core/index.js";
 import { loadTranscript } from "../../src/runtime/history.js";
 import { verifies } from "../verifies.js";
-import { createChance } from "./chance.js";
-import { createEventSource } from "./random-events.js";
-import { createSession, happen, limits, type Session, userMessage } from "./session.js";
+import { randomSessions } from "./random-sessions.js";
+import { limits, type Session, userMessage } from "./session.js";
 
-/** Sessions that went through so many random events, of which few are out of place. */
-const sessions: fc.Arbitrary<Session> = fc
-  .record({ seed: fc.integer(), length: fc.integer({ min: 0, max: 120 }), chaos: fc.constantFrom(3, 20, 1_000) })
-  .map(({ seed, length, chaos }) => {
-    const chance = createChance(seed);
-    const source = createEventSource(chance);
-    const session = createSession();
-    for (let count = 0; count < length; count += 1) {
-      session.at += chance.below(200);
-      happen(session, chance.once(chaos) ? source.any(session) : source.plausible(session));
-    }
-    return session;
-  });
+const sessions = randomSessions(120).map(({ session }) => session);
 
 test("the log folds to the state, from its start and from anywhere in it", verifies("LOOP-3"), () => {
   fc.assert(

@@ -12,24 +12,14 @@ import {
   type HookPoint,
   type RunResult,
 } from "../../src/index.js";
+import { hookPoints } from "../../src/runtime/hooks/compile.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { writeCompacted } from "../support/compacted.js";
 import { verifies } from "../verifies.js";
 
-const reached: readonly HookPoint[] = [
-  "beforeRun",
-  "beforeStep",
-  "beforeLLMCall",
-  "afterLLMCall",
-  "beforeToolCall",
-  "afterToolCall",
-  "afterStep",
-  "beforeStop",
-  "onError",
-  "afterRun",
-];
+const reached = hookPoints.filter((point) => point !== "onCompacted");
 
 const script: readonly ScriptedStep[] = [
   { error: { kind: "overloaded", message: "busy" } },

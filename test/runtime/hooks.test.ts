@@ -13,6 +13,7 @@ import {
   type RunResult,
   type Store,
 } from "../../src/index.js";
+import { hookPoints } from "../../src/runtime/hooks/compile.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
@@ -50,20 +51,7 @@ function noting(name: string, log: string[], answer?: (point: string) => unknown
     log.push(`${name} ${point}`);
     return answer?.(point) as undefined;
   };
-  return {
-    name,
-    beforeRun: at("beforeRun"),
-    beforeStep: at("beforeStep"),
-    beforeLLMCall: at("beforeLLMCall"),
-    afterLLMCall: at("afterLLMCall"),
-    beforeToolCall: at("beforeToolCall"),
-    afterToolCall: at("afterToolCall"),
-    afterStep: at("afterStep"),
-    beforeStop: at("beforeStop"),
-    onError: at("onError"),
-    onCompacted: at("onCompacted"),
-    afterRun: at("afterRun"),
-  };
+  return { name, ...Object.fromEntries(hookPoints.map((point) => [point, at(point)])) };
 }
 
 const order = [

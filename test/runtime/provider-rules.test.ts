@@ -4,27 +4,19 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  createAgent,
-  createMemoryStore,
-  defineTool,
-  type ModelRequest,
-  type RunResult,
-  type Store,
-} from "../../src/index.js";
+import { createAgent, createMemoryStore, type ModelRequest, type RunResult, type Store } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { type ProviderServer, startProviderServer } from "../models/provider-server.js";
 import { realProviders } from "../models/real-providers.js";
 import { isEvent } from "../support/agents.js";
+import { act, type Fate, type FatedCall, fatedCall, fatedPermission, manyWords } from "../support/fates.js";
 import { verifies } from "../verifies.js";
 import { holdRules } from "./provider-rules.js";
 
-const fates = ["ok", "throw", "long", "deny", "missing", "bad arguments"] as const;
-type Fate = (typeof fates)[number];
-type Call = { readonly fate: Fate; readonly id: string };
+const fates: readonly Fate[] = ["ok", "throw", "long", "deny", "missing", "bad arguments"];
 type PlannedStep = {
-  readonly calls: readonly Call[];
+  readonly calls: readonly FatedCall[];
   readonly says: string;
   readonly fails: boolean;
   readonly cut: boolean;
@@ -36,16 +28,18 @@ type PlannedRun = {
   readonly diesAt: number | undefined;
 };
 
-const words = "A sentence of some length that fills the window. ".repeat(10);
 const moment = fc.option(fc.integer({ min: 1, max: 14 }), { nil: undefined });
 const plannedRun: fc.Arbitrary<PlannedRun> = fc.record({
   steps: fc.array(
     fc.record({
-      calls: fc.array(fc.record({ fate: fc.constantFrom(...fates), id: fc.constantFrom("", "a", "b") }), {
-        minLength: 1,
-        maxLength: 4,
-      }),
-      says: fc.constantFrom("", "On.", words),
+      calls: fc.array(
+        fc.record({ fate: fc.constantFrom(...fates), id: fc.constantFrom("a", "b") }, { requiredKeys: ["fate"] }),
+        {
+          minLength: 1,
+          maxLength: 4,
+        },
+      ),
+      says: fc.constantFrom("", "On.", manyWords),
       fails: fc.boolean(),
       cut: fc.nat(8).map((n) => n === 0),
     }),
@@ -56,17 +50,6 @@ const plannedRun: fc.Arbitrary<PlannedRun> = fc.record({
   diesAt: moment,
 });
 
-const act = defineTool({
-  name: "act",
-  description: "Acts.",
-  input: { type: "object", properties: { fate: { type: "string" } }, required: ["fate"] },
-  async execute({ fate }) {
-    await null;
-    if (fate === "throw") throw new Error("thrown");
-    return fate === "long" ? words : "ok";
-  },
-});
-
 /** What the model says: it follows from the place of the request, so that another process is told the same. */
 function say(plan: readonly PlannedRun[], { runId, modelCallIndex, attempt }: ModelRequest): ScriptedStep {
   const step = plan[Number(runId)]?.steps[modelCallIndex - 1];
@@ -75,13 +58,7 @@ function say(plan: readonly PlannedRun[], { runId, modelCallIndex, attempt }: Mo
     return { text: "Half of", error: { kind: "overloaded", message: "overloaded", statusCode: 500 } };
   return {
     ...(step.says === "" ? {} : { text: step.says }),
-    calls: step.calls.map(({ fate, id }, position) => ({
-      name: fate === "missing" ? "missing" : "act",
-      ...(id === "" ? {} : { id }),
-      ...(fate === "bad arguments"
-        ? { raw: `{ ${modelCallIndex} ${position}` }
-        : { input: { fate, runId, modelCallIndex, position } }),
-    })),
+    calls: step.calls.map((call, position) => fatedCall(call, { runId, modelCallIndex, position })),
     ...(step.cut ? { finish: "length" as const } : {}),
     usage: {},
   };
@@ -115,7 +92,7 @@ async function play(plan: readonly PlannedRun[]) {
       store,
       retry: { decide: () => ({ retryInMs: 0 }) },
       compaction: { contextWindow: 2_000, model: summariser },
-      canExecuteTool: ({ input }) => ((input as { readonly fate?: Fate }).fate === "deny" ? "deny" : "allow"),
+      canExecuteTool: fatedPermission,
     });
   for (const [index, { steerAt, abortAt, diesAt }] of plan.entries()) {
     const agent = agentOver(failingAfter(inner, diesAt));

@@ -10,7 +10,6 @@ import {
   type AnyTool,
   createAgent,
   defineTool,
-  done,
   type Message,
   type StreamItem,
   type ToolContext,
@@ -19,6 +18,7 @@ import {
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, isEvent, ofType } from "../support/agents.js";
+import { act, type Fate, fatedCall, fatedPermission } from "../support/fates.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -275,11 +275,10 @@ describe("a tool that fails", () => {
 });
 
 describe("every call has one result", () => {
-  type Fate = "ok" | "throw" | "unknown" | "bad arguments" | "deny" | "policy throws" | "done" | "policy says nothing";
   const fates: readonly Fate[] = [
     "ok",
     "throw",
-    "unknown",
+    "missing",
     "bad arguments",
     "deny",
     "policy throws",
@@ -304,25 +303,10 @@ describe("every call has one result", () => {
       });
       await fc.assert(
         fc.asyncProperty(plan, async ({ steps, toolConcurrency, abortAt }) => {
-          const act = defineTool({
-            name: "act",
-            description: "Acts.",
-            input: { type: "object", properties: { fate: { type: "string" } }, required: ["fate"] },
-            async execute({ fate }) {
-              await null;
-              if (fate === "throw") throw new Error("thrown");
-              return fate === "done" ? done("Over.") : "ok";
-            },
-          });
           const model = createScriptedModel([
             ...steps.map((calls, step) => ({
               text: "On.",
-              // No call repeats another: that has rules of its own.
-              calls: calls.map(({ fate, id }, position) => ({
-                name: fate === "unknown" ? "missing" : "act",
-                id,
-                ...(fate === "bad arguments" ? { raw: `{ ${step} ${position}` } : { input: { fate, step, position } }),
-              })),
+              calls: calls.map((call, position) => fatedCall(call, { step, position })),
             })),
             { text: "Done." },
           ]);
@@ -330,12 +314,7 @@ describe("every call has one result", () => {
             model,
             tools: [act],
             limits: { toolConcurrency },
-            canExecuteTool({ input }) {
-              const { fate } = input as { readonly fate: Fate };
-              if (fate === "policy throws") throw new Error("no idea");
-              if (fate === "policy says nothing") return undefined as never;
-              return fate === "deny" ? "deny" : "allow";
-            },
+            canExecuteTool: fatedPermission,
           });
           const controller = new AbortController();
           const stream = agent.runStream("Go", { sessionId: "s", signal: controller.signal });

@@ -9,9 +9,7 @@ import { createMemoryStore, createRedaction, type TraceRecord, traceSession } fr
 import { readSteps } from "../../src/runtime/history.js";
 import { compileListeners } from "../../src/runtime/listeners.js";
 import { createTracing } from "../../src/runtime/trace/tracing.js";
-import { createChance } from "../core/chance.js";
-import { createEventSource } from "../core/random-events.js";
-import { createSession, happen } from "../core/session.js";
+import { randomSessions } from "../core/random-sessions.js";
 import { loadInto, type Recording } from "../golden/recording.js";
 import { verifies } from "../verifies.js";
 
@@ -31,28 +29,19 @@ const hooked: { readonly [type in Event["type"]]?: readonly HookPoint[] } = {
 };
 
 /** Logs of sessions that went through so many random events, with hooks here and there. */
-const logs: fc.Arbitrary<Log> = fc
-  .record({ seed: fc.integer(), length: fc.integer({ min: 0, max: 80 }), chaos: fc.constantFrom(3, 20, 1_000) })
-  .map(({ seed, length, chaos }) => {
-    const chance = createChance(seed);
-    const source = createEventSource(chance);
-    const session = createSession();
-    for (let count = 0; count < length; count += 1) {
-      session.at += chance.below(200);
-      happen(session, chance.once(chaos) ? source.any(session) : source.plausible(session));
-    }
-    return session.log.map(({ seq, event }) => {
-      const points = hooked[event.type];
-      if (points === undefined || chance.once(3)) return { seq, event };
-      const hooks = points.map((hook) => ({
-        name: `${hook} ${seq}`,
-        hook,
-        ms: chance.below(50),
-        outcome: "ok" as const,
-      }));
-      return { seq, event: { ...event, hooks } };
-    });
-  });
+const logs: fc.Arbitrary<Log> = randomSessions(80).map(({ session, chance }) =>
+  session.log.map(({ seq, event }) => {
+    const points = hooked[event.type];
+    if (points === undefined || chance.once(3)) return { seq, event };
+    const hooks = points.map((hook) => ({
+      name: `${hook} ${seq}`,
+      hook,
+      ms: chance.below(50),
+      outcome: "ok" as const,
+    }));
+    return { seq, event: { ...event, hooks } };
+  }),
+);
 
 const storeOf = (log: Log): Store => ({ read: async (_, after = 0, limit = 1_000) => log.slice(after, after + limit) });
 

@@ -33,14 +33,15 @@ const closedUnlessSaid: { readonly [Point in HookPoint]: boolean } = {
   afterRun: false,
 };
 
-const points = Object.keys(closedUnlessSaid) as readonly HookPoint[];
+/** Every point, in the order of a run. */
+export const hookPoints = Object.keys(closedUnlessSaid) as readonly HookPoint[];
 
 /** @throws PawlError `bad_configuration` */
 export function compileHooks(hooks: readonly Hook[]): Hooks {
   if (!Array.isArray(hooks)) throw misconfigured("The hooks of an agent are an array.");
   hooks.forEach(checkHook);
   const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
-  for (const point of points) compiled[point] = hooks.flatMap((hook) => compileAt(point, hook));
+  for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compileAt(point, hook));
   return compiled as Hooks;
 }
 
@@ -66,11 +67,11 @@ function checkHook(hook: Hook, index: number): void {
       `The hook "${name}" has onFailure ${JSON.stringify(onFailure)}; it must be "open" or "closed".`,
     );
   for (const [key, value] of Object.entries(hook)) {
-    const isPoint = (points as readonly string[]).includes(key);
+    const isPoint = (hookPoints as readonly string[]).includes(key);
     // A hook that is never called because of a typing error is a hole in what it guards.
     if (isPoint ? value !== undefined && typeof value !== "function" : typeof value === "function")
       throw misconfigured(
-        `The hook "${name}" has ${key}, which is ${isPoint ? "no function" : "no point of a run"}. Hooks are called at ${points.join(", ")}.`,
+        `The hook "${name}" has ${key}, which is ${isPoint ? "no function" : "no point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,
       );
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { HookPoint } from "../../core/event.js";
 import type { Hook } from "../../ports/hook.js";
+import { hookPoints } from "../../runtime/hooks/compile.js";
 import type { Chance } from "./chance.js";
 import type { Process, World } from "./world.js";
 
@@ -18,26 +19,12 @@ export type HookHabits = {
   readonly changes: number;
 };
 
-const points: readonly HookPoint[] = [
-  "beforeRun",
-  "beforeStep",
-  "beforeLLMCall",
-  "afterLLMCall",
-  "beforeToolCall",
-  "afterToolCall",
-  "afterStep",
-  "beforeStop",
-  "onError",
-  "onCompacted",
-  "afterRun",
-];
-
 /** A third of the worlds have hooks. */
 export function hookHabitsOf(chance: Chance): HookHabits | null {
   if (!chance.happens(1 / 3)) return null;
   return {
     chance,
-    points: points.filter(() => chance.happens(0.4)),
+    points: hookPoints.filter(() => chance.happens(0.4)),
     fails: chance.pick([0, 0.05, 0.3]),
     changes: chance.pick([0, 0.1, 0.3]),
   };
