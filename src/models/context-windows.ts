@@ -1,16 +1,69 @@
 /**
- * Context windows of models: data, as providers' pages give it. A model that is not here has an unknown one, which is said so.
+ * Context windows of models: data, with the day they were looked up and the pages they are from. A model that is not here has an
+ * unknown one, which is said so.
  *
  * Only models whose window is the same for everybody are listed; where it depends on an account or a header, the smaller one is.
  */
 export type ContextWindows = { readonly [modelId: string]: number };
 
-/** Tokens that a model can take in and give out together, by `provider/model`; a dated id falls back to the one without its date. */
-export const contextWindows: ContextWindows = {
-  "anthropic/claude-opus-4-5": 200_000,
-  "anthropic/claude-haiku-4-5": 200_000,
-  "openai/gpt-4o-mini": 128_000,
-  "google/gemini-2.5-pro": 1_048_576,
-  "google/gemini-2.5-flash": 1_048_576,
-  "google/gemini-2.5-flash-lite": 1_048_576,
+type WindowList = {
+  /** The day on which the pages said so: `YYYY-MM-DD`. */
+  readonly asOf: string;
+  /** Each model has a page of its own below it. */
+  readonly source: string;
+  readonly windows: ContextWindows;
 };
+
+const anthropic: WindowList = {
+  asOf: "2026-11-22",
+  source: "https://platform.claude.com/docs/en/models/overview",
+  windows: {
+    "anthropic/claude-fable-5-2": 1_000_000,
+    "anthropic/claude-fable-5-1": 1_000_000,
+    "anthropic/claude-opus-5-5": 1_000_000,
+    "anthropic/claude-opus-5": 1_000_000,
+    "anthropic/claude-opus-4-8": 1_000_000,
+    "anthropic/claude-opus-4-7": 1_000_000,
+    "anthropic/claude-opus-4-6": 1_000_000,
+    "anthropic/claude-opus-4-5": 200_000,
+    "anthropic/claude-sonnet-5-5": 1_000_000,
+    "anthropic/claude-sonnet-5": 1_000_000,
+    "anthropic/claude-sonnet-4-6": 1_000_000,
+    "anthropic/claude-haiku-5-5": 1_000_000,
+    "anthropic/claude-haiku-4-5": 200_000,
+  },
+};
+
+const openai: WindowList = {
+  asOf: "2026-11-22",
+  source: "https://developers.openai.com/api/docs/models",
+  windows: {
+    "openai/gpt-6-astra": 1_050_000,
+    "openai/gpt-6-sol": 1_050_000,
+    "openai/gpt-6-luna": 1_050_000,
+    "openai/gpt-5.6-sol": 1_050_000,
+    "openai/gpt-5.6-terra": 1_050_000,
+    "openai/gpt-5.6-luna": 1_050_000,
+    "openai/gpt-4o-mini": 128_000,
+  },
+};
+
+const google: WindowList = {
+  asOf: "2026-11-22",
+  source: "https://ai.google.dev/gemini-api/docs/models",
+  windows: {
+    "google/gemini-3.8-flash": 1_048_576,
+    "google/gemini-3.7-flash": 1_048_576,
+    "google/gemini-3.5-flash": 1_048_576,
+    "google/gemini-3.1-pro-preview": 1_048_576,
+    "google/gemini-2.5-pro": 1_048_576,
+    "google/gemini-2.5-flash": 1_048_576,
+    "google/gemini-2.5-flash-lite": 1_048_576,
+  },
+};
+
+/** The lists that `contextWindows` is made of. */
+export const windowLists: readonly WindowList[] = [anthropic, openai, google];
+
+/** Tokens that a model can take in and give out together, by `provider/model`; a dated id falls back to the one without its date. */
+export const contextWindows: ContextWindows = Object.assign({}, ...windowLists.map(({ windows }) => windows));
