@@ -22,6 +22,7 @@ const steps = [
   { name: "docs" },
   { name: "install-size", needs: ["build"] },
   { name: "package", needs: ["build"] },
+  { name: "guide", needs: ["build"] },
   { name: "bundles", needs: ["build"] },
   { name: "api:check", needs: ["build"] },
   { name: "diagram:check", needs: ["build"] },

@@ -1,0 +1,102 @@
+/**
+ * The code in the guide is what the package takes: each block of it compiles, against the built package.
+ *
+ * A block stands for itself. What it uses of the package without importing it is imported here; what is around it (`model`, `tools`,
+ * `store`, …) is declared in scripts/guide/surroundings.d.ts. The README's program is run, too: scripts/check-package.mjs.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import ts from "typescript";
+
+const guide = "docs/guide";
+const folder = resolve("temp/guide");
+const surroundings = resolve("scripts/guide/surroundings.d.ts");
+const options = {
+  module: ts.ModuleKind.NodeNext,
+  target: ts.ScriptTarget.ES2023,
+  lib: ["lib.es2023.d.ts"],
+  types: ["node"],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: true,
+  noEmit: true,
+};
+/** What TypeScript says of a name that stands for nothing. */
+const nameless = new Set([2304, 2503, 2552, 18004]);
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+const blocks = readdirSync(guide)
+  .filter((page) => page.endsWith(".md"))
+  .flatMap((page) => blocksOf(join(guide, page)));
+
+const entries = write("entries", entryImports());
+const bare = compile(blocks.map((block) => write(block.name, `\n${block.code}`)));
+const exported = exportsOf(bare);
+const whole = compile(
+  blocks.map((block) => write(block.name, `${importsFor(block)}\n${block.code}`)),
+  bare,
+);
+const problems = blocks.flatMap((block) => diagnosticsOf(whole, block).map((diagnostic) => told(block, diagnostic)));
+
+for (const problem of problems) console.error(problem);
+console.log(`${blocks.length} blocks of code in the guide, ${problems.length} problems.`);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+/** The blocks of a page, each with the line that it begins after. */
+function blocksOf(page) {
+  const text = readFileSync(page, "utf8");
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code, index }) => {
+    const line = text.slice(0, index).split("\n").length;
+    return { page, line, code, name: `${basename(page, ".md")}-${line}` };
+  });
+}
+
+function write(name, text) {
+  const file = join(folder, `${name}.ts`);
+  writeFileSync(file, `${text}\nexport {};\n`);
+  return file;
+}
+
+function compile(files, before) {
+  return ts.createProgram([...files, entries, surroundings], options, undefined, before);
+}
+
+/** An import of each entry point, to find what they export. */
+function entryImports() {
+  const { name, exports } = JSON.parse(readFileSync("package.json", "utf8"));
+  return Object.entries(exports)
+    .filter(([, target]) => typeof target === "object")
+    .map(([path]) => `import * as _${path.replaceAll(/\W/g, "_")} from "${join(name, path)}";`)
+    .join("\n");
+}
+
+/** Entry points by what they export; the first one that does. */
+function exportsOf(program) {
+  const checker = program.getTypeChecker();
+  const found = new Map();
+  for (const { moduleSpecifier } of program.getSourceFile(entries).statements.filter(ts.isImportDeclaration))
+    for (const { name } of checker.getExportsOfModule(checker.getSymbolAtLocation(moduleSpecifier)))
+      if (!found.has(name)) found.set(name, moduleSpecifier.text);
+  return found;
+}
+
+/** On one line, so that lines can still be told. */
+function importsFor(block) {
+  const names = diagnosticsOf(bare, block)
+    .filter(({ code }) => nameless.has(code))
+    .map(({ file, start, length }) => file.text.slice(start, start + length));
+  return [...new Set(names)]
+    .filter((name) => exported.has(name))
+    .map((name) => `import { ${name} } from "${exported.get(name)}";`)
+    .join(" ");
+}
+
+function diagnosticsOf(program, { name }) {
+  return ts.getPreEmitDiagnostics(program, program.getSourceFile(join(folder, `${name}.ts`)));
+}
+
+function told({ page, line }, { file, start, messageText }) {
+  const within = file.getLineAndCharacterOfPosition(start).line;
+  return `${page}:${line + within}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+}

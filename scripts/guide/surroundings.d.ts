@@ -1,0 +1,62 @@
+/** What is around the code in the guide: a program's own, by the names that the guide gives it. */
+
+import type Assert from "node:assert/strict";
+import type { join as Join } from "node:path";
+import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
+import type { openai as OpenAi } from "@ai-sdk/openai";
+import type { Agent, AnyTool, Model, Store } from "pawl";
+import type { McpPins, McpTransport } from "pawl/tools/mcp";
+import type { expect as Expect, test as Test } from "vitest";
+import type { z } from "zod";
+
+declare global {
+  // Of other packages, where a block leaves out how they are imported.
+  const anthropic: typeof Anthropic;
+  const openai: typeof OpenAi;
+  const assert: typeof Assert;
+  const join: typeof Join;
+  const test: typeof Test;
+  const expect: typeof Expect;
+
+  const agent: Agent;
+  const model: Model;
+  const cheapModel: Model;
+  const local: Model;
+  const myModel: Model;
+  const tools: readonly AnyTool[];
+  const search: AnyTool;
+  const clock: AnyTool;
+  const store: Store;
+  function openMine(): Promise<Store>;
+  const transport: McpTransport;
+  const pins: McpPins;
+
+  const id: string;
+  const sessionId: string;
+  const callKey: string;
+  const inputHash: string;
+  const url: string;
+  const secret: string;
+
+  const mailer: { send(mail: { to: string; text: string; idempotencyKey: string }): Promise<string> };
+  const shop: {
+    refund(order: string, cents: number, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
+    findRefund(idempotencyKey: string): Promise<string | undefined>;
+  };
+  const ledger: { readonly size: number; clear(): void };
+  function chargesIn(folder: string): number;
+  function currentBranch(): string;
+  function isOpen(): boolean;
+  function show(...what: readonly unknown[]): void;
+  function log(what: unknown): void;
+  function meter(what: unknown): void;
+  function time(what: unknown): void;
+  function collect(what: unknown): void;
+  function count(what: string): void;
+  function bill(modelId: string, usage: unknown): number;
+  const mySearchClient: unknown;
+  function connect(): Promise<{ readonly forecast: (town: string) => Promise<string> }>;
+  function disconnect(): Promise<void>;
+  function forecastTool(client: unknown): AnyTool;
+  const report: z.ZodObject<{ title: z.ZodString }>;
+}
