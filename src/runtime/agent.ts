@@ -1,6 +1,7 @@
 /**
  * An agent: a model, tools and rules, ready to run. It is handed everything and registers nothing (LOOP-1).
  */
+import type { InboxMessage } from "../core/inbox.js";
 import type { RunResult } from "../core/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock, MakeId } from "../ports/clock.js";
@@ -196,10 +197,21 @@ function assemble<ModelLike>(
     let found = lives.get(sessionId);
     if (found === undefined) {
       if (ending !== null) throw shutDownError(parts.name, sessionId);
-      found = createLive(sessionId, parts, keeper, () => lives.delete(sessionId));
+      found = createLive(sessionId, parts, keeper, {
+        leave: () => lives.delete(sessionId),
+        sayLate: (message) => void sayLate(sessionId, message),
+      });
       lives.set(sessionId, found);
     }
     return found;
+  }
+
+  async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
+    try {
+      await live(sessionId).say(message, { shared: true });
+    } catch {
+      // The store that refuses it has ended the run as well, and its result said so; so has a shutdown.
+    }
   }
 
   function session(sessionId: string): Session {

@@ -6,7 +6,6 @@
  * 3. An idle session holds nothing: no lease, no transcript, no timer.
  */
 import { effects } from "../core/effects.js";
-import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import type { RunResult } from "../core/outcome.js";
 import { initialState, type State } from "../core/state.js";
@@ -58,7 +57,10 @@ type Said = "said" | "duplicate";
 type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
 type Driven = { readonly driver: Driver; readonly memory: WorkMemory };
 
-export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKeeper, onIdle: () => void): Live {
+/** What a process keeps of its sessions. What is said late may find that its session was left, and is held here anew. */
+type Place = { readonly leave: () => void; readonly sayLate: (message: InboxMessage) => void };
+
+export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKeeper, place: Place): Live {
   const { store, clock } = parts;
   const audience = createAudience({
     sessionId,
@@ -90,7 +92,7 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
 
   function leaveIfIdle(): void {
     const idle = driven === null && opening === null && following === null && operationsUnderWay === 0;
-    if (idle && audience.isEmpty()) onIdle();
+    if (idle && audience.isEmpty()) place.leave();
   }
 
   function open(): Promise<"driving" | "held"> {
@@ -147,7 +149,11 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
         if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
           takeUpChildren(driver.state(), parts.family);
       },
-      onLate: (event) => void sayLate(event),
+      onLate(event) {
+        // What settles when the run is over still belongs to its call; what this process was cut off from is not its to say.
+        const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
+        if (message !== undefined) place.sayLate(message);
+      },
       onClosed(closing) {
         kept.drop();
         unwatch();
@@ -184,13 +190,6 @@ export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKe
       void parts.family.parent?.tellWaiting(parent.sessionId);
     if (audience.stays()) follow();
     else leaveIfIdle();
-  }
-
-  /** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
-  async function sayLate(event: EventBody): Promise<void> {
-    const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
-    // The store that refuses it has ended the run as well, and its result said so.
-    if (message !== undefined) await say(message, { shared: true }).catch(() => {});
   }
 
   const say: Live["say"] = (message, options) => using(() => sayAll([message], options));

@@ -147,6 +147,41 @@ describe("an abort", () => {
     },
   );
 
+  test(
+    "what comes later leaves the next run to the driver that it has in this process",
+    verifies("LOOP-10"),
+    async () => {
+      const clock = createWatchedClock();
+      const first = createGate("first", { heedsSignal: false });
+      const second = createGate("second");
+      const model = createScriptedModel([
+        { calls: [{ name: "first" }] },
+        { calls: [{ name: "second" }] },
+        { text: "Both are done." },
+      ]);
+      const agent = createAgent({ model, tools: [first.tool, second.tool], clock });
+      const controller = new AbortController();
+      const result = agent.run("Go", { sessionId: "s", signal: controller.signal });
+      await first.started;
+      controller.abort();
+      await settled();
+      await clock.advance(5_000);
+      expect(await result).toMatchObject(aborted);
+
+      const next = agent.run("What now?", { sessionId: "s" });
+      await second.started;
+      first.open("It is done after all.");
+      await settled();
+      await settled();
+      second.open("So is this.");
+      expect(await next).toMatchObject({ status: "completed", text: "Both are done." });
+      expect(second.runs()).toBe(1);
+      const events = await collect(agent.session("s").events({ follow: false }));
+      expect(ofType(events, "late_result")).toHaveLength(1);
+      expect(ofType(events, "restarted")).toHaveLength(0);
+    },
+  );
+
   test("twice is once", verifies("LOOP-10#signal"), async () => {
     const gate = createGate();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
