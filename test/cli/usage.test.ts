@@ -188,6 +188,7 @@ describe("pawl doctor", () => {
     const broken = await pawl(["doctor"], { env: { PAWL_HOME: join(root, "file", "home") } });
     expect(broken.code).toBe(5);
     expect(broken.stdout).toMatch(/✗ sessions .*could not be opened/);
+    expect(broken.stdout).toContain("• people    not looked at, for what is said of sessions\n");
     expect(broken.stdout).toContain("Not all is well");
     expect(isPlain(broken)).toBe(true);
     const named = await pawl(["doctor"], { env: { PAWL_MODEL: "mistral/x", MISTRAL_API_KEY: "k" } });

@@ -40,7 +40,8 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
   const checks: Check[] = [];
   for (const [name, look] of looks) {
     terminal.status(`… ${name}`);
-    const check = terminal.redaction.value({ name, ...(await attempt(look)) });
+    const finding = terminal.redaction.value(await attempt(look));
+    const check = { name, ...toldOnce(finding, checks) };
     checks.push(check);
     if (options.json !== true) terminal.out(lineOf(check, terminal));
   }
@@ -57,6 +58,12 @@ async function attempt(look: () => Finding | Promise<Finding>): Promise<Finding>
   } catch (error) {
     return failed(describeError(error, false));
   }
+}
+
+/** One thing that is broken may be why others could not be looked at: it is shown once. */
+function toldOnce(finding: Finding, before: readonly Check[]): Finding {
+  const cause = before.find(({ status, what }) => status === "failed" && what === finding.what);
+  return cause === undefined ? finding : noteworthy(`not looked at, for what is said of ${cause.name}`);
 }
 
 function lineOf({ name, status, what }: Check, { paintOut }: Terminal): string {
