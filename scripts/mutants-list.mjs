@@ -170,9 +170,9 @@ export const mutants = [
   },
   {
     name: "an edited input is approved, and the first one runs",
-    file: "src/core/call-records.ts",
-    find: "call.input = given.input;",
-    replace: "",
+    file: "src/runtime/input.ts",
+    find: "if (work.memory.validated.has(record.callKey) && !record.edited)",
+    replace: "if (work.memory.validated.has(record.callKey))",
     check: "seeds",
   },
   {

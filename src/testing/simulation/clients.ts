@@ -63,12 +63,12 @@ export function createClients(world: World): Clients {
     );
   }
 
-  /** Some name their request, and may then send it again. */
-  function request(): { readonly input: string; readonly runId: string } {
-    const again = questions.filter((one) => one.input !== undefined && one.runId !== undefined);
-    const former = again.length > 0 && chance.happens(0.15) ? chance.pick(again) : undefined;
+  /** Some send again what they sent before. */
+  function request(): Request {
+    const again = questions.flatMap(asSentAgain);
+    const former = again.length > 0 && chance.happens(0.25) ? chance.pick(again) : undefined;
     const n = number();
-    return { input: former?.input ?? `input ${n}`, runId: former?.runId ?? `run${n}` };
+    return former ?? { input: `input ${n}`, runId: `run${n}` };
   }
 
   return {
@@ -124,6 +124,14 @@ export function createClients(world: World): Clients {
   };
 }
 
+type Request = { readonly input: string; readonly runId: string };
+
+/** Under the name that it was given, or that its result told. */
+function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
+  const name = runId ?? (answer?.type === "result" ? answer.result.runId : undefined);
+  return input === undefined || name === undefined ? [] : [{ input, runId: name }];
+}
+
 function decisionOn({ why }: PendingApproval, chance: Chance, number: () => number): Decision {
   if (why === "recovery")
     return chance.pick<Decision>([
@@ -137,6 +145,7 @@ function decisionOn({ why }: PendingApproval, chance: Chance, number: () => numb
     { type: "approve" },
     { type: "approve" },
     { type: "deny", note: "no" },
+    { type: "modify", input: { n: number() } },
     { type: "modify", input: { n: number() } },
     { type: "modify", input: { n: "no number" } },
     { type: "abort" },

@@ -23,6 +23,8 @@ export type Temper = {
   readonly stop: number;
   readonly jump: number;
   readonly say: number;
+  /** While a tool takes its time, somebody answers what was asked beside it, or aborts. */
+  readonly impatience: number;
   /** Time goes on though something waits for its turn. */
   readonly hurry: number;
   readonly abort: number;
@@ -32,9 +34,13 @@ export type Temper = {
   readonly hooks: HookHabits | null;
 };
 
+/** What is called where people are impatient: tools that take their time, and others beside them that somebody has to approve. */
+const lasting = ["slow", "deaf", "guarded", "questioned"];
+
 /** Each seed has some kinds of trouble and lacks others: so each kind also meets the rest undisturbed. */
 export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
-  const isCalm = chance.happens(0.1);
+  const isCrowded = chance.happens(0.25);
+  const isCalm = chance.happens(isCrowded ? 0.4 : 0.1);
   const some = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
   const often = (probability: number) => (chance.happens(0.4) ? probability : 0);
   const all = [
@@ -59,11 +65,17 @@ export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
     stop: some(0.03),
     jump: some(0.01),
     say: 0.05,
+    impatience: isCrowded ? 0.25 : 0,
     hurry: isCalm ? 0 : 0.06,
     abort: often(0.02),
     shutDown: some(0.005),
     sameHost: chance.happens(0.5),
-    habits: { tools: tools.length > 0 ? tools : ["look"], fails: often(0.25), stutters: often(0.3), window },
+    habits: {
+      tools: isCrowded ? lasting : tools.length > 0 ? tools : ["look"],
+      fails: often(0.25),
+      stutters: often(0.3),
+      window,
+    },
     hooks,
   };
 }
@@ -71,8 +83,8 @@ export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
 export type Directed = { readonly clients: Clients; readonly turns: number };
 
 const mostTurnsToEnd = 6_000;
-/** How long those who follow a session may take to see its end. */
-const readersLookEveryMs = 300;
+/** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
+const quietForMs = 1_300;
 
 export async function direct(world: World, temper: Temper, turns: number): Promise<Directed> {
   const clients = createClients(world);
@@ -137,6 +149,7 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   const one = chance.pick(running);
   if (chance.happens(temper.say)) speak(world, clients, one);
   if (chance.happens(temper.abort)) clients.abort(one);
+  if (isWaitedFor(world, clients, one) && chance.happens(temper.impatience)) interfere(world, clients, one);
   if (chance.happens(temper.shutDown)) clients.shutDown(one);
   const dies = temper.isDeadly && world.turns.some((turn) => turn.process === one && turn.what === "model");
   if (dies || chance.happens(temper.kill)) kill(world, one);
@@ -148,6 +161,20 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
     clock.jump(ms);
     world.note({ type: "jumped", ms });
   }
+}
+
+/** A tool takes its time, and nobody has asked this process to do something about it. */
+function isWaitedFor({ turns }: World, { questions }: Clients, process: Process): boolean {
+  const isAsked = questions.some(
+    (one) => one.process === process && one.answer === null && interferences.has(one.what),
+  );
+  return !isAsked && turns.some(({ what }) => what === "slow tool");
+}
+
+const interferences: ReadonlySet<string> = new Set(["answer", "abort"]);
+
+function interfere({ chance }: World, clients: Clients, process: Process): void {
+  chance.pick([clients.answer, clients.answer, clients.answer, clients.abort])(process);
 }
 
 function speak({ chance }: World, clients: Clients, process: Process): void {
@@ -191,7 +218,7 @@ async function comeToEnd(world: World, clients: Clients, start: () => Process): 
     const wanted = await wantedFrom(world);
     if (wanted === "nothing" && open.length === 0) {
       quietSince ??= world.clock.elapsed();
-      if (world.clock.elapsed() > quietSince + readersLookEveryMs || !advance(world, 0)) return turn;
+      if (world.clock.elapsed() > quietSince + quietForMs || !advance(world, 0)) return turn;
       continue;
     }
     quietSince = null;

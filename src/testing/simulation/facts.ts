@@ -35,6 +35,8 @@ export type Happening =
     }
   /** A process learns that a write under its lease was not made, or that nobody knows. */
   | { readonly type: "refused"; readonly process: string; readonly epoch: number; readonly why: string }
+  /** A process gets no answer to a request. */
+  | { readonly type: "unanswered"; readonly process: string; readonly what: string }
   | { readonly type: "posted"; readonly process: string; readonly id: string }
   | { readonly type: "model_called"; readonly process: string; readonly request: ModelRequest }
   /** What the model means to say in an attempt, part by part, whatever comes of the stream. */
@@ -57,7 +59,12 @@ export type Happening =
   /** The world changed. */
   | { readonly type: "tool_acted"; readonly callKey: string; readonly tool: string; readonly input: number }
   /** What a tool gave, or what the world says became of its call. */
-  | { readonly type: "tool_settled"; readonly callKey: string; readonly output: ToolOutput | null }
+  | {
+      readonly type: "tool_settled";
+      readonly process: string;
+      readonly callKey: string;
+      readonly output: ToolOutput | null;
+    }
   | { readonly type: "asked"; readonly process: string; readonly id: number; readonly what: string }
   | { readonly type: "got"; readonly process: string; readonly id: number; readonly outcome: string };
 
@@ -103,6 +110,8 @@ function lineOf(fact: Exclude<Fact, SilentFact>): string {
       return `${fact.process} learns: ${fact.seq === null ? "" : `durable up to ${fact.seq}`}${fact.released ? " lease given back" : ""}`;
     case "refused":
       return `${fact.process} is refused: ${fact.why}`;
+    case "unanswered":
+      return `${fact.process} gets no answer to '${fact.what}'`;
     case "posted":
       return `  store: ${fact.process} posts ${fact.id}`;
     case "model_called": {
@@ -116,7 +125,7 @@ function lineOf(fact: Exclude<Fact, SilentFact>): string {
     case "tool_acted":
       return `  world: ${fact.tool} ${fact.callKey} takes effect (${fact.input})`;
     case "tool_settled":
-      return `${fact.callKey} settles: ${fact.output === null ? "failed" : JSON.stringify(fact.output)}`;
+      return `${fact.callKey} settles in ${fact.process}: ${fact.output === null ? "failed" : JSON.stringify(fact.output)}`;
     case "asked":
       return `somebody asks ${fact.process}: ${fact.what} [${fact.id}]`;
     case "got":

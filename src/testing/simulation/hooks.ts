@@ -61,12 +61,18 @@ const misdeeds: readonly Act[] = [
 function act(point: HookPoint, subject: object, world: World, process: () => Process, habits: HookHabits): unknown {
   const { chance, fails, changes } = habits;
   if (chance.happens(fails)) return chance.pick(misdeeds)({ subject, world, process });
-  const answer = chance.happens(changes) ? changeAt(point, subject, world, chance) : undefined;
+  const answer = chance.happens(changes) ? changeAt(point, subject, world, process, chance) : undefined;
   return chance.happens(0.7) ? answer : world.turn(process(), "hook").then(() => answer);
 }
 
 /** What a hook may change there, by chance. */
-function changeAt(point: HookPoint, subject: object, { number, note }: World, chance: Chance): unknown {
+function changeAt(
+  point: HookPoint,
+  subject: object,
+  { number, note }: World,
+  process: () => Process,
+  chance: Chance,
+): unknown {
   const n = number();
   switch (point) {
     case "beforeRun":
@@ -88,7 +94,7 @@ function changeAt(point: HookPoint, subject: object, { number, note }: World, ch
     case "afterToolCall": {
       const { callKey } = subject as { readonly callKey: string };
       const output = `masked ${n}`;
-      note({ type: "tool_settled", callKey, output: { type: "text", text: output } });
+      note({ type: "tool_settled", process: process().name, callKey, output: { type: "text", text: output } });
       return { output };
     }
     case "beforeStop":

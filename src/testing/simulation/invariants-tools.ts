@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Event } from "../../core/event.js";
-import type { FactOf } from "./facts.js";
+import type { Fact, FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
 import { nameOf } from "./invariants-effects.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
@@ -56,18 +56,61 @@ function noInventedResults({ facts, log }: History): string | undefined {
   return undefined;
 }
 
-/** Only where nothing goes wrong: who dies, or cannot reach the store, has nobody to tell. */
-function lateResultsAreKept({ facts, log, isCalm }: History): string | undefined {
-  if (!isCalm) return undefined;
-  const settled = new Set(
-    facts.flatMap((fact) => (fact.type === "tool_settled" && fact.output !== null ? fact.callKey : [])),
-  );
+/** Only where nothing befalls the process that ran it: who dies, or cannot reach the store, has nobody to tell. */
+function lateResultsAreKept({ facts, log }: History): string | undefined {
+  const settled = settledUndisturbed(facts);
   for (const { event } of log) {
     if (event.type !== "tool_finished" || event.outcome !== "interrupted" || !settled.has(event.callKey)) continue;
     if (!log.some((entry) => entry.event.type === "late_result" && entry.event.callKey === event.callKey))
       return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
+}
+
+/**
+ * The calls that settled in a process which nothing befell since it started them, and which, whenever it held the session, gave
+ * it back because nothing was left to do.
+ */
+function settledUndisturbed(facts: readonly Fact[]): ReadonlySet<string> {
+  const holding = new Set<string>();
+  const started = new Map<string, Set<string>>();
+  const settled = new Map<string, Set<string>>();
+  const forget = (process: string) => {
+    started.delete(process);
+    settled.delete(process);
+  };
+  for (const fact of facts) {
+    if (befallsItsProcess(fact)) forget(fact.process);
+    if (fact.type === "holding") {
+      if (holding.has(fact.process)) forget(fact.process);
+      holding.add(fact.process);
+    }
+    if (fact.type === "confirmed" && fact.released) holding.delete(fact.process);
+    if (fact.type === "tool_started") addTo(started, fact);
+    if (fact.type === "tool_settled" && started.get(fact.process)?.has(fact.callKey) === true) addTo(settled, fact);
+  }
+  for (const process of holding) forget(process);
+  return new Set([...settled.values()].flatMap((calls) => [...calls]));
+}
+
+function addTo(calls: Map<string, Set<string>>, { process, callKey }: FactOf<"tool_started" | "tool_settled">): void {
+  calls.set(process, (calls.get(process) ?? new Set()).add(callKey));
+}
+
+/** A release by itself, without a commit, is that of a driver that was cut off. */
+function befallsItsProcess(fact: Fact): fact is FactOf<"process" | "refused" | "unanswered" | "confirmed" | "asked"> {
+  switch (fact.type) {
+    case "process":
+    case "refused":
+    case "unanswered":
+      return true;
+    case "confirmed":
+      return fact.released && fact.seq === null;
+    case "asked":
+      return fact.what === "shutdown";
+    default:
+      return false;
+  }
 }
 
 /**

@@ -90,14 +90,15 @@ function askedNow({ clock }: World): { readonly askedAt: number; readonly settin
   return { askedAt: clock.elapsed(), setting: clock.now() - clock.elapsed() };
 }
 
-function failure(what: string): PawlError {
+function failure(world: World, process: Process, what: string): PawlError {
+  world.note({ type: "unanswered", process: process.name, what });
   return new PawlError("store_failed", `The simulated store failed at '${what}'. Try again.`);
 }
 
 /** A request that only reads: one turn. */
 async function look<Result>(world: World, process: Process, what: string, act: () => Promise<Result>): Promise<Result> {
   await world.turn(process, what);
-  if (world.chance.happens(world.faults.fails)) throw failure(what);
+  if (world.chance.happens(world.faults.fails)) throw failure(world, process, what);
   return await world.include(act());
 }
 
@@ -109,7 +110,7 @@ async function ask<Result>(world: World, process: Process, what: string, act: ()
   const lost = chance.happens(faults.lost);
   const result = fails ? null : { value: await world.include(act()) };
   await world.turn(process, `${what} answered`);
-  if (result === null || lost) throw failure(what);
+  if (result === null || lost) throw failure(world, process, what);
   return result.value;
 }
 

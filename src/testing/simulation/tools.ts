@@ -76,7 +76,13 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
     tool("deaf", {
       timeoutMs,
       graceMs: 300,
-      execute: (input, context) => work(bench, "deaf", input, context),
+      // Some go on long after the grace of an abort.
+      execute: async (input, context) => {
+        if (world.chance.happens(0.5)) return await work(bench, "deaf", input, context);
+        start(bench, "deaf", input, context);
+        await world.turn(bench.process(), "slow tool");
+        return finish(bench, "deaf", input, context);
+      },
     }),
     tool("sudden", {
       recover: "rerun",
@@ -132,27 +138,33 @@ async function work(
   if (signal?.aborted === true) return failed(bench, context);
   const output = finish(bench, tool, input, context, false);
   await world.turn(process(), `${tool} answers`, signal);
-  world.note({ type: "tool_settled", callKey: context.idempotencyKey, output: { type: "text", text: output } });
+  settle(bench, context.idempotencyKey, output);
   return output;
 }
 
+function settle({ world, process }: Bench, callKey: string, text: string | null): void {
+  const output = text === null ? null : ({ type: "text", text } as const);
+  world.note({ type: "tool_settled", process: process().name, callKey, output });
+}
+
 function finish(
-  { world, ledger }: Bench,
+  bench: Bench,
   tool: string,
   input: Input,
   { idempotencyKey: callKey }: ToolContext,
   settles = true,
 ): string {
+  const { world, ledger } = bench;
   const known = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
   if (known === undefined) world.note({ type: "tool_acted", callKey, tool, input: input.n });
   const output = known ?? `${tool} did ${input.n}`;
   ledger.set(callKey, output);
-  if (settles) world.note({ type: "tool_settled", callKey, output: { type: "text", text: output } });
+  if (settles) settle(bench, callKey, output);
   return output;
 }
 
-function failed({ world }: Bench, { idempotencyKey: callKey }: ToolContext): never {
-  world.note({ type: "tool_settled", callKey, output: null });
+function failed(bench: Bench, { idempotencyKey: callKey }: ToolContext): never {
+  settle(bench, callKey, null);
   throw new Error("stopped by its signal");
 }
 
@@ -162,7 +174,7 @@ async function reconcile(bench: Bench, call: { readonly idempotencyKey: string }
   await world.turn(process(), "reconcile");
   const output = ledger.get(callKey);
   if (output !== undefined) {
-    world.note({ type: "tool_settled", callKey, output: { type: "text", text: output } });
+    settle(bench, callKey, output);
     return { status: "finished", output };
   }
   return { status: world.chance.pick(["not_started", "unknown"] as const) };
