@@ -7,6 +7,7 @@
  * 4. An answer counts for the input that was shown, once.
  */
 import { applyToCall, askedElsewhere, type CallEvent, identity, settling } from "./call-transition.js";
+import type { EventOf } from "./event.js";
 import { addUsage } from "./message.js";
 import {
   type AwaitingHuman,
@@ -20,7 +21,7 @@ import {
   type Run,
   type ToolRunning,
 } from "./state.js";
-import { afterCut, finishRun, nextStep, runOf } from "./steps.js";
+import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./steps.js";
 
 export type Calling = ToolRunning | AwaitingHuman;
 
@@ -34,7 +35,7 @@ export function enterCalls(run: Run, names: readonly string[], cut: Cut | null):
     const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
     return outcome === null ? { at: "deciding", ...call } : { at: "settling", outcome, because: seq, ...call };
   });
-  return { status: "tool_running", calls, cut, doneSeq: null, ...run };
+  return toolRunning(run, { calls, cut, doneSeq: null });
 }
 
 /**
@@ -83,28 +84,25 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);
-  return settleCalls({ ...state, ...progress(state, call, event), ...signals(state, calls, event) }, event.at);
+  const after: Calling = { ...state, calls };
+  return settleCalls(event.type === "tool_finished" ? withResult(after, call, event) : after, event.at);
 }
 
-/** A result that somebody gave sets the count of lives back; a child's counts for the run that started it. */
-function progress(state: Calling, call: Call, event: CallEvent): Partial<Pick<Calling, "lives" | "usage">> {
-  if (event.type !== "tool_finished" || call.at === "settling") return {};
-  return event.usage === undefined ? { lives: 0 } : { lives: 0, usage: addUsage(state.usage, event.usage) };
-}
-
-/** What an event says of more than its own call: a signal that the run is done, an outcome that was given up. */
-function signals(
-  state: Calling,
-  calls: readonly Call[],
-  event: CallEvent,
-): Pick<Calling, "calls" | "doneSeq" | "interrupted"> {
-  const { doneSeq, interrupted } = state;
-  if (event.type !== "tool_finished") return { calls, doneSeq, interrupted };
-  if (event.outcome === "interrupted")
-    return { calls, doneSeq, interrupted: [...interrupted, event.callKey].slice(-maxInterrupted) };
-  if (event.done === undefined) return { calls, doneSeq, interrupted };
+/** What a result says of more than its own call: progress, usage, a signal that the run is done, an outcome that was given up. */
+function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">): Calling {
+  const { outcome, usage, done } = event;
   const seq = state.seq + 1;
-  return { calls: abandonCalls(calls, "skipped", seq), doneSeq: doneSeq ?? seq, interrupted };
+  return {
+    ...state,
+    // A result that somebody gave sets the count of lives back; a child's counts for the run that started it.
+    lives: call.at === "settling" ? state.lives : 0,
+    usage: usage === undefined || call.at === "settling" ? state.usage : addUsage(state.usage, usage),
+    interrupted:
+      outcome === "interrupted" ? [...state.interrupted, event.callKey].slice(-maxInterrupted) : state.interrupted,
+    ...(done === undefined || outcome === "interrupted"
+      ? {}
+      : { calls: abandonCalls(state.calls, "skipped", seq), doneSeq: state.doneSeq ?? seq }),
+  };
 }
 
 /** Calls whose late result is still taken; older ones are forgotten. */
@@ -117,16 +115,18 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
-    return { status: "awaiting_human", calls, cut: state.cut, doneSeq: state.doneSeq, since: at, ...runOf(state) };
+    return awaitingHuman(state, { calls, cut: state.cut, doneSeq: state.doneSeq, since: at });
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
-  const waitedMs = state.waitedMs + Math.max(0, at - state.since);
-  return { status: "tool_running", calls, cut: state.cut, doneSeq: state.doneSeq, ...runOf(state), waitedMs };
+  return toolRunning(
+    { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) },
+    { calls, cut: state.cut, doneSeq: state.doneSeq },
+  );
 }
 
 function leaveStep(state: Calling, at: number): Preparing {
-  const waitedMs = state.waitedMs + (state.status === "awaiting_human" ? Math.max(0, at - state.since) : 0);
-  const run = { ...runOf(state), waitedMs };
+  const run: Run =
+    state.status === "awaiting_human" ? { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) } : state;
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
   return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);

@@ -9,23 +9,15 @@ import type { EventOf } from "./event.js";
 import { addUsage, emptyResponse, type Fault, toolCallsOf } from "./message.js";
 import type { Reason } from "./reasons.js";
 import type { Cut, Failing, ModelRunning, Preparing, Purpose, Run, State } from "./state.js";
-import { afterCut, finishRun, mayCompact, nextStep, runOf, spentBudget } from "./steps.js";
+import { afterCut, finishRun, mayCompact, modelRunning, nextStep, preparing, runOf, spentBudget } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
 export function prepared(state: Preparing, event: EventOf<"prepared">): State {
   if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
   if (event.purpose !== state.purpose || event.upTo < state.startSeq || event.upTo > state.seq) return state;
-  const running: ModelRunning = {
-    status: "model_running",
-    purpose: state.purpose,
-    upTo: event.upTo,
-    backoff: null,
-    ...runOf(state),
-    attempt: state.attempt + 1,
-  };
-  return state.queue.length === 0
-    ? running
-    : { ...running, queue: state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo) };
+  const running = modelRunning(state, { purpose: state.purpose, upTo: event.upTo, backoff: null });
+  const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo);
+  return { ...running, attempt: state.attempt + 1, queue };
 }
 
 export function compactionStarted(state: Preparing, event: EventOf<"compaction_started">): State {
@@ -34,7 +26,7 @@ export function compactionStarted(state: Preparing, event: EventOf<"compaction_s
 }
 
 function compacting(run: Run, purpose: Purpose): Preparing {
-  return { ...runOf(run), status: "preparing", for: "compaction", purpose };
+  return preparing(run, { for: "compaction", purpose });
 }
 
 export function compacted(state: Preparing, event: EventOf<"compacted">): State {
@@ -55,7 +47,7 @@ export function compacted(state: Preparing, event: EventOf<"compacted">): State 
   };
   const spent = spentBudget(compacted);
   if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
-  return { ...compacted, status: "preparing", for: "step", purpose: state.purpose };
+  return preparing(compacted, { for: "step", purpose: state.purpose });
 }
 
 /** What a compaction keeps is part of the log. */

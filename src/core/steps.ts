@@ -2,7 +2,7 @@
  * From one step to the next, and to the end of a run.
  */
 import type { Reason } from "./reasons.js";
-import type { Cut, Preparing, Purpose, Run } from "./state.js";
+import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, Run, ToolRunning } from "./state.js";
 
 /** What every state of a run has in common. */
 export function runOf(state: Run): Run {
@@ -30,25 +30,60 @@ export function runOf(state: Run): Run {
   };
 }
 
+type Beside<Status> = Status extends Run ? Omit<Status, keyof Run | "status"> : never;
+type Begun<Status extends Run> = { -readonly [Key in keyof Status]: Status[Key] };
+
+// States of a run are made key by key: to copy a run into a literal of more keys costs ten times as much.
+
+export function preparing(run: Run, beside: Beside<Preparing>): Preparing {
+  const state = runOf(run) as Begun<Preparing>;
+  state.status = "preparing";
+  state.for = beside.for;
+  if (beside.for === "finish") (state as { reason: Reason }).reason = beside.reason;
+  else (state as { purpose: Purpose }).purpose = beside.purpose;
+  return state as Preparing;
+}
+
+export function modelRunning(run: Run, { purpose, upTo, backoff }: Beside<ModelRunning>): ModelRunning {
+  const state = runOf(run) as Begun<ModelRunning>;
+  state.status = "model_running";
+  state.purpose = purpose;
+  state.upTo = upTo;
+  state.backoff = backoff;
+  return state;
+}
+
+export function toolRunning(run: Run, { calls, cut, doneSeq }: Beside<ToolRunning>): ToolRunning {
+  const state = runOf(run) as Begun<ToolRunning>;
+  state.status = "tool_running";
+  state.calls = calls;
+  state.cut = cut;
+  state.doneSeq = doneSeq;
+  return state;
+}
+
+export function awaitingHuman(run: Run, { calls, cut, doneSeq, since }: Beside<AwaitingHuman>): AwaitingHuman {
+  const state = runOf(run) as Begun<AwaitingHuman>;
+  state.status = "awaiting_human";
+  state.calls = calls;
+  state.cut = cut;
+  state.doneSeq = doneSeq;
+  state.since = since;
+  return state;
+}
+
 /** Goes to the next step, unless a limit of the run is reached. */
 export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
   const limit = reachedLimit(run, at);
   if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
     return finishRun(run, limit);
-  return {
-    status: "preparing",
-    for: "step",
-    purpose: limit === undefined ? purpose : "summary",
-    ...runOf(run),
-    modelCallIndex: run.modelCallIndex + 1,
-    attempt: 0,
-    failing: null,
-  };
+  const next = preparing(run, { for: "step", purpose: limit === undefined ? purpose : "summary" });
+  return { ...next, modelCallIndex: run.modelCallIndex + 1, attempt: 0, failing: null };
 }
 
 /** The run is about to end for this reason. */
 export function finishRun(run: Run, reason: Reason): Preparing {
-  return { status: "preparing", for: "finish", reason, ...runOf(run) };
+  return preparing(run, { for: "finish", reason });
 }
 
 /** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */

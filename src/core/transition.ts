@@ -24,7 +24,7 @@ import {
   type Preparing,
   type State,
 } from "./state.js";
-import { isOutOfTime, nextStep, reachedLimit, runOf } from "./steps.js";
+import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.js";
 import { giveUp, stopRun, withoutLast } from "./stopping.js";
 
 export function transition(state: State, event: Event): State {
@@ -266,9 +266,7 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
     case "preparing":
       return state.for === "compaction" ? withoutLast(state) : state;
     case "model_running":
-      return state.backoff !== null
-        ? state
-        : { ...runOf(withoutLast(state)), status: "preparing", for: "step", purpose: state.purpose };
+      return state.backoff !== null ? state : preparing(withoutLast(state), { for: "step", purpose: state.purpose });
     case "tool_running":
     case "awaiting_human":
       return settleCalls(

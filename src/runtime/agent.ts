@@ -134,8 +134,7 @@ export function buildAgent<ModelLike>(
     const subscription = live(sessionId).subscribe({ runId });
     const result = begin(subscription).finally(subscription.end);
     result.catch(() => {});
-    const items = subscription.items();
-    return { sessionId, runId, result, [Symbol.asyncIterator]: () => items };
+    return { sessionId, runId, result, [Symbol.asyncIterator]: () => subscription.items };
   };
 
   return {

@@ -182,7 +182,6 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
     if (!follow) return yield* await readEvents(store, id, after);
     const { seq } = await load();
     const subscription = live().subscribe({ stayAfter: Math.max(seq, after) });
-    const items = subscription.items();
     const leave = () => subscription.end();
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) subscription.end();
@@ -193,12 +192,10 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
         if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
         yield event;
       }
-      for await (const item of items) if (!isKnown(item, known)) yield item;
+      for await (const item of subscription.items) if (!isKnown(item, known)) yield item;
     } finally {
       signal?.removeEventListener("abort", leave);
-      // An iterator that was never asked does not clean up.
-      subscription.end();
-      await items.return();
+      await subscription.items.return();
     }
   }
 

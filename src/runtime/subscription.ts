@@ -37,7 +37,13 @@ export type Subscription = {
   readonly push: (item: StreamItem) => void;
   /** No more items come; those that did can still be had, and then the error, if it ends with one. */
   readonly end: (error?: { readonly cause: unknown }) => void;
-  readonly items: () => AsyncGenerator<StreamItem, void, undefined>;
+  /** One sequence for all who ask; to leave it is to want no more items. */
+  readonly items: Items;
+};
+
+export type Items = AsyncIterable<StreamItem> & {
+  readonly next: () => Promise<IteratorResult<StreamItem, undefined>>;
+  readonly return: () => Promise<IteratorResult<StreamItem, undefined>>;
 };
 
 export type SubscriptionOptions = {
@@ -60,33 +66,50 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   let first: StreamItem | undefined;
   let buffer: StreamItem[] = [];
   let head = 0;
+  /** What the log had of items that were dropped, the last one first; it comes before all others, and what is in it does not come again. */
+  let recovered: StreamItem[] = [];
+  let recoveredUpTo = 0;
+  let recovering = false;
   /** The entry of the last event that the consumer got, and how many of its events those were. */
   let seen = { seq: options.after, events: Number.POSITIVE_INFINITY };
   let lagged = false;
   let ended: { readonly error?: { readonly cause: unknown } } | null = null;
-  let wake: (() => void) | null = null;
+  /** Those who wait for an item. */
+  const asked: Asked[] = [];
 
   function push(item: StreamItem): void {
     if (ended !== null || lagged || !isWanted(item)) return;
     if (first === undefined && buffer.length === 0) first = item;
     else if (buffer.length - head + 1 < maxBehind) buffer.push(item);
     else {
-      first = undefined;
-      buffer = [];
-      head = 0;
+      drop();
       lagged = true;
     }
-    wake?.();
+    if (asked.length > 0) serve();
+  }
+
+  function drop(): void {
+    first = undefined;
+    buffer = [];
+    head = 0;
   }
 
   function end(error?: { readonly cause: unknown }): void {
     if (ended !== null) return;
     ended = error === undefined ? {} : { error };
-    wake?.();
+    serve();
     onLeave();
   }
 
   function take(): StreamItem | undefined {
+    const kept = recovered.pop();
+    if (kept !== undefined) return noted(kept);
+    for (let item = takeLive(); item !== undefined; item = takeLive())
+      if (item.type === "delta" || !("seq" in item) || item.seq > recoveredUpTo) return noted(item);
+    return undefined;
+  }
+
+  function takeLive(): StreamItem | undefined {
     if (first !== undefined) {
       const item = first;
       first = undefined;
@@ -102,8 +125,10 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
     return item;
   }
 
-  function note(seq: number): void {
-    seen = { seq, events: seen.seq === seq ? seen.events + 1 : 1 };
+  function noted(item: StreamItem): StreamItem {
+    if (item.type !== "delta" && "seq" in item)
+      seen = { seq: item.seq, events: seen.seq === item.seq ? seen.events + 1 : 1 };
+    return item;
   }
 
   /** What the log has after the last event that the consumer got: an entry may be known in part. */
@@ -115,46 +140,69 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
     return known.filter((event) => event.seq > seq || --given < 0);
   }
 
-  async function* items(): AsyncGenerator<StreamItem, void, undefined> {
-    let floor = 0;
+  async function recover(): Promise<void> {
+    lagged = false;
+    recovering = true;
     try {
-      for (;;) {
-        for (let item = take(); item !== undefined; item = take()) {
-          if (item.type !== "delta" && "seq" in item) {
-            if (item.seq <= floor) continue;
-            note(item.seq);
-          }
-          yield item;
-        }
-        if (lagged) {
-          lagged = false;
-          const streamed = snapshot();
-          const events = await missed();
-          yield { type: "lagged", fromSeq: events[0]?.seq ?? seen.seq + 1 };
-          for (const event of events) {
-            floor = event.seq;
-            note(event.seq);
-            yield event;
-          }
-          if (streamed !== null && isWanted(streamed)) yield streamed;
-        } else if (ended !== null) {
-          if (ended.error !== undefined) throw ended.error.cause;
-          return;
-        } else
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        wake = null;
+      const streamed = snapshot();
+      const events = await missed();
+      recovered = [...events.toReversed(), { type: "lagged", fromSeq: events[0]?.seq ?? seen.seq + 1 }];
+      recoveredUpTo = events.at(-1)?.seq ?? recoveredUpTo;
+      if (streamed !== null && isWanted(streamed)) recovered.unshift(streamed);
+    } catch (cause) {
+      ended = { error: { cause } };
+      onLeave();
+    }
+    recovering = false;
+    serve();
+  }
+
+  /** Gives those who wait what there is, in the order in which they asked. */
+  function serve(): void {
+    while (asked.length > 0 && !recovering) {
+      const item = take();
+      if (item !== undefined) asked.shift()?.resolve({ done: false, value: item });
+      else if (lagged) void recover();
+      else if (ended === null) return;
+      else if (ended.error === undefined) asked.shift()?.resolve(over);
+      else {
+        asked.shift()?.reject(ended.error.cause);
+        ended = {};
       }
-    } finally {
-      end();
     }
   }
+
+  const items: Items = {
+    // A consumer that keeps up costs one promise for each item.
+    next() {
+      const item = asked.length === 0 && !recovering ? take() : undefined;
+      if (item !== undefined) return Promise.resolve({ done: false, value: item });
+      return new Promise((resolve, reject) => {
+        asked.push({ resolve, reject });
+        serve();
+      });
+    },
+    return() {
+      drop();
+      recovered = [];
+      lagged = false;
+      end();
+      return Promise.resolve(over);
+    },
+    [Symbol.asyncIterator]: () => items,
+  };
 
   const streamed = snapshot();
   if (streamed !== null) push(streamed);
   return { push, end, items };
 }
+
+type Asked = {
+  readonly resolve: (result: IteratorResult<StreamItem, undefined>) => void;
+  readonly reject: (cause: unknown) => void;
+};
+
+const over: IteratorResult<StreamItem, undefined> = { done: true, value: undefined };
 
 /** What names no run belongs to the session, and so to each. */
 function isOfRun(item: StreamItem, runId: string): boolean {
