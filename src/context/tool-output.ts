@@ -25,10 +25,14 @@ export type CapOptions = {
 };
 
 /** The output as it is where it is small enough; otherwise its head and its tail, with the name of the whole beside them. */
-export async function capOutput(output: ToolOutput, options: CapOptions): Promise<ToolOutput> {
+export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
   const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, mostStoredBytes);
   if (output.type === "content") return capContent(output, limit, options);
   const text = output.type === "text" ? output.text : JSON.stringify(output.value);
+  return isSmall(text, limit) ? output : capWhole(output, text, limit, options);
+}
+
+async function capWhole(output: ToolOutput, text: string, limit: number, options: CapOptions): Promise<ToolOutput> {
   const capped = await capText(text, limit, options);
   return capped === null ? output : { type: "text", ...capped };
 }
@@ -49,9 +53,14 @@ function fits(value: ToolOutput | string): boolean {
 
 type Capped = { readonly text: string; readonly kept?: KeptOutput };
 
+/** It fits, however long its characters are. */
+function isSmall(text: string, limit: number): boolean {
+  return text.length * 6 <= limit;
+}
+
 /** Null where nothing has to be cut. */
 async function capText(text: string, limit: number, options: CapOptions): Promise<Capped | null> {
-  if (text.length * 6 <= limit) return null;
+  if (isSmall(text, limit)) return null;
   const bytes = bytesOfText(text);
   if (bytes.length <= limit && fits(text)) return null;
   const lines = countLines(bytes);

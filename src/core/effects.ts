@@ -6,7 +6,16 @@
  * 3. A state that does not rest and waits for nobody outside has at least one effect.
  */
 import type { Effect } from "./effect.js";
-import { type ActiveState, type Call, hasCalls, isTerminal, type State, type TerminalState } from "./state.js";
+import {
+  type ActiveState,
+  type AwaitingHuman,
+  type Call,
+  hasCalls,
+  isTerminal,
+  type State,
+  type TerminalState,
+  type ToolRunning,
+} from "./state.js";
 import { deadlineOf } from "./steps.js";
 
 export function effects(state: State): readonly Effect[] {
@@ -18,12 +27,9 @@ export function effects(state: State): readonly Effect[] {
     case "model_running":
       return withDeadline(state, [stepEffect(state)]);
     case "tool_running":
-      return withDeadline(
-        state,
-        state.calls.flatMap((call) => callEffects(state.runId, call)),
-      );
+      return withDeadline(state, effectsOfCalls(state));
     case "awaiting_human": {
-      const wanted = state.calls.flatMap((call) => callEffects(state.runId, call));
+      const wanted = effectsOfCalls(state);
       return state.limits.wallClockIncludesWaiting === true ? withDeadline(state, wanted) : wanted;
     }
   }
@@ -33,8 +39,13 @@ export function effects(state: State): readonly Effect[] {
  * When the session wants a driver though nobody posts to it (epoch milliseconds): 0 for at once, null for never.
  */
 export function dueAt(state: State): number | null {
+  return dueOf(effects(state));
+}
+
+/** The same, of the effects of a state. */
+export function dueOf(wanted: readonly Effect[]): number | null {
   let due: number | null = null;
-  for (const effect of effects(state)) {
+  for (const effect of wanted) {
     const at = effect.type === "sleep" ? effect.until : 0;
     if (due === null || at < due) due = at;
   }
@@ -63,35 +74,34 @@ function stepEffect(state: Extract<State, { status: "preparing" | "model_running
   }
 }
 
-function callEffects(runId: string, call: Call): readonly Effect[] {
+function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly Effect[] {
+  const wanted: Effect[] = [];
+  for (const call of calls) {
+    const effect = callEffect(runId, call);
+    if (effect !== undefined) wanted.push(effect);
+  }
+  return wanted;
+}
+
+function callEffect(runId: string, call: Call): Effect | undefined {
   const { callKey } = call;
   switch (call.at) {
     case "deciding":
-      return [{ type: "decide", key: `${callKey}/decide/${call.inputSeq}`, runId, callKey }];
+      return { type: "decide", key: `${callKey}/decide/${call.inputSeq}`, runId, callKey };
     case "running":
-      return [{ type: "run_tool", key: `${callKey}/run/${call.attempt}`, runId, callKey, attempt: call.attempt }];
+      return { type: "run_tool", key: `${callKey}/run/${call.attempt}`, runId, callKey, attempt: call.attempt };
     case "reconciling":
-      return [
-        { type: "reconcile", key: `${callKey}/reconcile/${call.attempt}`, runId, callKey, attempt: call.attempt },
-      ];
-    case "asking":
-      return call.expiresAt === undefined
-        ? none
-        : [
-            {
-              type: "sleep",
-              key: `${callKey}/expiry/${call.inputSeq}`,
-              runId,
-              timer: "approval",
-              until: call.expiresAt,
-              callKey,
-            },
-          ];
+      return { type: "reconcile", key: `${callKey}/reconcile/${call.attempt}`, runId, callKey, attempt: call.attempt };
+    case "asking": {
+      if (call.expiresAt === undefined) return undefined;
+      const key = `${callKey}/expiry/${call.inputSeq}`;
+      return { type: "sleep", key, runId, timer: "approval", until: call.expiresAt, callKey };
+    }
     case "ready":
     case "waiting":
     case "settling":
     case "done":
-      return none;
+      return undefined;
   }
 }
 

@@ -43,7 +43,7 @@ export type OutputService = {
   readonly cap: (
     output: ToolOutput,
     options: { readonly sessionId: string; readonly maxBytes?: number },
-  ) => Promise<ToolOutput>;
+  ) => ToolOutput | Promise<ToolOutput>;
   /** Bytes of results that a model is shown in all: above it the oldest are left out. None unless given. */
   readonly maxTotalBytes?: number;
   /**

@@ -1,7 +1,6 @@
 /**
  * Writes a session's commits under its lease.
  */
-import { dueAt } from "../core/effects.js";
 import type { Entry } from "../core/event.js";
 import { askedAt } from "../core/outcome.js";
 import type { PublicEvent } from "../core/public-event.js";
@@ -40,7 +39,13 @@ export type Written =
   | { readonly type: "committed" | "released" | "inbox_not_empty" }
   | { readonly type: "failed"; readonly closing: Closing };
 
-type Ids = { readonly consume: readonly string[]; readonly record: readonly string[]; readonly release: boolean };
+type Beside = {
+  /** When the state wants a driver. */
+  readonly dueAt: number | null;
+  readonly consume: readonly string[];
+  readonly record: readonly string[];
+  readonly release: boolean;
+};
 
 export type CommitterOptions = {
   readonly sessionId: string;
@@ -57,7 +62,7 @@ export type Committer = {
    * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
    * its lease meanwhile without knowing, and renews it first.
    */
-  readonly commit: (steps: readonly Step[], state: State, ids: Ids) => Promise<Written>;
+  readonly commit: (steps: readonly Step[], state: State, beside: Beside) => Promise<Written>;
   /** Gives the lease back without a commit; nothing happens where it is gone. */
   readonly release: () => Promise<void>;
 };
@@ -70,29 +75,34 @@ export function createCommitter({ parts, lease, kept, memory, seq, sessionId }: 
   const { texts } = memory;
   let present = seq;
 
-  async function write(commit: Commit): Promise<CommitResult> {
-    for (let attempt = 0; ; attempt += 1) {
+  /** Tries again as long as the store is busy. */
+  async function insist(commit: Commit): Promise<CommitResult> {
+    for (let attempt = 1; ; attempt += 1) {
+      await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
       const result = await store.commit(lease, commit);
       if (result.type !== "busy" || attempt >= busyRetries) return result;
-      await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
     }
   }
 
-  async function commit(steps: readonly Step[], state: State, { consume, record, release }: Ids): Promise<Written> {
+  async function commit(steps: readonly Step[], state: State, beside: Beside): Promise<Written> {
+    const { dueAt, consume, record, release } = beside;
     const row: Commit = {
       expectedSeq: present,
       events: steps.map((step) => step.entry.event),
       state,
       at: clock.now(),
       activity: activityOf(state),
-      dueAt: dueAt(state),
+      dueAt,
       askedAt: askedAt(state),
       ...(consume.length === 0 ? {} : { consume }),
       ...(record.length === 0 ? {} : { record }),
+      ...(release ? { release } : {}),
     };
     try {
-      await texts.write();
-      const result = await write(release ? { ...row, release } : row);
+      const writing = texts.write();
+      if (writing !== undefined) await writing;
+      let result = await store.commit(lease, row);
+      if (result.type === "busy") result = await insist(row);
       if (result.type === "ok") {
         present += steps.length;
         if (result.seq !== present) throw new Error(`The store says that it wrote entry ${result.seq} for ${present}.`);
@@ -102,7 +112,7 @@ export function createCommitter({ parts, lease, kept, memory, seq, sessionId }: 
         return { type: release ? "released" : "committed" };
       }
       if (result.type === "inbox_not_empty") {
-        const written = await commit(steps, state, { consume, record, release: false });
+        const written = await commit(steps, state, { ...beside, release: false });
         return written.type === "committed" ? { type: "inbox_not_empty" } : written;
       }
       return { type: "failed", closing: refused(result) };

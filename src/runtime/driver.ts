@@ -8,20 +8,23 @@
  * 5. When nothing is left to do here, the lease goes with the last commit.
  * 6. An effect starts right after a commit, while nobody else can have claimed the session; in a shutdown only a call that is committed as running.
  */
-import { consequences } from "../core/consequences.js";
 import type { Effect } from "../core/effect.js";
-import { dueAt, effects } from "../core/effects.js";
-import type { Event, EventBody } from "../core/event.js";
+import { dueOf, effects } from "../core/effects.js";
+import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
-import { appendEntry, type Transcript } from "../core/transcript.js";
-import { transition } from "../core/transition.js";
-import { publicEvents } from "../core/view.js";
+import type { Transcript } from "../core/transcript.js";
 import type { Lease } from "../ports/store.js";
 import { createCancellation } from "./cancellation.js";
-import { type Closing, type CommitterOptions, closingOf, createCommitter, type Step } from "./committer.js";
-import { hasEndHooks } from "./hooks/ending.js";
-import { lateResult } from "./own-messages.js";
+import {
+  type Closing,
+  type CommitterOptions,
+  closingOf,
+  createCommitter,
+  type Step,
+  type Written,
+} from "./committer.js";
+import { createDraft, type Draft } from "./draft.js";
 import type { AgentParts } from "./parts.js";
 import { isAnswer, isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
@@ -59,34 +62,40 @@ export type Driver = {
 };
 
 type Ids = { readonly consume?: string | undefined; readonly record?: string | undefined };
-type Pending = Ids & {
-  readonly events: (state: State) => readonly EventBody[];
-  readonly settled: string | undefined;
-  readonly done: (durable: boolean) => void;
+type Pending = {
+  readonly events: readonly EventBody[] | ((state: State) => readonly EventBody[]);
+  readonly ids?: Ids;
+  /** The effect that settled with it. */
+  readonly settled?: string;
+  readonly done?: (durable: boolean) => void;
 };
+type AllIds = { readonly consume: readonly string[]; readonly record: readonly string[] };
 type Job = { readonly cancel: () => void; readonly sleeps?: true };
-type Draft = { state: State; readonly steps: Step[] };
 
 export function createDriver(options: DriverOptions): Driver {
   const { sessionId, parts, transcript, memory, publish } = options;
   const { clock } = parts;
   const committer = createCommitter(options);
   const running = new Map<string, Job>();
-  const early = new Map<string, { readonly settled: Promise<EventBody | undefined>; readonly job: Job }>();
+  const early = new Map<string, Job & { readonly settled: Promise<EventBody | undefined> }>();
   const taken = new Set<string>();
   let committed = options.state;
+  let wanted = { in: committed, effects: effects(committed) };
   let pending: Pending[] = [];
   let flushing = false;
   let closed = false;
   let draining: (() => void) | null = null;
 
-  function dispatch(events: Pending["events"], ids: Ids & { readonly settled?: string } = {}): Promise<boolean> {
+  function dispatch(events: (state: State) => readonly EventBody[], ids: Ids = {}): Promise<boolean> {
     if (closed) return Promise.resolve(false);
-    return new Promise((done) => {
-      pending.push({ consume: ids.consume, record: ids.record, settled: ids.settled, events, done });
-      if (!flushing) queueMicrotask(flush);
-      flushing = true;
-    });
+    return new Promise((done) => add({ events, ids, done }));
+  }
+
+  function add(one: Pending): void {
+    if (closed) return;
+    pending.push(one);
+    if (!flushing) queueMicrotask(flush);
+    flushing = true;
   }
 
   async function flush(): Promise<void> {
@@ -94,98 +103,81 @@ export function createDriver(options: DriverOptions): Driver {
       while (pending.length > 0 && !closed) {
         const batch = pending;
         pending = [];
-        const durable = await commitBatch(batch);
-        for (const one of batch) one.done(durable);
+        const draft = compose(batch);
+        const ids = idsOf(batch);
+        const release = draining === null && pending.length === 0 && isIdle(draft.state());
+        const isEmpty = draft.steps.length === 0 && ids === noIds && !release;
+        const beside = { ...ids, dueAt: dueOf(wantedIn(draft.state())), release };
+        const written = isEmpty ? nothingWritten : await committer.commit(draft.steps, draft.state(), beside);
+        if (written.type === "failed") close(written.closing);
+        else goOn(batch, draft, ids, written);
+        for (const one of batch) one.done?.(written.type !== "failed");
       }
     } catch (error) {
       close({ type: "broken", error });
     }
     flushing = false;
-    if (closed) for (const one of pending.splice(0)) one.done(false);
+    if (closed) for (const one of pending.splice(0)) one.done?.(false);
   }
 
-  async function commitBatch(batch: readonly Pending[]): Promise<boolean> {
-    const draft = compose(batch);
-    const consume = batch.flatMap((one) => one.consume ?? []);
-    const record = batch.flatMap((one) => one.record ?? []);
-    const release = draining === null && pending.length === 0 && isIdle(draft.state);
-    if (draft.steps.length > 0 || consume.length > 0 || record.length > 0 || release) {
-      const result = await committer.commit(draft.steps, draft.state, { consume, record, release });
-      if (result.type === "failed") {
-        close(result.closing);
-        return false;
-      }
-      committed = draft.state;
+  /** What is written may be acted upon. */
+  function goOn(batch: readonly Pending[], draft: Draft, { consume }: AllIds, written: Written): void {
+    if (written !== nothingWritten) {
+      committed = draft.state();
       options.onCommitted(draft.steps);
-      if (result.type === "released") close({ type: "parked" });
-      if (closed) return true;
-      if (result.type === "inbox_not_empty") void wake();
+      if (written.type === "released") close({ type: "parked" });
+      if (closed) return;
+      if (written.type === "inbox_not_empty") void wake();
     }
     for (const id of consume) taken.delete(id);
     for (const { settled } of batch) if (settled !== undefined) retire(settled);
     reconcile();
-    return true;
+  }
+
+  /** A state is looked at several times: what it wants is found once. */
+  function wantedIn(state: State): readonly Effect[] {
+    if (wanted.in !== state) wanted = { in: state, effects: effects(state) };
+    return wanted.effects;
+  }
+
+  function isWanted(key: string): boolean {
+    return wantedIn(committed).some((effect) => effect.key === key);
   }
 
   function retire(key: string): void {
     const sleeping = running.get(key)?.sleeps === true;
     running.delete(key);
-    if (!sleeping && effects(committed).some((effect) => effect.key === key))
-      throw new Error(`The effect ${key} settled and is still wanted.`);
+    if (!sleeping && isWanted(key)) throw new Error(`The effect ${key} settled and is still wanted.`);
   }
 
   /** Nothing is wanted here now: the session rests, or waits for somebody outside, who may come to another process. */
   function isIdle(state: State): boolean {
     if (early.size > 0 || !(isResting(state) || isWaiting(state))) return false;
-    const due = dueAt(state);
+    const due = dueOf(wantedIn(state));
     return due === null || (isWaiting(state) && due > clock.now());
   }
 
   /** What a batch leads to, with all that follows from it at once. */
   function compose(batch: readonly Pending[]): Draft {
-    const draft: Draft = { state: committed, steps: [] };
-    const at = clock.now();
-    for (const { events } of batch) for (const body of events(draft.state)) apply(draft, { at, ...body });
+    const draft = createDraft(committed, clock.now(), options);
+    for (const { events } of batch)
+      for (const body of typeof events === "function" ? events(draft.state()) : events) draft.apply(body);
     let applied = draining === null;
-    while (applied) applied = performImmediate(draft, at);
+    while (applied) applied = performImmediate(draft);
     return draft;
   }
 
-  function apply(draft: Draft, event: Event): void {
-    const late = event.type === "tool_finished" && draft.state.interrupted.includes(event.callKey);
-    append(draft, late ? lateResult(event) : event);
-    for (let follow = consequences(draft.state); follow.length > 0; follow = consequences(draft.state))
-      for (const body of follow) append(draft, { at: event.at, ...body });
-  }
-
-  function append(draft: Draft, given: Event): void {
-    const before = draft.state;
-    const event = given.type === "run_finished" && hasEndHooks(parts) ? { ...given, leaving: true as const } : given;
-    const after = transition(before, event);
-    if (after === before) return;
-    const entry = { seq: after.seq, event };
-    appendEntry(transcript, entry);
-    draft.state = after;
-    draft.steps.push({
-      entry,
-      events: publicEvents(sessionId, entry, transcript, before, after),
-      before,
-      after,
-      shown: transcript.messages.length,
-    });
-  }
-
-  function performImmediate(draft: Draft, at: number): boolean {
+  function performImmediate(draft: Draft): boolean {
     let applied = false;
-    for (const effect of effects(draft.state)) {
+    for (const effect of wantedIn(draft.state())) {
       if (!isImmediate(effect) || effect.type === "sleep" || running.has(effect.key) || early.has(effect.key)) continue;
       const cancellation = createCancellation();
-      const settled = perform(effect, workIn(draft.state), cancellation);
+      const settled = perform(effect, workIn(draft.state()), cancellation);
       if (settled instanceof Promise) {
         settled.catch(() => {});
-        early.set(effect.key, { settled, job: cancellation });
+        early.set(effect.key, { settled, cancel: cancellation.cancel });
       } else if (settled !== undefined) {
-        apply(draft, { at, ...settled });
+        draft.apply(settled);
         applied = true;
       }
     }
@@ -199,18 +191,13 @@ export function createDriver(options: DriverOptions): Driver {
 
   /** Signals what is no longer wanted, and starts what is wanted and not running. */
   function reconcile(): void {
-    const wanted = effects(committed);
-    for (const [key, job] of running)
-      if (!wanted.some((effect) => effect.key === key)) {
-        running.delete(key);
-        job.cancel();
-      }
-    for (const [key, { job }] of early)
-      if (!wanted.some((effect) => effect.key === key)) {
-        early.delete(key);
-        job.cancel();
-      }
-    for (const effect of wanted)
+    for (const jobs of [running, early])
+      for (const [key, job] of jobs)
+        if (!isWanted(key)) {
+          jobs.delete(key);
+          job.cancel();
+        }
+    for (const effect of wantedIn(committed))
       if (!running.has(effect.key) && (draining === null || effect.type === "run_tool")) start(effect);
     if (draining !== null && [...running.values()].every((job) => job.sleeps)) draining();
   }
@@ -223,7 +210,7 @@ export function createDriver(options: DriverOptions): Driver {
     const begun = early.get(effect.key);
     early.delete(effect.key);
     const cancellation = createCancellation();
-    running.set(effect.key, begun?.job ?? cancellation);
+    running.set(effect.key, begun ?? cancellation);
     const settled = begun?.settled ?? perform(effect, workIn(committed), cancellation);
     Promise.resolve(settled).then(
       (event) => settle(effect.key, event),
@@ -234,8 +221,8 @@ export function createDriver(options: DriverOptions): Driver {
   function settle(key: string, event: EventBody | undefined): void {
     if (event === undefined) return;
     if (closed) options.onLate(event);
-    else if (isAnswer(event)) void wake().then(() => dispatch(() => [event], { settled: key }));
-    else void dispatch(() => [event], { settled: key });
+    else if (isAnswer(event)) void wake().then(() => add({ events: [event], settled: key }));
+    else add({ events: [event], settled: key });
   }
 
   function sleep(effect: Extract<Effect, { type: "sleep" }>): void {
@@ -243,7 +230,7 @@ export function createDriver(options: DriverOptions): Driver {
     const left = Math.max(0, until - clock.now());
     const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
       const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
-      void dispatch(() => [{ type: "woke", runId, timer, ...named }], { settled: key });
+      add({ events: [{ type: "woke", runId, timer, ...named }], settled: key });
     });
     running.set(key, { cancel, sleeps: true });
   }
@@ -284,8 +271,7 @@ export function createDriver(options: DriverOptions): Driver {
   function close(closing: Closing): void {
     if (closed) return;
     closed = true;
-    for (const job of running.values()) job.cancel();
-    for (const { job } of early.values()) job.cancel();
+    for (const job of [...running.values(), ...early.values()]) job.cancel();
     running.clear();
     options.onClosed(closing);
   }
@@ -295,4 +281,15 @@ export function createDriver(options: DriverOptions): Driver {
   }
 
   return { state: () => committed, dispatch, take, wake, drain, lose };
+}
+
+const noIds: AllIds = { consume: [], record: [] };
+const nothingWritten: Written = { type: "committed" };
+
+function idsOf(batch: readonly Pending[]): AllIds {
+  if (batch.every(({ ids }) => ids?.consume === undefined && ids?.record === undefined)) return noIds;
+  return {
+    consume: batch.flatMap(({ ids }) => ids?.consume ?? []),
+    record: batch.flatMap(({ ids }) => ids?.record ?? []),
+  };
 }

@@ -5,20 +5,21 @@ import { assertStorable } from "../context/tool-output.js";
 import type { ToolOutput } from "../core/message.js";
 import type { Services } from "../ports/services.js";
 import type { AgentParts } from "./parts.js";
+import { andThen } from "./thenable.js";
 
 /**
  * Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it.
  * @throws PawlError `not_storable` for what is too large to be kept in the log
  */
-export async function keepOutput(
+export function keepOutput(
   output: ToolOutput,
   toolName: string,
   sessionId: string,
   { services, tools }: Pick<AgentParts, "services" | "tools">,
-): Promise<ToolOutput> {
+): ToolOutput | Promise<ToolOutput> {
   const maxBytes = tools.get(toolName)?.tool.maxOutputBytes;
-  const limit = maxBytes === undefined ? {} : { maxBytes };
-  return assertStorable(services.output === null ? output : await services.output.cap(output, { sessionId, ...limit }));
+  const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };
+  return andThen(services.output === null ? output : services.output.cap(output, limit), assertStorable);
 }
 
 /** What a child's model said is bounded already: a service that fails leaves it as it is. */

@@ -1,7 +1,8 @@
 /**
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
-import type { EventBody, Timing } from "../../core/event.js";
+import type { EventBody, HookRecord, Timing } from "../../core/event.js";
+import type { ToolOutput } from "../../core/message.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
@@ -17,7 +18,7 @@ import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
 import { keepOutput } from "../keep-output.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
-import { isThenable } from "../thenable.js";
+import { andThen, attempted, isThenable } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 
 const defaultTimeoutMs = 600_000;
@@ -47,28 +48,31 @@ function unknownTool(record: CallRecord): FoundInput {
   return { ok: false, message: `Unknown tool '${record.part.name}'` };
 }
 
-async function attempt(
+/** A promise is made only where something takes time: most of what a call goes through answers at once. */
+function attempt(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   work: Work,
   cancellation: Cancellation,
-): Promise<EventBody> {
+): EventBody | Promise<EventBody> {
   const startedAt = work.now();
-  const given = await outcomeOf(effect, record, work, cancellation);
-  const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
-  work.memory.validated.delete(effect.callKey);
-  const after = await askAfterCall(given, record, timing.durationMs, work);
-  const { callKey, runId } = effect;
-  const finished = await kept(after, record, work);
-  return {
-    type: "tool_finished",
-    runId,
-    callKey,
-    attempt: effect.attempt,
-    timing,
-    ...finished,
-    ...riding(after.records),
-  };
+  return andThen(outcomeOf(effect, record, work, cancellation), (given) => {
+    const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
+    work.memory.validated.delete(effect.callKey);
+    return andThen(askAfterCall(given, record, timing.durationMs, work), (after) =>
+      andThen(kept(after, record, work), (finished) => finishedEvent(effect, timing, finished, after.records)),
+    );
+  });
+}
+
+function finishedEvent(
+  { runId, callKey, attempt }: EffectOf<"run_tool">,
+  timing: Timing,
+  { outcome, output, done }: Finished,
+  records: readonly HookRecord[],
+): EventBody {
+  const signalled = done === undefined ? {} : { done };
+  return { type: "tool_finished", runId, callKey, attempt, timing, outcome, output, ...signalled, ...riding(records) };
 }
 
 type Finished = Given & { readonly done?: { readonly message?: string } };
@@ -76,41 +80,53 @@ type Finished = Given & { readonly done?: { readonly message?: string } };
 /** What came of a call, whole. `isSaid`: the output is what the run is to end with. */
 type Outcome = Finished & { readonly isSaid?: boolean };
 
-async function kept(
+function kept(
   { outcome, output, done, isSaid }: Outcome,
   { part }: CallRecord,
   { sessionId, parts }: Work,
-): Promise<Finished> {
-  try {
-    const cut = await keepOutput(output, part.name, sessionId, parts);
-    if (done === undefined) return { outcome, output: cut };
-    return { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
-  } catch (error) {
-    return failed(textOfError(error));
-  }
+): Finished | Promise<Finished> {
+  const finished = (cut: ToolOutput): Finished =>
+    done === undefined
+      ? { outcome, output: cut }
+      : { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
+  return attempted(
+    () => keepOutput(output, part.name, sessionId, parts),
+    finished,
+    (error) => failed(textOfError(error)),
+  );
 }
 
-async function outcomeOf(
+function outcomeOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   work: Work,
   cancellation: Cancellation,
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
   const compiled = work.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
   if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
-  const input = await inputAsFound(compiled, record, work);
-  if (!input.ok) return failed(input.message);
-  try {
-    const value = await withTimeout(compiled.tool, work, cancellation, (signal) =>
-      execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
-    );
-    const signalled = doneIn(value);
-    return signalled === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneResult(signalled);
-  } catch (error) {
-    const signalled = doneIn(error);
-    return signalled === undefined ? failed(textOfError(error)) : doneResult(signalled);
-  }
+  return andThen(inputAsFound(compiled, record, work), (input) =>
+    input.ok
+      ? attempted(
+          () =>
+            withTimeout(compiled.tool, work, cancellation, (signal) =>
+              execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
+            ),
+          returned,
+          threw,
+        )
+      : failed(input.message),
+  );
+}
+
+function returned(value: unknown): Outcome {
+  const signalled = doneIn(value);
+  return signalled === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneResult(signalled);
+}
+
+function threw(error: unknown): Outcome {
+  const signalled = doneIn(error);
+  return signalled === undefined ? failed(textOfError(error)) : doneResult(signalled);
 }
 
 /** What was approved is what runs: the log is looked at once more, at the last moment (SEC-6). */
@@ -154,12 +170,12 @@ function contextOf(
 }
 
 /** Ends the wait, not the tool, when its time is up; a tool that looks at its signal ends too. */
-async function withTimeout(
+function withTimeout(
   tool: AnyTool,
   work: Work,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
-): Promise<unknown> {
+): unknown {
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   let own: AbortController | undefined;
   let isOver = false;
@@ -180,11 +196,7 @@ async function withTimeout(
   });
   // What is cancelled has its grace instead, and a timer would keep the process.
   cancellation.onCancel(() => cancel());
-  try {
-    return await Promise.race([value, expired]);
-  } finally {
-    cancel();
-  }
+  return Promise.race([value, expired]).finally(() => cancel());
 }
 
 function followed(signal: AbortSignal): AbortController {
