@@ -216,8 +216,10 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const goesOn = run.purpose === "continue";
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
-  transcript.calls = new Map();
-  if (run.purpose === "summary") return;
+  if (run.purpose === "summary") {
+    transcript.calls = new Map();
+    return;
+  }
   const message = uniqueIn(transcript, event.message);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);

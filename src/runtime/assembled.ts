@@ -26,7 +26,7 @@ export function partialOf(assembly: Assembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
 } {
-  const open = [...assembly.open.text, ...assembly.open.reasoning].map(
+  const open = [...(assembly.open.text ?? []), ...(assembly.open.reasoning ?? [])].map(
     ([id, part]): OpenTextPart => ({ id, type: part.type, index: assembly.parts.indexOf(part) }),
   );
   return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open };

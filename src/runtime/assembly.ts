@@ -30,7 +30,7 @@ export type Assembly = {
   given: number;
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
-  readonly open: { readonly text: Map<string, OpenText>; readonly reasoning: Map<string, OpenText> };
+  readonly open: { [Type in TextType]: Map<string, OpenText> | null };
   characters: number;
   calls: number;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
@@ -41,7 +41,7 @@ type OpenText = { readonly type: TextType; readonly texts: string[]; providerMet
 export type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): Assembly {
-  const open = { text: new Map(), reasoning: new Map() };
+  const open = { text: null, reasoning: null };
   return { identity, seq: 0, given: 0, parts: [], open, characters: 0, calls: 0, end: null };
 }
 
@@ -227,7 +227,8 @@ export function metadata(providerMetadata: ProviderMetadata | undefined): {
 function openText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): OpenText {
   const part: OpenText = { type, texts: [] };
   if (metadata !== undefined) part.providerMetadata = metadata;
-  assembly.open[type].set(id, part);
+  const open = assembly.open[type] ?? new Map<string, OpenText>();
+  assembly.open[type] = open.set(id, part);
   assembly.parts.push(part);
   return part;
 }
@@ -239,15 +240,15 @@ function addText(
   text: string,
   metadata?: ProviderMetadata,
 ): ModelFailure | undefined {
-  const part = assembly.open[type].get(id) ?? openText(assembly, type, id);
+  const part = assembly.open[type]?.get(id) ?? openText(assembly, type, id);
   part.texts.push(text);
   if (metadata !== undefined) part.providerMetadata = metadata;
   return grown(assembly, text.length);
 }
 
 function closeText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): void {
-  const part = assembly.open[type].get(id);
-  assembly.open[type].delete(id);
+  const part = assembly.open[type]?.get(id);
+  assembly.open[type]?.delete(id);
   if (part !== undefined && metadata !== undefined) part.providerMetadata = metadata;
 }
 

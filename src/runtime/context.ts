@@ -38,7 +38,13 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, work: W
     });
     const specifications = tools.every(({ name }) => parts.tools.has(name)) ? tools : null;
     if (specifications === null) return { type: "failed", message: "it named a tool that the agent does not have" };
-    return { type: "built", systemPrompt, specifications, append: structuredClone(append), records };
+    return {
+      type: "built",
+      systemPrompt,
+      specifications,
+      append: append.length === 0 ? append : structuredClone(append),
+      records,
+    };
   } catch (error) {
     return { type: "failed", message: textOfError(error) };
   }

@@ -53,7 +53,14 @@ export function createSummariser(
       toolChoice: "none",
     };
     const assembly = createAssembly(request);
-    await streamInto(assembly, request, { model, timeouts, clock: parts.clock, cancellation, publish() {} });
+    await streamInto(assembly, request, {
+      model,
+      timeouts,
+      clock: parts.clock,
+      cancellation,
+      publish() {},
+      memory: work.memory,
+    });
     const end = endOf(assembly);
     const isWhole = end?.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;
     const usage = { ...end?.usage, ...(isWhole ? {} : { partial: true }) };

@@ -7,7 +7,8 @@ import type { State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
 import type { Assembly } from "./assembly.js";
-import type { Cancellation } from "./cancellation.js";
+import type { Cancellable, Cancellation } from "./cancellation.js";
+import type { OwnContext } from "./hooks/run.js";
 import { createNamedTexts, type NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
@@ -33,6 +34,10 @@ export type WorkMemory = {
   readonly validated: Map<string, unknown>;
   /** The message that is being streamed. */
   partial: Assembly | null;
+  /** What gave a model call its signal, where nobody listens to that any more. */
+  unheard: Cancellable | null;
+  /** For the next hook of the run, where no hook has it. */
+  hookContext: OwnContext | null;
 };
 
 /** Somebody can be asked in this run (HITL-6). */
@@ -41,7 +46,14 @@ export function isInteractive({ transcript }: Work): boolean {
 }
 
 export function createMemory(sessionId: string, store: AgentParts["store"], owner: string): WorkMemory {
-  return { owner, texts: createNamedTexts(sessionId, store), validated: new Map(), partial: null };
+  return {
+    owner,
+    texts: createNamedTexts(sessionId, store),
+    validated: new Map(),
+    partial: null,
+    hookContext: null,
+    unheard: null,
+  };
 }
 
 /** Carries out one effect; what it settles with is the event that happened, if any. */

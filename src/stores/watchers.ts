@@ -11,8 +11,10 @@ export type Watchers = {
   readonly clear: () => void;
 };
 
+type Listener = { readonly call: (change: Change) => void };
+
 export function createWatchers(): Watchers {
-  const listeners = new Set<{ readonly call: (change: Change) => void }>();
+  const listeners = new Set<Listener>();
   return {
     count: () => listeners.size,
     add(call) {
@@ -23,11 +25,20 @@ export function createWatchers(): Watchers {
       };
     },
     notify(sessionId) {
-      for (const listener of listeners)
-        queueMicrotask(() => {
-          if (listeners.has(listener)) listener.call({ sessionId });
-        });
+      if (listeners.size > 0) queueMicrotask(() => tell(listeners, { sessionId }));
     },
     clear: () => listeners.clear(),
   };
+}
+
+/** Those that listen when it is told; one that throws keeps nobody from hearing of it. */
+function tell(listeners: ReadonlySet<Listener>, change: Change): void {
+  for (const listener of listeners)
+    try {
+      listener.call(change);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
 }

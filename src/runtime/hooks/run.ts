@@ -44,8 +44,6 @@ type Sequence<So> = {
   readonly work: Work;
   readonly cancellation: Cancellation | undefined;
   readonly records: HookRecord[];
-  /** A context that no hook has looked at the signal of, for the next one: an object with a getter takes microseconds to make. */
-  spare: OwnContext | undefined;
 };
 
 /** Asks the hooks of a point. Without a `cancellation` only their own time cuts them off. */
@@ -54,7 +52,7 @@ export function askHooks<So>(
   work: Work,
   cancellation?: Cancellation,
 ): Asked<So> | Promise<Asked<So>> {
-  return askFrom(0, asking.first, { asking, work, cancellation, records: [], spare: undefined });
+  return askFrom(0, asking.first, { asking, work, cancellation, records: [] });
 }
 
 /** A loop as long as hooks answer at once: with many of them, what is made for each is most of the cost. */
@@ -133,13 +131,14 @@ function judge<So>(answer: Answer, so: So, take: Asking<So>["take"]): Judged<So>
 }
 
 function callHook<So>(hook: CompiledHook, subject: object, sequence: Sequence<So>): Answer | Promise<Answer> {
-  const { work, cancellation, spare = contextOf(work) } = sequence;
-  sequence.spare = undefined;
+  const { work, cancellation } = sequence;
+  const own = contextOf(work);
+  work.memory.hookContext = null;
   try {
-    const value = hook.call(subject, spare.context);
+    const value = hook.call(subject, own.context);
     if (isThenable(value))
-      return waitInTime(value, { timeoutMs: hook.timeoutMs, clock: work.parts.clock, cancellation, onOver: spare.end });
-    if (!spare.isUsed()) sequence.spare = spare;
+      return waitInTime(value, { timeoutMs: hook.timeoutMs, clock: work.parts.clock, cancellation, onOver: own.end });
+    if (!own.isUsed()) work.memory.hookContext = own;
     return value === undefined ? returnedNothing : { type: "returned", value };
   } catch (error) {
     return threw(error);
@@ -152,22 +151,29 @@ function threw(error: unknown): Answer {
   return { type: "threw", message: inShort(textOfError(error)) };
 }
 
-type OwnContext = {
+/** What one hook gets beside its subject. */
+export type OwnContext = {
   readonly context: HookContext;
   /** The signal was looked at. */
   readonly isUsed: () => boolean;
   readonly end: () => void;
 };
 
-/** The context of one hook. Its signal is made only for those that look at it. */
-function contextOf({ sessionId, parts, transcript }: Work): OwnContext {
+/**
+ * The context of one hook. Its signal is made only for those that look at it; a context whose signal nobody has looked at does
+ * for the next hook of the run, as an object with a getter takes a microsecond to make.
+ */
+function contextOf({ sessionId, parts, transcript, memory }: Work): OwnContext {
   const runId = transcript.run?.runId ?? "";
+  const deps = depsOf(parts, runId);
+  const spare = memory.hookContext;
+  if (spare !== null && spare.context.runId === runId && spare.context.deps === deps) return spare;
   let own: AbortController | undefined;
   let isOver = false;
   const context = Object.freeze({
     sessionId,
     runId,
-    deps: depsOf(parts, runId),
+    deps,
     get signal() {
       own ??= new AbortController();
       if (isOver) own.abort();

@@ -11,13 +11,15 @@ import {
   toolCallsOf,
   type Usage,
 } from "../../core/message.js";
-import type { MessageDelta } from "../../ports/model.js";
+import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { endOf, messageOf } from "../assembled.js";
 import { type Assembly, createAssembly } from "../assembly.js";
+import type { Cancellation } from "../cancellation.js";
 import { canCompact, isNearLimit } from "../context-size.js";
 import { type Attempt, askAfterAttempt } from "../hooks/attempt.js";
 import { modelOf } from "../models.js";
 import { withCost } from "../services.js";
+import { andThen } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
 import { requestOf } from "./model-request.js";
@@ -26,12 +28,24 @@ import { streamInto } from "./model-stream.js";
 /** Bytes of a message's JSON: an entry of the log has a bound, and other things to hold. */
 const mostMessageBytes = 1_000_000;
 
-export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, cancellation) => {
+export const callModel: Perform<EffectOf<"call_model">> = (effect, work, cancellation) => {
   const startedAt = work.now();
+  return andThen(requestOf(effect, work), (made) =>
+    made.type === "missing"
+      ? startAnew(effect, made.message, work)
+      : attempt(effect, made.request, startedAt, work, cancellation),
+  );
+};
+
+async function attempt(
+  effect: EffectOf<"call_model">,
+  request: ModelRequest,
+  startedAt: number,
+  work: Work,
+  cancellation: Cancellation,
+): Promise<Attempt> {
   const { model, timeouts } = modelOf(work.parts.models, work.state);
-  const made = await requestOf(effect, work);
-  if (made.type === "missing") return startAnew(effect, made.message, work);
-  const { request } = made;
+  const { memory } = work;
   const assembly = createAssembly(request);
   let firstDeltaMs: number | undefined;
   const publish = (deltas: readonly MessageDelta[]) => {
@@ -40,16 +54,16 @@ export const callModel: Perform<EffectOf<"call_model">> = async (effect, work, c
       work.publishDelta(delta);
     }
   };
-  work.memory.partial = assembly;
-  await streamInto(assembly, request, { model, timeouts, clock: work.parts.clock, cancellation, publish });
-  if (work.memory.partial === assembly) work.memory.partial = null;
+  memory.partial = assembly;
+  await streamInto(assembly, request, { model, timeouts, clock: work.parts.clock, cancellation, publish, memory });
+  if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
     durationMs: Math.max(0, work.now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
   return askAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
-};
+}
 
 /** The step is prepared once more, and counts as one that a process died in: what is lost again and again ends the run. */
 function startAnew({ runId }: EffectOf<"call_model">, message: string, { memory }: Work): EventBody {

@@ -5,11 +5,12 @@
  * 1. The end is settled once, and at once: a model that does not look at its signal is not waited for (RTRY-5).
  * 2. What a model says after the end is dropped.
  */
+import { getEventListeners } from "node:events";
 import type { ModelFailure } from "../../core/message.js";
 import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { type Assembly, addDelta, endWith } from "../assembly.js";
-import { type Cancellation, createCancellation } from "../cancellation.js";
+import { type Cancellable, type Cancellation, createCancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 
 export type StreamOptions = {
@@ -18,14 +19,17 @@ export type StreamOptions = {
   readonly clock: Clock;
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
+  readonly memory: { unheard: Cancellable | null };
 };
 
 /** Streams into the assembly; resolves when that has its end. */
 export function streamInto(assembly: Assembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { model, timeouts, clock, cancellation, publish } = options;
-  const attempt = createCancellation();
+  const { model, timeouts, clock, cancellation, publish, memory } = options;
+  const attempt = memory.unheard ?? createCancellation();
+  memory.unheard = null;
   return new Promise((resolve) => {
     let over = false;
+    let cutShort = false;
     const watch = watchStall(timeouts, clock, cutOff);
 
     function finish(): void {
@@ -42,6 +46,7 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
 
     function cutOff(failure: ModelFailure): void {
       if (over) return;
+      cutShort = true;
       fail(failure);
       attempt.cancel();
     }
@@ -56,6 +61,8 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
       }
       // The clean-up of a model that has said its last is not waited for.
       if (over) leave(deltas);
+      // Signals take microseconds to make: one that nobody listens to any more serves the next attempt.
+      if (over && !cutShort && getEventListeners(attempt.signal(), "abort").length === 0) memory.unheard = attempt;
       else fail({ kind: "network", message: "The stream ended before the answer was complete." });
     }
 
