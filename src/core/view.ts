@@ -25,26 +25,28 @@ export function publicEvents(
   before: State,
   after: State,
 ): readonly PublicEvent[] {
-  const bodies = [
-    ...failedHooks(entry.event, after),
-    ...bodiesOf(sessionId, entry, transcript, before, after),
-    ...endOf(sessionId, transcript, before, after),
-  ];
-  const suspended = after.status === "awaiting_human" && before.status !== "awaiting_human";
-  const { seq } = entry;
-  const { at } = entry.event;
-  // Adding keys to a copy is twenty times slower than copying into what has them.
-  const events = bodies.map((body): PublicEvent => ({ sessionId, seq, at, ...body }));
-  if (suspended)
-    events.push({
-      type: "suspended",
-      runId: after.runId,
-      approvals: approvalsOf(sessionId, after, transcript),
-      sessionId,
-      seq,
-      at,
-    });
+  const { seq, event } = entry;
+  const events: PublicEvent[] = [];
+  const add = (bodies: readonly PublicEventBody[]): void => {
+    for (const body of bodies) events.push(placed(body, sessionId, seq, event.at));
+  };
+  if (event.hooks !== undefined) add(failedHooks(event, after));
+  add(bodiesOf(sessionId, entry, transcript, before, after));
+  add(endOf(sessionId, transcript, before, after));
+  if (after.status === "awaiting_human" && before.status !== "awaiting_human") {
+    const approvals = approvalsOf(sessionId, after, transcript);
+    add([{ type: "suspended", runId: after.runId, approvals }]);
+  }
   return events;
+}
+
+/** A body was made for its event, and nobody else has it: a copy would cost more than the rest of it. */
+function placed(body: PublicEventBody, sessionId: string, seq: number, at: number): PublicEvent {
+  const event = body as { -readonly [Key in "sessionId" | "seq" | "at"]?: PublicEvent[Key] };
+  event.sessionId = sessionId;
+  event.seq = seq;
+  event.at = at;
+  return event as PublicEvent;
 }
 
 function bodiesOf(
@@ -114,25 +116,18 @@ function messageEvents(
   const { runId, modelCallIndex, attempt, model, finishReason, timing } = event;
   const usage = transcript.run?.stepUsage.usage ?? event.usage;
   const { parts } = event.message;
-  const said = (type: "reasoning" | "text") =>
-    parts.flatMap((part): readonly PublicEventBody[] =>
-      part.type === type && part.text !== "" ? [{ type, runId, modelCallIndex, text: part.text }] : [],
-    );
+  const bodies: PublicEventBody[] = [];
+  const say = (type: "reasoning" | "text"): void => {
+    for (const part of parts)
+      if (part.type === type && part.text !== "") bodies.push({ type, runId, modelCallIndex, text: part.text });
+  };
+  say("reasoning");
+  if (!isEnding(after)) say("text");
+  for (const { callKey, part } of transcript.calls.values())
+    bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
   const { durationMs } = timing;
-  return [
-    ...said("reasoning"),
-    ...(isEnding(after) ? [] : said("text")),
-    ...[...transcript.calls.values()].map(
-      ({ callKey, part }): PublicEventBody => ({
-        type: "call_start",
-        runId,
-        callKey,
-        toolCallId: part.toolCallId,
-        name: part.name,
-      }),
-    ),
-    { type: "step_finished", runId, modelCallIndex, attempt, model, finishReason, usage, durationMs },
-  ];
+  bodies.push({ type: "step_finished", runId, modelCallIndex, attempt, model, finishReason, usage, durationMs });
+  return bodies;
 }
 
 function isEnding(state: State): boolean {

@@ -56,6 +56,12 @@ export function createMemory(sessionId: string, store: AgentParts["store"], owne
   };
 }
 
+/** For a wait that may be long: a process may hold many sessions that wait. */
+export function forgetSpares(memory: WorkMemory): void {
+  memory.hookContext = null;
+  memory.unheard = null;
+}
+
 /** Carries out one effect; what it settles with is the event that happened, if any. */
 export type Perform<E extends Effect = Effect> = (
   effect: E,

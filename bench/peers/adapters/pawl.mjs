@@ -1,8 +1,9 @@
 /**
  * Pawl as its users get it, from the built package: validation, hooks, an observer and limits on.
  */
+import { z } from "zod";
 import { createAgent, createMemoryStore } from "../../../dist/index.js";
-import { inputSchema, prompt, systemPrompt, toolDescription, usage } from "../work.mjs";
+import { prompt, systemPrompt, toolDescription, usage } from "../work.mjs";
 
 const tokens = { inputTokens: usage.input, outputTokens: usage.output };
 
@@ -44,7 +45,7 @@ export function agentFor(work, { store, model = modelOf(work), hooks = [hook], o
   const tool = {
     name: "add",
     description: toolDescription,
-    input: inputSchema,
+    input: z.strictObject({ a: z.number(), b: z.number() }),
     needsApproval: work.needsApproval,
     execute: (input) => work.add(input),
   };

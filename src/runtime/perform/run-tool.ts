@@ -19,7 +19,7 @@ import { keepOutput } from "../keep-output.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
 import { andThen, attempted, isThenable } from "../thenable.js";
-import type { EffectOf, Perform, Work } from "../work.js";
+import { type EffectOf, forgetSpares, type Perform, type Work } from "../work.js";
 
 const defaultTimeoutMs = 600_000;
 
@@ -186,6 +186,7 @@ function withTimeout(
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value)) return value;
+  forgetSpares(work.memory);
   let cancel = () => {};
   const expired = new Promise<never>((_, reject) => {
     cancel = work.parts.clock.after(timeoutMs, () => {
