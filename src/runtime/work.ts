@@ -5,10 +5,10 @@ import type { Effect } from "../core/effect.js";
 import type { EventBody } from "../core/event.js";
 import type { State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
+import type { HookContext } from "../ports/hook.js";
 import type { MessageDelta } from "../ports/model.js";
 import type { Assembly } from "./assembly.js";
 import type { Cancellable, Cancellation } from "./cancellation.js";
-import type { OwnContext } from "./hooks/run.js";
 import { createNamedTexts, type NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
@@ -38,6 +38,14 @@ export type WorkMemory = {
   unheard: Cancellable | null;
   /** For the next hook of the run, where no hook has it. */
   hookContext: OwnContext | null;
+};
+
+/** The context of one hook. */
+export type OwnContext = {
+  readonly context: HookContext;
+  /** The signal was looked at. */
+  readonly isUsed: () => boolean;
+  readonly end: () => void;
 };
 
 /** Somebody can be asked in this run (HITL-6). */

@@ -12,7 +12,7 @@ import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { depsOf } from "../run-locals.js";
 import { isThenable } from "../thenable.js";
-import type { Work } from "../work.js";
+import type { OwnContext, Work } from "../work.js";
 import type { CompiledHook } from "./compile.js";
 
 /** What an answer makes of what was so far. */
@@ -150,14 +150,6 @@ const returnedNothing: Answer = { type: "returned", value: undefined };
 function threw(error: unknown): Answer {
   return { type: "threw", message: inShort(textOfError(error)) };
 }
-
-/** What one hook gets beside its subject. */
-export type OwnContext = {
-  readonly context: HookContext;
-  /** The signal was looked at. */
-  readonly isUsed: () => boolean;
-  readonly end: () => void;
-};
 
 /**
  * The context of one hook. Its signal is made only for those that look at it; a context whose signal nobody has looked at does
