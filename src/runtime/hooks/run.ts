@@ -6,7 +6,6 @@
  * 3. What a hook does after it was cut off counts for nothing.
  */
 import type { HookPoint, HookRecord } from "../../core/event.js";
-import type { HookContext } from "../../ports/hook.js";
 import type { Cancellation } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
