@@ -1,27 +1,50 @@
 /**
- * Builds `dist`: compiles `src`, removes what no longer has a source, and makes the command line executable.
+ * Builds `dist`, the package: types as the compiler writes them, and one file for each entry point beside the chunks that they share.
+ * A program that imports Pawl waits for its files one by one, and a hundred and seventy of them would take it twice as long.
  *
- * npm sets the executable bit and links the command when it installs a package, but not in a clone.
+ * Each module on its own is in temp/build, for the scripts that look into Pawl.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+const modules = "temp/build";
+const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 const compiled = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+for (const folder of [modules, "dist"]) removeStale(folder);
+await bundle();
 
-for (const file of readdirSync("dist", { recursive: true })) {
-  const source = /^(.*?)(\.d\.ts|\.js)$/.exec(file)?.[1];
-  if (source !== undefined && !existsSync(join("src", `${source}.ts`))) rmSync(join("dist", file));
-}
-
-const commandLine = "dist/cli/main.js";
-if (existsSync(commandLine)) chmodSync(commandLine, 0o755);
-
+// npm sets the executable bit and links the command when it installs a package, but not in a clone.
+chmodSync(bin.pawl, 0o755);
 // Without it, npx in a clone installs the clone into its cache and builds it once more.
 if (process.platform !== "win32" && existsSync("node_modules/.bin")) {
   rmSync("node_modules/.bin/pawl", { force: true });
-  symlinkSync("../../dist/cli/main.js", "node_modules/.bin/pawl");
+  symlinkSync(`../../${bin.pawl}`, "node_modules/.bin/pawl");
+}
+
+/** What no longer has a source. */
+function removeStale(folder) {
+  for (const file of readdirSync(folder, { recursive: true })) {
+    const source = /^(.*?)(\.d\.ts|\.js)$/.exec(file)?.[1];
+    if (source !== undefined && !existsSync(join("src", `${source}.ts`))) rmSync(join(folder, file));
+  }
+}
+
+/** Other packages stay what they are: they are installed beside it. */
+async function bundle() {
+  const files = [...Object.values(exports).map((entry) => entry.default ?? entry), bin.pawl];
+  const names = files.filter((file) => file.endsWith(".js")).map((file) => /^(?:\.\/)?dist\/(.*)\.js$/.exec(file)[1]);
+  const build = await rolldown({
+    input: Object.fromEntries(names.map((name) => [name, resolve(modules, `${name}.js`)])),
+    platform: "node",
+    external: (id) => isBuiltin(id) || /^[^./]/.test(id),
+  });
+  for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
+  await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });
+  await build.close();
 }

@@ -7,12 +7,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parentPort } from "node:worker_threads";
-import { createMemoryStore } from "../dist/index.js";
-import { openSqliteStore } from "../dist/stores/sqlite.js";
-import { scenarios } from "../dist/testing/crash/reference.js";
-import { sampleScenario, sweepScenario } from "../dist/testing/crash/reference-sweep.js";
-import { killTest, simulate } from "../dist/testing/index.js";
-import { createChance } from "../dist/testing/simulation/chance.js";
+import { createMemoryStore } from "../temp/build/index.js";
+import { openSqliteStore } from "../temp/build/stores/sqlite.js";
+import { scenarios } from "../temp/build/testing/crash/reference.js";
+import { sampleScenario, sweepScenario } from "../temp/build/testing/crash/reference-sweep.js";
+import { killTest, simulate } from "../temp/build/testing/index.js";
+import { createChance } from "../temp/build/testing/simulation/chance.js";
 
 const jobs = { sweep, sample, seeds, kill, damage };
 

@@ -43,9 +43,9 @@ export const mutants = [
   {
     name: "a question is not kept: only this process knows of it",
     file: "src/runtime/committer.ts",
-    find: "const result = await write(release ? { ...row, release } : row);",
+    find: "let result = await store.commit(lease, row);",
     replace: `const asks = row.events.some((event) => event.type === "tool_decided" && event.decision.verdict === "ask");
-      const result = asks ? { type: "ok", seq: present + row.events.length } : await write(release ? { ...row, release } : row);`,
+      let result = asks ? { type: "ok", seq: present + row.events.length } : await store.commit(lease, row);`,
     check: "seeds",
   },
   {
@@ -60,7 +60,7 @@ export const mutants = [
     name: "the effect before the commit",
     file: "src/runtime/driver.ts",
     find: "const draft = compose(batch);",
-    replace: "const draft = compose(batch);\n    committed = draft.state;\n    reconcile();",
+    replace: "const draft = compose(batch);\n    committed = draft.state();\n    reconcile();",
     check: "crashes",
   },
   {
@@ -115,8 +115,8 @@ export const mutants = [
   {
     name: "an abort drops the results of what was running",
     file: "src/runtime/driver.ts",
-    find: "else void dispatch(() => [event], { settled: key });",
-    replace: "else if (running.has(key)) void dispatch(() => [event], { settled: key });",
+    find: "else add({ events: [event], settled: key });",
+    replace: "else if (running.has(key)) add({ events: [event], settled: key });",
     check: "seeds",
   },
   {
@@ -129,8 +129,8 @@ export const mutants = [
   {
     name: "what runs when a run is aborted is not signalled",
     file: "src/runtime/driver.ts",
-    find: "running.delete(key);\n        job.cancel();",
-    replace: "running.delete(key);",
+    find: "jobs.delete(key);\n          job.cancel();",
+    replace: "jobs.delete(key);",
     check: "seeds",
   },
   {

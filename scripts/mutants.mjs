@@ -50,7 +50,7 @@ async function inCopies(all) {
   await Promise.all(
     Array.from({ length: Math.min(availableParallelism(), all.length) }, async (_, copy) => {
       const dist = join(folder, `dist-${copy}`);
-      cpSync("dist", dist, { recursive: true });
+      cpSync("temp/build", dist, { recursive: true });
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const [index, mutant] = next;
         outcomes[index] = await judge(mutant, dist);

@@ -226,7 +226,7 @@ async function live(options: KillTestOptions, folder: string, death: Death): Pro
   return { ...ended, tookTooLong };
 }
 
-const killAtCommit = new URL("kill-at-commit.js", import.meta.url).href;
+const killAtCommit = new URL("../testing/kill-at-commit.js", import.meta.url).href;
 
 function expectEnd({ code, signal, stderr, tookTooLong }: Lived): void {
   if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);
