@@ -230,7 +230,7 @@ function ended(
   return { ...so, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...riding(so.records) } };
 }
 
-/** The records of hooks, where there are any. */
+/** The records of hooks, where there are any. The log keeps them, and a list that has grown keeps room for sixteen more. */
 export function riding(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
-  return hooks.length === 0 ? {} : { hooks };
+  return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }
