@@ -49,6 +49,7 @@ function barChart(title, bars) {
     return `<text x="${left - 10}" y="${y + 15}" text-anchor="end">${escaped(label)}</text><rect x="${left}" y="${y + 3}" width="${long.toFixed(1)}" height="16" rx="2" class="${kind}"/><text x="${(left + long + 6).toFixed(1)}" y="${y + 15}">${figure(value)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
+<title>${escaped(title)}</title>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #24292f; } .title { font-weight: 600; font-size: 15px; } .axis { fill: #6e7781; font-size: 11px; }
 .grid { stroke: #d0d7de; } .own { fill: #0a7d4f; } .floor { fill: #afb8c1; } .peer { fill: #6e8fb5; }

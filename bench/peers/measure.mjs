@@ -10,15 +10,15 @@ import { footprints } from "./footprint.mjs";
 /** Sizes of a whole run, and of a quick one that shows that all of it works. */
 export const sizes = {
   whole: {
-    rounds: 7,
-    W1: { steps: 50, warmUpMs: 1500, roundMs: 150 },
+    rounds: 5,
+    W1: { steps: 50, warmUpMs: 1000, roundMs: 200 },
     "W1-counts": { steps: 50, warmUpMs: 500 },
-    W2: { deltas: 20_000, warmUpMs: 1500, roundMs: 100 },
+    W2: { deltas: 20_000, warmUpMs: 800, roundMs: 150 },
     "W2-lengths": { deltas: [1_000, 20_000, 100_000], warmUpMs: 1000, roundMs: 100 },
     W3: { points: [10, 100, 500, 1_000, 2_000], capMs: 25_000, warmUpMs: 1500 },
     W4: { runs: 5_000 },
-    W5: { steps: 200, rounds: 5, warmUpMs: 2000 },
-    "W5-sessions": { atOnce: 100, steps: 20, rounds: 3 },
+    W5: { steps: 200, rounds: 5, warmUpMs: 1000 },
+    "W5-sessions": { atOnce: 100, steps: 20, rounds: 3, warmUpMs: 1000 },
     W6: { rounds: 11 },
   },
   quick: {
@@ -30,7 +30,7 @@ export const sizes = {
     W3: { points: [10, 100, 200], capMs: 4_000, warmUpMs: 200 },
     W4: { runs: 200 },
     W5: { steps: 150, rounds: 1, warmUpMs: 100 },
-    "W5-sessions": { atOnce: 20, steps: 10, rounds: 1 },
+    "W5-sessions": { atOnce: 20, steps: 10, rounds: 1, warmUpMs: 100 },
     W6: { rounds: 3 },
   },
 };

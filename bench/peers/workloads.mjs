@@ -34,7 +34,10 @@ async function runsFor(ms, run) {
   }
 }
 
-/** Until compiled code is in place: so long at least, and on as long as runs get quicker, up to four times as long. */
+/**
+ * Before each measurement, as a process that has waited for its turn has thrown compiled code away (V8 does so while it is idle).
+ * Until compiled code is in place: so long at least, and on as long as runs get quicker, up to four times as long.
+ */
 async function warmUp(ms, run) {
   const before = performance.now();
   const taken = () => performance.now() - before;
@@ -64,8 +67,10 @@ async function proved(open, settings, context) {
 /** W1 and W2: the time of a run. */
 async function timed(open, settings, { warmUpMs, roundMs }) {
   const { run } = await proved(open, settings);
-  await warmUp(warmUpMs, run);
-  return () => runsFor(roundMs, run);
+  return async () => {
+    await warmUp(warmUpMs, run);
+    return await runsFor(roundMs, run);
+  };
 }
 
 /** Promises made, and bytes allocated, in one run; each in a run of its own, as watching costs. */
@@ -108,9 +113,9 @@ async function bytesOf(run) {
 async function growth(open, { points, capMs, warmUpMs }) {
   const steps = points.at(-1);
   const warm = await proved(open, { steps: 50 });
-  await warmUp(warmUpMs, warm.run);
-  return () =>
-    new Promise((resolve, reject) => {
+  return async () => {
+    await warmUp(warmUpMs, warm.run);
+    return await new Promise((resolve, reject) => {
       const startedAt = [];
       const onCall = (step) => {
         startedAt[step] = performance.now();
@@ -120,6 +125,7 @@ async function growth(open, { points, capMs, warmUpMs }) {
         .then(({ run }) => run())
         .then(() => resolve({ points: costsAt(points, startedAt) }), reject);
     });
+  };
 }
 
 /** The median µs of the steps that end with each point; null for those that were not reached. */
@@ -213,9 +219,10 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
     await close?.();
     return { ms, path };
   };
-  await warmUp(warmUpMs, () => inFolder((context) => once(context, { steps: 50 })));
-  return () =>
-    inFolder(async (context) => {
+  const warmSteps = () => inFolder((context) => once(context, { steps: 50 }));
+  return async () => {
+    await warmUp(warmUpMs, warmSteps);
+    return await inFolder(async (context) => {
       const written = [];
       const onCall = (step) => {
         if (step === 0 || step === 50 || step === steps - 50 || step === steps) written.push(bytesWritten());
@@ -227,6 +234,7 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
         ...(path === undefined ? {} : { shape: shapeOf(path, steps), fileBytes: statSync(path).size / steps }),
       };
     });
+  };
 }
 
 /** Bytes that this process has given to write calls, the journal's too; null where the system does not tell. */
@@ -244,21 +252,28 @@ function writtenBetween([start, fifty, beforeLast, end], steps) {
 }
 
 /** Many sessions at once on one file: steps a second. */
-async function sessions(open, { atOnce, steps, synchronous, shape }) {
-  return async () => {
+async function sessions(open, { atOnce, steps, synchronous, shape, warmUpMs }) {
+  const onFile = async (use) => {
     const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
     try {
       const work = createWork({ steps });
       const { run, close } = await open(work, { folder, synchronous, shape });
-      await run();
-      const before = performance.now();
-      await Promise.all(Array.from({ length: atOnce }, () => run()));
-      const ms = performance.now() - before;
-      work.check(atOnce + 1);
+      const result = await use(run, work);
       await close();
-      return { perSecond: (atOnce * steps * 1000) / ms };
+      return result;
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   };
+  const allOf = (run) => Promise.all(Array.from({ length: atOnce }, () => run()));
+  return () =>
+    onFile(async (run, work) => {
+      await warmUp(warmUpMs, () => allOf(run));
+      const done = work.counts.toolCalls / steps;
+      const before = performance.now();
+      await allOf(run);
+      const ms = performance.now() - before;
+      work.check(done + atOnce);
+      return { perSecond: (atOnce * steps * 1000) / ms };
+    });
 }
