@@ -118,15 +118,16 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
     return awaitingHuman(state, { calls, cut: state.cut, doneSeq: state.doneSeq, since: at });
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
-  return toolRunning(
-    { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) },
-    { calls, cut: state.cut, doneSeq: state.doneSeq },
-  );
+  return toolRunning(withWait(state, at), { calls, cut: state.cut, doneSeq: state.doneSeq });
+}
+
+/** The wait for a person is over. */
+function withWait(state: AwaitingHuman, at: number): Run {
+  return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
 }
 
 function leaveStep(state: Calling, at: number): Preparing {
-  const run: Run =
-    state.status === "awaiting_human" ? { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) } : state;
+  const run = state.status === "awaiting_human" ? withWait(state, at) : state;
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
   return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);

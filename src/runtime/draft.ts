@@ -52,7 +52,7 @@ export function createDraft(committed: State, at: number, { sessionId, parts, tr
   return { apply, state: () => state, steps };
 }
 
-/** What an effect settled with was made for the log, and nobody else has it: a copy would be a good part of what it costs. */
+/** A body was made for the log, and nobody else has it: a copy would be a good part of what its event costs. */
 function stamped(body: EventBody, at: number): Event {
   const event = body as { at?: number };
   event.at ??= at;

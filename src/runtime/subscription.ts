@@ -74,6 +74,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   let seen = { seq: options.after, events: Number.POSITIVE_INFINITY };
   let lagged = false;
   let ended: { readonly error?: { readonly cause: unknown } } | null = null;
+  let left = false;
   /** Those who wait for an item. */
   const asked: Asked[] = [];
 
@@ -102,6 +103,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
   }
 
   function take(): StreamItem | undefined {
+    if (left) return undefined;
     const kept = recovered.pop();
     if (kept !== undefined) return noted(kept);
     for (let item = takeLive(); item !== undefined; item = takeLive())
@@ -150,8 +152,9 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
       recoveredUpTo = events.at(-1)?.seq ?? recoveredUpTo;
       if (streamed !== null && isWanted(streamed)) recovered.unshift(streamed);
     } catch (cause) {
+      const isNew = ended === null;
       ended = { error: { cause } };
-      onLeave();
+      if (isNew) onLeave();
     }
     recovering = false;
     serve();
@@ -183,8 +186,7 @@ export function createSubscription(options: SubscriptionOptions): Subscription {
       });
     },
     return() {
-      drop();
-      recovered = [];
+      left = true;
       lagged = false;
       end();
       return Promise.resolve(over);

@@ -59,11 +59,14 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
         if (assembly.end !== null) finish();
         if (over) break;
       }
+      if (!over) {
+        fail({ kind: "network", message: "The stream ended before the answer was complete." });
+        return;
+      }
       // The clean-up of a model that has said its last is not waited for.
-      if (over) leave(deltas);
+      leave(deltas);
       // Signals take microseconds to make: one that nobody listens to any more serves the next attempt.
-      if (over && !cutShort && getEventListeners(attempt.signal(), "abort").length === 0) memory.unheard = attempt;
-      else fail({ kind: "network", message: "The stream ended before the answer was complete." });
+      if (!cutShort && getEventListeners(attempt.signal(), "abort").length === 0) memory.unheard = attempt;
     }
 
     cancellation.onCancel(() => cutOff({ kind: "cancelled", message: "The call was aborted." }));
