@@ -3,9 +3,12 @@
  *
  * The bundle for a browser is run in a context that has the language and what browsers have for texts, nothing of Node, and no `eval`:
  * there it walks the machine through all that can happen and plays recorded sessions, with the same outcome as here.
+ *
+ * Importing `.` loads no other package: each would be a good part of what a program waits for when it starts.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { createContext, Script } from "node:vm";
 import { gzipSync } from "node:zlib";
@@ -24,6 +27,13 @@ for (const [entry, most] of Object.entries(mostKibibytes)) {
   if (kibibytes > most) process.exitCode = 1;
 }
 
+const main = await bundle(exports["."].default, "node", { format: "esm" }, (id) => /^[^./]/.test(id));
+assert.deepEqual(
+  main.imports.filter((id) => !isBuiltin(id)),
+  [],
+  "Importing . loads other packages.",
+);
+
 const { code, imports } = await bundle("scripts/bundles/core-work.mjs", "browser", { format: "iife", name: "bundle" });
 assert.deepEqual(imports, [], "The bundle of ./core for a browser leaves modules out.");
 const sessions = JSON.stringify(recordedSessions());
@@ -37,8 +47,8 @@ assert.deepEqual(JSON.parse(outcome), JSON.parse(work(sessions)));
 console.log(`./core walks its machine and plays ${JSON.parse(sessions).length} sessions as a browser's bundle.`);
 
 /** One file, with everything in it that can be. */
-async function bundle(input, platform, options) {
-  const build = await rolldown({ input, platform, onLog: () => {} });
+async function bundle(input, platform, options, external = () => false) {
+  const build = await rolldown({ input, platform, external, onLog: () => {} });
   const { output } = await build.generate({ codeSplitting: false, ...options });
   await build.close();
   assert.equal(output.length, 1);

@@ -2,7 +2,6 @@
  * What a provider's error means: kind first from documented codes, then from the HTTP status, then from what the
  * connection did; from words only where a provider has nothing else.
  */
-import { APICallError } from "@ai-sdk/provider";
 import type { ModelFailure, ModelFailureKind } from "../core/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
 import { readRetryAfter } from "./retry-after.js";
@@ -164,7 +163,7 @@ function kindWithoutStatus(error: unknown, systemCode: string | undefined): Mode
   if (requestErrors.has(name)) return "invalid_request";
   if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
   // Not an answer, or a good status and then no whole answer: the connection broke.
-  if (APICallError.isInstance(error) || isFailedFetch(error)) return "network";
+  if (name === "AI_APICallError" || isFailedFetch(error)) return "network";
   return isCutShort(error, name) ? "network" : "provider";
 }
 

@@ -3,7 +3,7 @@
  *
  * Compiled once for a tool, never at a step. Nothing here evaluates generated code.
  */
-import { type Schema, Validator } from "@cfworker/json-schema";
+import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { formatPath } from "../core/json.js";
 import type { Json } from "../core/message.js";
@@ -72,20 +72,29 @@ function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
   return { jsonSchema: plain, validate: guarded(check) };
 }
 
+/** Loaded for the first JSON Schema alone: it would be a third of what importing this package takes. */
+let library: Promise<typeof import("@cfworker/json-schema")> | undefined;
+
 function compileJsonSchema(schema: JsonSchema): CompiledInput {
   const jsonSchema = asObjectSchema(schema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
-  let validator: Validator;
-  try {
-    validator = new Validator(jsonSchema as Schema, draft, false);
-  } catch (cause) {
-    throw unusable(`it is not a JSON Schema: ${messageOf(cause)}`, cause);
-  }
   const isBounded = hasPatterns(jsonSchema);
-  const validate = guarded((value) => {
-    const { valid, errors } = isBounded ? withinPatience(() => validator.validate(value)) : validator.validate(value);
-    return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
+  let validator: Validator | undefined;
+  library ??= import("@cfworker/json-schema");
+  const compiling = library.then(({ Validator }) => {
+    // It writes notes of its own into the schema.
+    validator = new Validator(structuredClone(jsonSchema) as Schema, draft, false);
+    return validator;
   });
+  // Whoever validates is told.
+  compiling.catch(() => {});
+  const check = (by: Validator, value: Json): InputResult => {
+    const { valid, errors } = isBounded ? withinPatience(() => by.validate(value)) : by.validate(value);
+    return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
+  };
+  const validate = guarded((value) =>
+    validator === undefined ? compiling.then((by) => check(by, value)) : check(validator, value),
+  );
   return { jsonSchema, validate };
 }
 

@@ -7,7 +7,7 @@ import { prepareFile } from "./sqlite-file.js";
 export type SqliteDescription = {
   readonly driver: "node:sqlite" | "libsql";
   readonly version: string;
-  /** `wal`, or `truncate` where this SQLite is not safe with several writers in WAL mode. */
+  /** `wal`, or `truncate` where the file was made without a write-ahead log. */
   readonly journal: string;
 };
 
@@ -16,7 +16,7 @@ export async function describeSqlite(path: string): Promise<SqliteDescription> {
   const handle = await openHandle(path);
   try {
     // The journal of a connection is chosen when it is made ready, and need not be what the file says.
-    prepareFile(handle, path, "full");
+    prepareFile(handle, path, { synchronous: "full", guardsCheckpoints: true });
     const first = (sql: string) => String(Object.values(handle.prepare(sql).get() as object)[0]);
     return {
       driver: handle.constructor.name === "DatabaseSync" ? "node:sqlite" : "libsql",

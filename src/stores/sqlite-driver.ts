@@ -121,6 +121,8 @@ export function isBusy(error: unknown): boolean {
 const locks = {
   read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
   write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
+  /** Writes nothing, and keeps all others from writing. */
+  guard: { begin: ["BEGIN IMMEDIATE"], end: "END" },
 } as const;
 
 /**

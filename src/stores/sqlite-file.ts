@@ -1,5 +1,5 @@
 /**
- * Opening the file: ours or refused, readable by its owner alone, with the journal that its SQLite is safe with.
+ * Opening the file: ours or refused, readable by its owner alone, with the journal that is safe with its SQLite.
  */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -32,14 +32,26 @@ export function fileOf(handle: SqliteHandle): string {
   return text(handle.prepare("PRAGMA database_list").get(), "file");
 }
 
+export type PrepareOptions = {
+  readonly synchronous: Synchronous;
+  /** Whoever opens it makes its checkpoints under the write lock (see `sqlite-checkpoints.ts`), where they are not safe otherwise. */
+  readonly guardsCheckpoints: boolean;
+};
+
 /**
  * Makes the tables in an empty file, and checks any other: ours, of a version that is known, writable.
  * Repeats nothing by itself: a busy database throws.
+ *
+ * @returns whether checkpoints are the caller's to make
  */
-export function prepareFile(handle: SqliteHandle, file: string, synchronous: Synchronous): void {
+export function prepareFile(handle: SqliteHandle, file: string, options: PrepareOptions): boolean {
+  const { synchronous, guardsCheckpoints } = options;
   handle.exec("PRAGMA busy_timeout = 0");
+  const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
   const isNew = inTransaction(handle, "read", () => identify(handle, file)) === "empty";
-  chooseJournal(handle, file, isNew);
+  const journal = chooseJournal(handle, file, { isNew, allowsWal: isSafe || guardsCheckpoints });
+  const needsGuard = journal === "wal" && !isSafe;
+  if (needsGuard) handle.exec("PRAGMA wal_autocheckpoint = 0");
   handle.exec(`PRAGMA synchronous = ${synchronous}`);
   // What is deleted is overwritten: it may have been secret.
   handle.exec("PRAGMA secure_delete = ON");
@@ -48,6 +60,7 @@ export function prepareFile(handle: SqliteHandle, file: string, synchronous: Syn
     if (identify(handle, file) === "empty") handle.exec(createTables);
     else probeWriting(handle);
   });
+  return needsGuard;
 }
 
 /** A database that cannot be written must say so now, not at the first commit. Nothing is left of it. */
@@ -77,20 +90,23 @@ function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
 }
 
 /**
- * Before SQLite 3.51.3, two connections that write in WAL mode can damage a file. So only a newer one starts a file in WAL
- * mode, an older one turns it back, and nobody changes the journal of a file that others may have open.
+ * Where checkpoints are safe, a new file gets a write-ahead log, and one that has it keeps it. Elsewhere it is turned back. Nobody
+ * turns a file to it later: one that must not use it may have the file open, and would follow.
  */
-function chooseJournal(handle: SqliteHandle, file: string, isNew: boolean): void {
+function chooseJournal(
+  handle: SqliteHandle,
+  file: string,
+  { isNew, allowsWal }: { readonly isNew: boolean; readonly allowsWal: boolean },
+): string {
   const current = journalOf(handle);
-  const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
-  if (current === "memory" || (current === "wal" && isSafe)) return;
-  const wanted = isNew && isSafe ? "wal" : "truncate";
-  const chosen = setJournal(handle, wanted);
-  if (chosen === "wal" && !isSafe)
+  if (current === "memory" || (current === "wal" && allowsWal)) return current;
+  const chosen = setJournal(handle, isNew && allowsWal ? "wal" : "truncate");
+  if (chosen === "wal" && !allowsWal)
     throw new PawlError(
       "store_open",
-      `The store ${file} is open in another process with a later SQLite, in a mode that this one cannot share safely. Run both on the same version of Node, or end the other first.`,
+      `The store ${file} is open in another process with a write-ahead log, which the SQLite of this handle (before 3.51.3) cannot share safely. Leave out \`database\`, so that Pawl opens the file itself, or end the other process first.`,
     );
+  return chosen;
 }
 
 function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
@@ -107,7 +123,10 @@ function journalOf(handle: SqliteHandle): string {
   return inTransaction(handle, "read", () => text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode"));
 }
 
-/** WAL is safe with several writers from SQLite 3.51.3 on. */
+/**
+ * From SQLite 3.51.3 on, a checkpoint notices that a writer began the log anew since it looked; before, it could go by frames that
+ * are gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
+ */
 export function isSafeWithWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = numbersOf(version);
   return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));

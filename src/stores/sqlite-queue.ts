@@ -6,11 +6,16 @@
  * 3. Reads see only what is committed, all of one state: a transaction never spans turns.
  */
 import { PawlError } from "../errors.js";
+import type { Checkpoints } from "./sqlite-checkpoints.js";
 import { inTransaction, isBusy, type SqliteHandle } from "./sqlite-driver.js";
 
 export type Transactions = {
-  /** Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error. */
-  readonly write: <Result>(work: () => Result) => Promise<Result>;
+  /**
+   * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
+   *
+   * @param bytes about how much it writes, beside a row or two
+   */
+  readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
   /** Runs work that only reads; tried again while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
   /** Runs work that only reads at once; throws where the database is locked. */
@@ -25,16 +30,17 @@ export type TransactionOptions = {
   readonly file: string;
   /** How long a lock is waited for, in milliseconds. */
   readonly busyMs: number;
+  readonly checkpoints: Checkpoints;
 };
 
-type Job = { readonly work: () => unknown; readonly settle: (outcome: Outcome) => void };
+type Job = { readonly work: () => unknown; readonly bytes: number; readonly settle: (outcome: Outcome) => void };
 type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 /** Many commits in one transaction cost a fraction of one each; beyond this many the rest waits its turn. */
 const largestGroup = 256;
 
 export function createTransactions(options: TransactionOptions): Transactions {
-  const { handle, file, busyMs } = options;
+  const { handle, file, busyMs, checkpoints } = options;
   const waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let isOpen = true;
@@ -43,7 +49,9 @@ export function createTransactions(options: TransactionOptions): Transactions {
     do {
       // Also between groups: whoever writes without pause must not keep timers and the network waiting.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      await runGroup(waiting.splice(0, largestGroup), options);
+      const group = waiting.splice(0, largestGroup);
+      await runGroup(group, options);
+      checkpoints.wrote(pagesOf(group));
     } while (waiting.length > 0);
     flushing = null;
   }
@@ -53,11 +61,12 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   return {
     check,
-    write<Result>(work: () => Result): Promise<Result> {
+    write<Result>(work: () => Result, bytes = 0): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
         check();
         waiting.push({
           work,
+          bytes,
           settle: (outcome) => (outcome.ok ? resolve(outcome.value as Result) : reject(outcome.error)),
         });
         flushing ??= flush();
@@ -92,6 +101,11 @@ async function runGroup(group: readonly Job[], options: TransactionOptions): Pro
 
 function transact(group: readonly Job[], { handle }: TransactionOptions): readonly unknown[] {
   return inTransaction(handle, "write", () => group.map((job) => job.work()));
+}
+
+/** Of 4 KiB: a row or two are in two of them. */
+function pagesOf(group: readonly Job[]): number {
+  return group.reduce((sum, { bytes }) => sum + 2 + bytes / 4096, 0);
 }
 
 /** Short: who writes without pause lets go only for moments, which others have to hit. */

@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import type { CommitResult, ReleaseResult, Store } from "../ports/store.js";
 import { nobodyIsDead } from "./lease.js";
 import { checkId, hashOf } from "./rules.js";
+import { createCheckpoints, noCheckpoints } from "./sqlite-checkpoints.js";
 import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./sqlite-driver.js";
 import { openFailure, storeFailure } from "./sqlite-failure.js";
 import { createFile, fileOf, prepareFile, protectFiles, type Synchronous } from "./sqlite-file.js";
@@ -47,11 +48,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { handle, file } = await open(options);
   const isOurs = options.database === undefined;
   try {
-    await whileBusy(() => prepareFile(handle, file, synchronous), busyMs);
+    const prepare = { synchronous, guardsCheckpoints: isOurs };
+    const needsGuard = await whileBusy(() => prepareFile(handle, file, prepare), busyMs);
+    const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     if (isOurs && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
-    const transactions = createTransactions({ handle, file, busyMs });
+    const transactions = createTransactions({ handle, file, busyMs, checkpoints });
     return assemble(db, transactions, pollMs, () => {
+      checkpoints.close();
       if (isOurs) handle.close();
     });
   } catch (error) {
@@ -84,10 +88,11 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
   const fail = (error: unknown): never => {
     throw storeFailure(error, file);
   };
-  const write = <Result>(work: () => Result): Promise<Result> => transactions.write(work).catch(fail);
+  const write = <Result>(work: () => Result, bytes?: number): Promise<Result> =>
+    transactions.write(work, bytes).catch(fail);
   const read = <Result>(work: () => Result): Promise<Result> => transactions.read(work).catch(fail);
-  const writeOrBusy = <Result>(work: () => Result): Promise<Result | { readonly type: "busy" }> =>
-    transactions.write(work).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
+  const writeOrBusy = <Result>(work: () => Result, bytes?: number): Promise<Result | { readonly type: "busy" }> =>
+    transactions.write(work, bytes).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
   const close = async (): Promise<void> => {
     polling.stop();
     watchers.clear();
@@ -107,7 +112,8 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     commit: async (lease, commit): Promise<CommitResult> => {
       for (const id of commit.record ?? []) checkId("message", id);
       const encoded = sessions.encode(commit);
-      const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded));
+      const bytes = encoded.events.length + encoded.state.length;
+      const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes);
       if (result.type === "ok") watchers.notify(lease.sessionId);
       return result;
     },
@@ -118,7 +124,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       checkId("session", sessionId);
       checkId("message", message.id);
       const posted = { id: message.id, at: message.at, body: encodeMessage(message) };
-      const result = await write(() => sessions.post(db, sessionId, posted));
+      const result = await write(() => sessions.post(db, sessionId, posted), posted.body.length);
       if (result.type === "posted") watchers.notify(sessionId);
       return result;
     },
@@ -134,7 +140,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     },
     putBlob: async (sessionId, bytes) => {
       const hash = hashOf(bytes);
-      await write(() => sessions.putBlob(db, sessionId, hash, bytes));
+      await write(() => sessions.putBlob(db, sessionId, hash, bytes), bytes.length);
       return hash;
     },
     getBlob: (sessionId, hash) => read(() => reads.getBlob(db, sessionId, hash)),

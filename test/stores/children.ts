@@ -71,3 +71,11 @@ export function start(name: string, ...args: readonly string[]): Child {
     ended: once(child, "close").then(([code]) => (typeof code === "number" ? code : null)),
   };
 }
+
+/** Makes a file in a process that ends: in `libsql`, a connection that is closed lives on until it is collected. */
+export async function makeElsewhere(compiled: string, path: string): Promise<void> {
+  const child = start("opener", compiled, path);
+  const line = await child.line();
+  await child.ended;
+  if (line !== "open") throw new Error(line);
+}

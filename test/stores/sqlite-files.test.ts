@@ -1,9 +1,20 @@
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import Libsql from "libsql";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/core/state.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
-import { isSafeWithWal } from "../../src/stores/sqlite-file.js";
+import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite.js";
+import { createCheckpoints } from "../../src/stores/sqlite-checkpoints.js";
+import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite-file.js";
 import { applicationId } from "../../src/stores/sqlite-schema.js";
 import {
   claim,
@@ -13,10 +24,11 @@ import {
   restingSession,
   sessionWith,
   t0,
+  textEvent,
 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { beside, compileStores, start } from "./children.js";
-import { inFolder, withHandle } from "./open.js";
+import { beside, compileStores, makeElsewhere, start } from "./children.js";
+import { inFolder, newFolder, withHandle } from "./open.js";
 
 function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
@@ -216,32 +228,24 @@ describe("the journal", () => {
   async function journalOf(path: string): Promise<string> {
     return await withHandle(path, (handle) => JSON.stringify(handle.prepare("PRAGMA journal_mode").get()));
   }
-  async function isModern(): Promise<boolean> {
-    return await withHandle(":memory:", (handle) => {
-      const row = handle.prepare("SELECT sqlite_version() AS version").get() as { readonly version: string };
-      return isSafeWithWal(row.version);
-    });
-  }
-
-  test("is a write-ahead log only from SQLite 3.51.3 on", () => {
+  test("can be a write-ahead log that keeps itself only from SQLite 3.51.3 on", () => {
     for (const version of ["3.51.3", "3.51.10", "3.52.0", "4.0.0"]) expect(isSafeWithWal(version)).toBe(true);
     for (const version of ["3.45.1", "3.51.2", "3.50.9", "3.7.17"]) expect(isSafeWithWal(version)).toBe(false);
   });
 
-  test("of a new file is the one that its SQLite is safe with", async () => {
+  test("of a new file is a write-ahead log", async () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await make(path);
-      expect(await journalOf(path)).toContain((await isModern()) ? "wal" : "delete");
+      await makeElsewhere(compiled, path);
+      expect(await journalOf(path)).toContain("wal");
     });
   });
 
-  test("is not changed by a newer SQLite: an older one may have the file open", async () => {
+  test("is not changed later: one that must not use a log may have the file open", async () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await make(path);
-      await withHandle(path, (handle) => handle.prepare("PRAGMA journal_mode = DELETE").get());
-      await make(path.replace("sessions", "other"));
+      await makeElsewhere(compiled, path);
+      await withHandle(path, (handle) => handle.exec("PRAGMA journal_mode = DELETE"));
       const store = await openSqliteStore({ path });
       await sessionWith(store, 1, "t");
       await store.close();
@@ -249,22 +253,121 @@ describe("the journal", () => {
     });
   });
 
-  test("is turned back by an older SQLite, or refused while another process uses it", async () => {
+  async function openGiven(path: string): Promise<void> {
+    const database: SqliteHandle = new Libsql(path);
+    const store = await openSqliteStore({ database });
+    await store.close();
+    database.close();
+  }
+
+  test("is turned back for an older SQLite that the caller opened", async () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await make(path);
-      const other = start("locker", compiled, path, "PRAGMA journal_mode = WAL; BEGIN; SELECT * FROM store");
+      await makeElsewhere(compiled, path);
+      await openGiven(path);
+      expect(await journalOf(path)).not.toContain("wal");
+    });
+  });
+
+  test("is none that an older SQLite of the caller's may share", async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      await makeElsewhere(compiled, path);
+      const other = start("locker", compiled, path, "BEGIN; SELECT * FROM store");
       await other.line();
-      const meanwhile = start("opener", compiled, path);
-      expect(await meanwhile.line()).toMatch((await isModern()) ? /^open$/ : /^store_open .* open in another process/);
-      await meanwhile.ended;
+      await expect(openGiven(path)).rejects.toMatchObject({
+        code: "store_open",
+        message: expect.stringMatching(/open in another process .* Leave out `database`/),
+      });
       other.say("let go");
       await other.ended;
-      const afterwards = start("opener", compiled, path);
-      expect(await afterwards.line()).toBe("open");
-      await afterwards.ended;
-      expect((await journalOf(path)).includes("wal")).toBe(await isModern());
     });
+  });
+});
+
+describe("a write-ahead log that an older SQLite must not keep by itself", () => {
+  let folder = "";
+  let handles: SqliteHandle[] = [];
+  const path = () => join(folder, "sessions.db");
+  const open = async (): Promise<SqliteHandle> => {
+    const handle: SqliteHandle = new Libsql(path());
+    handles.push(handle);
+    return handle;
+  };
+  beforeEach(() => {
+    folder = newFolder();
+  });
+  afterEach(() => {
+    for (const handle of handles) handle.close();
+    handles = [];
+    rmSync(folder, { recursive: true });
+  });
+  const prepare = (handle: SqliteHandle): boolean =>
+    prepareFile(handle, path(), { synchronous: "normal", guardsCheckpoints: true });
+  const pages = 100;
+  const writePages = (handle: SqliteHandle) =>
+    handle.exec(`INSERT INTO blobs VALUES (1, hex(randomblob(8)), zeroblob(${pages * 4096}))`);
+
+  test("gets no checkpoint but those that are asked for", async () => {
+    const writer = await open();
+    expect(prepare(writer)).toBe(true);
+    const empty = statSync(path()).size;
+    for (let times = 0; times < 15; times += 1) writePages(writer);
+    expect(statSync(path()).size).toBe(empty);
+    expect(statSync(`${path()}-wal`).size).toBeGreaterThan(15 * pages * 4096);
+  });
+
+  test("gets one when a thousand pages were written, but none while somebody else may write", async () => {
+    const writer = await open();
+    prepare(writer);
+    const empty = statSync(path()).size;
+    const checkpoints = createCheckpoints(writer, await open(), path());
+    writePages(writer);
+    checkpoints.wrote(pages);
+    expect(statSync(path()).size).toBe(empty);
+    const another = await open();
+    another.exec("BEGIN IMMEDIATE");
+    checkpoints.wrote(1000);
+    expect(statSync(path()).size).toBe(empty);
+    another.exec("ROLLBACK");
+    checkpoints.wrote(1);
+    expect(statSync(path()).size).toBeGreaterThan(pages * 4096);
+  });
+
+  test("counts what others left in it", async () => {
+    const writer = await open();
+    prepare(writer);
+    const empty = statSync(path()).size;
+    for (let times = 0; times < 11; times += 1) writePages(writer);
+    const checkpoints = createCheckpoints(writer, await open(), path());
+    expect(statSync(path()).size).toBe(empty);
+    checkpoints.wrote(1);
+    expect(statSync(path()).size).toBeGreaterThan(11 * pages * 4096);
+  });
+
+  test("is written into the file when a store is closed", async () => {
+    const store = await openSqliteStore({ path: path() });
+    await sessionWith(store, 3);
+    await store.close();
+    const copy = join(folder, "copy.db");
+    copyFileSync(path(), copy);
+    const copied = await openSqliteStore({ path: copy });
+    expect(await copied.read("s")).toHaveLength(3);
+    await copied.close();
+  });
+
+  test("does not grow while a store writes on", async () => {
+    const store = await openSqliteStore({ path: path(), synchronous: "normal" });
+    const lease = await claim(store);
+    const events = [textEvent("x".repeat(900_000))];
+    let largest = 0;
+    for (let seq = 0; seq < 40; seq += 1) {
+      await commit(store, lease, seq, { events });
+      largest = Math.max(largest, statSync(`${path()}-wal`).size);
+    }
+    // A thousand pages, and what one commit may add before it is looked at.
+    expect(largest).toBeLessThan(7 * 1024 * 1024);
+    await store.close();
   });
 });
 

@@ -6,7 +6,7 @@ import { isOwnerDead } from "../../src/stores/owner.js";
 import { openSqliteStore } from "../../src/stores/sqlite.js";
 import { bob, claim, commit, commitAfter, leaseMs, message, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { beside, type Child, compileStores, start } from "./children.js";
+import { beside, type Child, compileStores, makeElsewhere, start } from "./children.js";
 import { inFolder } from "./open.js";
 
 let compiled = "";
@@ -76,8 +76,8 @@ describe("another process holds the lock", () => {
   test("what is read waits for an exclusive lock, and then says so", verifies("STOR-4"), async () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      // A rollback journal on every Node: only there a writer shuts readers out.
-      await (await openSqliteStore({ path })).close();
+      // A rollback journal: only there a writer shuts readers out.
+      await makeElsewhere(compiled, path);
       const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
       await expect(openSqliteStore({ path, busyMs: 20 })).rejects.toMatchObject({
         code: "store_open",
@@ -111,10 +111,10 @@ describe("another process holds the lock", () => {
   });
 });
 
-/** A file with a rollback journal on every Node: only there a writer shuts readers out. */
+/** A file with a rollback journal: only there a writer shuts readers out. */
 async function createRollbackFile(folder: string): Promise<string> {
   const path = join(folder, "sessions.db");
-  await (await openSqliteStore({ path })).close();
+  await makeElsewhere(compiled, path);
   const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
   child.say("let go");
   await child.ended;
