@@ -43,9 +43,9 @@ export const mutants = [
   {
     name: "a question is not kept: only this process knows of it",
     file: "src/runtime/committer.ts",
-    find: "let result = await store.commit(lease, row);",
+    find: "let result = await store.commit(kept.lease, row);",
     replace: `const asks = row.events.some((event) => event.type === "tool_decided" && event.decision.verdict === "ask");
-      let result = asks ? { type: "ok", seq: present + row.events.length } : await store.commit(lease, row);`,
+      let result = asks ? { type: "ok", seq: seq + row.events.length } : await store.commit(kept.lease, row);`,
     check: "seeds",
   },
   {
@@ -59,15 +59,15 @@ export const mutants = [
   {
     name: "the effect before the commit",
     file: "src/runtime/driver.ts",
-    find: "const draft = compose(batch);",
-    replace: "const draft = compose(batch);\n    committed = draft.state();\n    reconcile();",
+    find: "const draft = compose(driver, batch);",
+    replace: "const draft = compose(driver, batch);\n      driver.state = draft.state();\n      reconcile(driver);",
     check: "crashes",
   },
   {
     name: "what happened is told before it is kept",
     file: "src/runtime/driver.ts",
-    find: "const draft = compose(batch);",
-    replace: "const draft = compose(batch);\n    options.onCommitted(draft.steps);",
+    find: "const draft = compose(driver, batch);",
+    replace: "const draft = compose(driver, batch);\n      driver.onCommitted(draft.steps);",
     check: "seeds",
   },
   {
@@ -87,8 +87,8 @@ export const mutants = [
   {
     name: "the inbox is consumed twice, by the driver",
     file: "src/runtime/driver.ts",
-    find: "eventsOf(message, state), { consume: message.id }",
-    replace: "eventsOf(message, state), {}",
+    find: "eventsOf(one, state), { consume: one.id }",
+    replace: "eventsOf(one, state), {}",
     check: "seeds",
   },
   {
@@ -115,8 +115,8 @@ export const mutants = [
   {
     name: "an abort drops the results of what was running",
     file: "src/runtime/driver.ts",
-    find: "else add({ events: [event], settled: key });",
-    replace: "else if (running.has(key)) add({ events: [event], settled: key });",
+    find: "else add(driver, { events: [event], settled: key });",
+    replace: "else if (driver.jobs.has(key)) add(driver, { events: [event], settled: key });",
     check: "seeds",
   },
   {
@@ -129,7 +129,7 @@ export const mutants = [
   {
     name: "what runs when a run is aborted is not signalled",
     file: "src/runtime/driver.ts",
-    find: "jobs.delete(key);\n          job.cancel();",
+    find: "jobs.delete(key);\n      abort(cancellation);",
     replace: "jobs.delete(key);",
     check: "seeds",
   },
@@ -157,7 +157,7 @@ export const mutants = [
   {
     name: "a new life does not say so",
     file: "src/runtime/live.ts",
-    find: 'void driver.dispatch(() => [{ type: "restarted", runId, owner: keeper.owner.id }]);',
+    find: 'void dispatch(driver, () => [{ type: "restarted", runId, owner: place.keeper.owner.id }]);',
     replace: "",
     check: "crashes",
   },
@@ -234,7 +234,7 @@ export const mutants = [
   {
     name: "who slept past the lease goes on at once",
     file: "src/runtime/lease-keeper.ts",
-    find: "return age >= 0 && age < leaseMs && clock.elapsed() - one.renewedAt.elapsed < leaseMs;",
+    find: "return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;",
     replace: "return true;",
     check: "seeds",
   },

@@ -22,7 +22,7 @@ import { compileHooks } from "./hooks/compile.js";
 import { createIterator, type View } from "./iterate.js";
 import { createLeaseKeeper } from "./lease-keeper.js";
 import { compileListeners, type WatchOptions } from "./listeners.js";
-import { createLive, type Live } from "./live.js";
+import { createLive, drainLive, type Live, type Place, subscribe } from "./live.js";
 import { compileModels, type Fallback } from "./models.js";
 import {
   type AgentParts,
@@ -36,12 +36,15 @@ import {
 import type { Replay, ReplayOptions } from "./replay/replay.js";
 import { replaySession } from "./replay/replay-session.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "./request.js";
+import { say, takeUp } from "./say.js";
 import { compileServices, outputToolsOf, type ServiceOptions } from "./services.js";
 import { createSession, type Session } from "./session.js";
 import { type Run, startRun } from "./start-run.js";
-import type { StreamItem } from "./subscription.js";
+import { endSubscription, itemsOf, type StreamItem } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
+import { settleRun } from "./waiters.js";
+import { createInboxes } from "./watch-inbox.js";
 
 export type AgentOptions<ModelLike = Model> = WatchOptions &
   ServiceOptions & {
@@ -131,10 +134,11 @@ export function buildAgent<ModelLike>(
   const run = async (input: Input, startOptions: StartOptions = {}) => start(input, startOptions).begin();
   const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
     const { sessionId, runId, begin } = start(input, startOptions);
-    const subscription = live(sessionId).subscribe({ runId });
-    const result = begin(subscription).finally(subscription.end);
-    result.catch(() => {});
-    return { sessionId, runId, result, [Symbol.asyncIterator]: () => subscription.items };
+    const subscription = subscribe(live(sessionId), { runId });
+    const result = begin(subscription);
+    const end = () => endSubscription(subscription);
+    result.then(end, end);
+    return { sessionId, runId, result, [Symbol.asyncIterator]: () => itemsOf(subscription) };
   };
 
   return {
@@ -177,12 +181,12 @@ function assemble<ModelLike>(
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
-      if (ending === null) await live(sessionId).takeUp();
+      if (ending === null) await takeUp(live(sessionId));
     },
     async tellWaiting(sessionId) {
       const { seq } = await session(sessionId).state();
       const result = await session(sessionId).result();
-      if (result !== null && ending === null) live(sessionId).settle(result, seq);
+      if (result !== null && ending === null) settleRun(live(sessionId), result, seq);
     },
   };
   const parts = compileParts(options, surroundings, link);
@@ -191,15 +195,18 @@ function assemble<ModelLike>(
   let ending: Promise<void> | null = null;
   const owner = surroundings.createOwner();
   const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
+  const place: Place = {
+    keeper,
+    inboxes: createInboxes(store, clock),
+    lives,
+    sayLate: (sessionId, message) => void sayLate(sessionId, message),
+  };
 
   function live(sessionId: string): Live {
     let found = lives.get(sessionId);
     if (found === undefined) {
       if (ending !== null) throw shutDownError(parts.name, sessionId);
-      found = createLive(sessionId, parts, keeper, {
-        leave: () => lives.delete(sessionId),
-        sayLate: (message) => void sayLate(sessionId, message),
-      });
+      found = createLive(sessionId, parts, place);
       lives.set(sessionId, found);
     }
     return found;
@@ -207,7 +214,7 @@ function assemble<ModelLike>(
 
   async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
     try {
-      await live(sessionId).say(message, { shared: true });
+      await say(live(sessionId), message, { shared: true });
     } catch {
       // The store that refuses it has ended the run as well, and its result said so; so has a shutdown.
     }
@@ -235,7 +242,7 @@ function assemble<ModelLike>(
   async function shutDown(graceMs: number): Promise<void> {
     const children = [...parts.family.children.values()];
     await Promise.all([
-      ...[...lives.values()].map((one) => one.drain(graceMs)),
+      ...[...lives.values()].map((one) => drainLive(one, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
     ]);
     for (const { catchUp } of parts.listeners) catchUp();
@@ -250,7 +257,7 @@ function childAgent({ parts, live, session, replay, shutdown }: Assembled): Boun
     unpriced: unpricedModels(parts),
     limits: parts.limits,
     sessionInfo: (title) => sessionInfo(parts, title),
-    takeUp: (sessionId) => live(sessionId).takeUp(),
+    takeUp: (sessionId) => takeUp(live(sessionId)),
     session,
     replay,
     shutdown,

@@ -8,181 +8,161 @@ import type { PublicEvent } from "../core/public-event.js";
 import { initialState, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
-import { partialOf } from "./assembled.js";
-import { type Assembly, endWith } from "./assembly.js";
+import { endWith } from "./assembly.js";
 import type { Step } from "./committer.js";
 import { readEvents } from "./history.js";
 import type { AgentParts } from "./parts.js";
-import { createSignals, type Signals } from "./signals.js";
-import { createSubscription, type Snapshot, type StreamItem, type Subscription } from "./subscription.js";
-import { createTracing } from "./trace/tracing.js";
-import { createWaiters, type Waiters } from "./waiters.js";
-import type { Work } from "./work.js";
+import { forgetSignals, type Signalled } from "./signals.js";
+import {
+  createSubscription,
+  endSubscription,
+  pushItem,
+  type Source,
+  type StreamItem,
+  type Subscription,
+  type SubscriptionOptions,
+} from "./subscription.js";
+import { createTracing, type Tracing } from "./trace/tracing.js";
+import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
 
 export type StepListener = (step: Step, transcript: Transcript) => void;
 
-export type SubscribeOptions = {
-  /** Only what belongs to this run. */
-  readonly runId?: string;
-  /** Goes on after a run has ended, and when another process takes over: with what follows this entry, which was committed. */
-  readonly stayAfter?: number;
-};
-
-export type Audience = Pick<Work, "publishDelta" | "publishProgress"> & {
-  readonly waiters: Waiters;
-  readonly signals: Signals;
-  /** What was committed here. */
-  readonly tell: (steps: readonly Step[], transcript: Transcript) => void;
-  /** What another process committed. */
-  readonly tellFollowed: (seq: number, events: readonly PublicEvent[]) => void;
-  /** The last entry that was told. */
-  readonly toldUpTo: () => number;
-  /** A driver begins at this state: those who stayed are told of what they have not seen. */
-  readonly beginAt: (state: State) => Promise<void>;
-  readonly subscribe: (options?: SubscribeOptions) => Subscription;
-  readonly onStep: (listener: StepListener) => () => void;
-  /** Somebody goes on watching whoever drives. */
-  readonly stays: () => boolean;
-  /** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
-  readonly giveUp: (error: unknown) => void;
-  /** The process shuts down: those who wait learn it, and those who stayed get no more. */
-  readonly dismiss: () => void;
-  readonly isEmpty: () => boolean;
-};
-
-export type AudienceOptions = {
-  readonly sessionId: string;
-  readonly parts: Pick<AgentParts, "store" | "listeners" | "redact">;
-  /** The message that is being streamed. */
-  readonly streaming: () => Assembly | null;
-  readonly abort: (runId: string) => void;
-  /** Nobody here tells of the session: neither a driver nor a follower. */
-  readonly isSilent: () => boolean;
-  readonly onLeave: () => void;
-};
-
-export function createAudience(options: AudienceOptions): Audience {
-  const { sessionId, parts, streaming, onLeave } = options;
-  const { store, listeners } = parts;
-  const subscriptions = new Map<Subscription, { readonly stays: boolean }>();
-  const stepListeners = new Set<StepListener>();
-  const waiters = createWaiters(sessionId);
-  const signals = createSignals(options.abort);
-  const tracing = createTracing(sessionId, parts);
-  let toldUpTo = 0;
-
-  function broadcast(item: StreamItem): void {
-    for (const subscription of subscriptions.keys()) subscription.push(item);
-  }
-
-  function settleEnded(events: readonly PublicEvent[]): void {
-    for (const event of events)
-      if (event.type === "final") {
-        signals.forget(event.runId);
-        waiters.settle(event.result, event.seq);
-      }
-  }
-
-  function tell(steps: readonly Step[], transcript: Transcript): void {
-    for (const step of steps) {
-      if (step.entry.event.type === "run_finished") cutShort();
-      // A driver that was closed during a commit may come after the follower in telling of it.
-      const isNew = step.entry.seq > toldUpTo;
-      toldUpTo = Math.max(toldUpTo, step.entry.seq);
-      for (const event of step.events) {
-        for (const listener of listeners) listener.event?.(event);
-        if (isNew) broadcast(event);
-      }
-      tracing.see(step);
-      if (step.events.some(isLast)) for (const listener of listeners) listener.catchUp();
-      for (const listener of stepListeners) listener(step, transcript);
-      settleEnded(step.events);
-    }
-  }
-
-  /** A model that was given up says nothing more: its stream ends with its run. */
-  function cutShort(): void {
-    const partial = streaming();
-    if (partial === null) return;
-    for (const delta of endWith(partial, { kind: "cancelled", message: "The call was given up." })) publishDelta(delta);
-  }
-
-  function publishDelta(delta: MessageDelta): void {
-    for (const listener of listeners) listener.delta?.(delta, sessionId);
-    if (subscriptions.size > 0) broadcast({ type: "delta", delta });
-  }
-
-  function tellFollowed(seq: number, events: readonly PublicEvent[]): void {
-    if (seq <= toldUpTo) return;
-    toldUpTo = seq;
-    for (const event of events) broadcast(event);
-    settleEnded(events);
-  }
-
-  const stays = () => [...subscriptions.values()].some((one) => one.stays);
-
-  async function beginAt(state: State): Promise<void> {
-    const { seq } = state;
-    await tracing.begin(state);
-    if (stays() && toldUpTo < seq) {
-      const events = await readEvents(store, sessionId, toldUpTo);
-      const told = toldUpTo;
-      for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(event);
-    }
-    toldUpTo = Math.max(toldUpTo, seq);
-  }
-
-  function subscribe({ runId, stayAfter }: SubscribeOptions = {}): Subscription {
-    // Nobody else is owed what came before.
-    if (options.isSilent() && !stays() && waiters.count() === 0) toldUpTo = Math.max(toldUpTo, stayAfter ?? 0);
-    const subscription = createSubscription({
-      after: toldUpTo,
-      readLog: (after) => readEvents(store, sessionId, after),
-      snapshot: () => snapshotOf(streaming()),
-      ...(runId === undefined ? {} : { runId }),
-      onLeave() {
-        subscriptions.delete(subscription);
-        onLeave();
-      },
-    });
-    subscriptions.set(subscription, { stays: stayAfter !== undefined });
-    return subscription;
-  }
-
-  return {
-    waiters,
-    signals,
-    tell,
-    tellFollowed,
-    toldUpTo: () => toldUpTo,
-    beginAt,
-    publishDelta,
-    publishProgress: (callKey, note) => broadcast({ type: "progress", callKey, note }),
-    subscribe,
-    onStep(listener) {
-      stepListeners.add(listener);
-      return () => stepListeners.delete(listener);
-    },
-    stays,
-    dismiss() {
-      waiters.close({ type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
-      for (const [subscription, { stays: stayed }] of subscriptions) if (stayed) subscription.end();
-    },
-    giveUp(cause) {
-      waiters.close({ type: "interrupted", reason: "store_failed", error: cause }, initialState, createTranscript());
-      for (const [subscription, { stays: stayed }] of subscriptions) if (stayed) subscription.end({ cause });
-    },
-    isEmpty: () => subscriptions.size === 0 && waiters.count() === 0 && signals.count() === 0,
+export type Audience = WaitedFor &
+  Signalled &
+  Source & {
+    readonly parts: Pick<AgentParts, "store" | "listeners" | "redact">;
+    subscriptions: readonly Subscription[];
+    stepListeners: readonly StepListener[];
+    /** Null where nobody wants traces. */
+    readonly tracing: Tracing | null;
+    /** The last entry that was told. */
+    toldUpTo: number;
   };
+
+export function createAudience(sessionId: string, parts: Audience["parts"]): Audience {
+  const isTraced = parts.listeners.some(({ trace }) => trace !== undefined);
+  return {
+    sessionId,
+    parts,
+    memory: null,
+    waiters: [],
+    signals: [],
+    subscriptions: [],
+    stepListeners: [],
+    tracing: isTraced ? createTracing(sessionId, parts) : null,
+    toldUpTo: 0,
+  };
+}
+
+function broadcast({ subscriptions }: Audience, item: StreamItem): void {
+  for (const subscription of subscriptions) pushItem(subscription, item);
+}
+
+function settleEnded(audience: Audience, events: readonly PublicEvent[]): void {
+  for (const event of events)
+    if (event.type === "final") {
+      forgetSignals(audience, event.runId);
+      settleRun(audience, event.result, event.seq);
+    }
+}
+
+/** What was committed here. */
+export function tell(audience: Audience, steps: readonly Step[], transcript: Transcript): void {
+  const { listeners } = audience.parts;
+  for (const step of steps) {
+    if (step.entry.event.type === "run_finished") cutShort(audience);
+    // A driver that was closed during a commit may come after the follower in telling of it.
+    const isNew = step.entry.seq > audience.toldUpTo;
+    audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
+    for (const event of step.events) {
+      for (const listener of listeners) listener.event?.(event);
+      if (isNew) broadcast(audience, event);
+    }
+    audience.tracing?.see(step);
+    if (step.events.some(isLast)) for (const listener of listeners) listener.catchUp();
+    for (const listener of audience.stepListeners) listener(step, transcript);
+    settleEnded(audience, step.events);
+  }
+}
+
+/** A model that was given up says nothing more: its stream ends with its run. */
+function cutShort(audience: Audience): void {
+  const partial = audience.memory?.partial ?? null;
+  if (partial === null) return;
+  const end = endWith(partial, { kind: "cancelled", message: "The call was given up." });
+  for (const delta of end) publishDelta(audience, delta);
+}
+
+export function publishDelta(audience: Audience, delta: MessageDelta): void {
+  for (const listener of audience.parts.listeners) listener.delta?.(delta, audience.sessionId);
+  if (audience.subscriptions.length > 0) broadcast(audience, { type: "delta", delta });
+}
+
+export function publishProgress(audience: Audience, callKey: string, note: string): void {
+  broadcast(audience, { type: "progress", callKey, note });
+}
+
+/** What another process committed. */
+export function tellFollowed(audience: Audience, seq: number, events: readonly PublicEvent[]): void {
+  if (seq <= audience.toldUpTo) return;
+  audience.toldUpTo = seq;
+  for (const event of events) broadcast(audience, event);
+  settleEnded(audience, events);
+}
+
+/** Somebody goes on watching whoever drives. */
+export function isStayedWith({ subscriptions }: Audience): boolean {
+  return subscriptions.some(({ stays }) => stays);
+}
+
+/** A driver begins at this state: those who stayed are told of what they have not seen. */
+export async function beginAt(audience: Audience, state: State): Promise<void> {
+  const { seq } = state;
+  await audience.tracing?.begin(state);
+  if (isStayedWith(audience) && audience.toldUpTo < seq) {
+    const events = await readEvents(audience.parts.store, audience.sessionId, audience.toldUpTo);
+    const told = audience.toldUpTo;
+    for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(audience, event);
+  }
+  audience.toldUpTo = Math.max(audience.toldUpTo, seq);
+}
+
+export function subscribeTo(audience: Audience, options: Omit<SubscriptionOptions, "source">): Subscription {
+  const subscription = createSubscription({ source: audience, ...options }, audience.toldUpTo);
+  audience.subscriptions = [...audience.subscriptions, subscription];
+  return subscription;
+}
+
+export function unsubscribe(audience: Audience, subscription: Subscription): void {
+  audience.subscriptions = audience.subscriptions.filter((one) => one !== subscription);
+}
+
+/** Calls back after each step; returns the way to stop. */
+export function onStep(audience: Audience, listener: StepListener): () => void {
+  audience.stepListeners = [...audience.stepListeners, listener];
+  return () => {
+    audience.stepListeners = audience.stepListeners.filter((one) => one !== listener);
+  };
+}
+
+/** The process shuts down: those who wait learn it, and those who stayed get no more. */
+export function dismiss(audience: Audience): void {
+  closeWaiters(audience, { type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
+  for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
+}
+
+/** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
+export function giveUp(audience: Audience, cause: unknown): void {
+  const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
+  closeWaiters(audience, closing, initialState, createTranscript());
+  for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription, { cause });
+}
+
+export function isEmpty({ subscriptions, waiters, signals }: Audience): boolean {
+  return subscriptions.length === 0 && waiters.length === 0 && signals.length === 0;
 }
 
 /** A result follows from it: whoever gets that finds that all were told. */
 function isLast({ type }: PublicEvent): boolean {
   return type === "final" || type === "suspended";
-}
-
-function snapshotOf(partial: Assembly | null): Snapshot | null {
-  if (partial === null) return null;
-  const { runId, modelCallIndex, attempt } = partial.identity;
-  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...partialOf(partial) };
 }

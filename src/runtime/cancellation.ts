@@ -1,34 +1,34 @@
 /**
  * Aborts what was started.
+ *
+ * A process may hold many calls that wait, and each has one: so it is data, and a signal is made only for those who ask for it.
  */
 
-/** A signal is made only for those who ask for it: most tools never do. */
 export type Cancellation = {
-  readonly signal: () => AbortSignal;
-  /** Calls back when it is cancelled, without the cost of a signal. */
-  readonly onCancel: (callback: () => void) => void;
+  cancelled: boolean;
+  controller: AbortController | undefined;
+  callback: (() => void) | undefined;
 };
 
-export type Cancellable = Cancellation & { readonly cancel: () => void };
+export function createCancellation(): Cancellation {
+  return { cancelled: false, controller: undefined, callback: undefined };
+}
 
-export function createCancellation(): Cancellable {
-  let controller: AbortController | undefined;
-  let callback: (() => void) | undefined;
-  let cancelled = false;
-  return {
-    signal() {
-      controller ??= new AbortController();
-      if (cancelled) controller.abort();
-      return controller.signal;
-    },
-    onCancel(called) {
-      callback = called;
-      if (cancelled) called();
-    },
-    cancel() {
-      cancelled = true;
-      controller?.abort();
-      callback?.();
-    },
-  };
+/** Most tools never ask for it. */
+export function signalOf(cancellation: Cancellation): AbortSignal {
+  cancellation.controller ??= new AbortController();
+  if (cancellation.cancelled) cancellation.controller.abort();
+  return cancellation.controller.signal;
+}
+
+/** Calls back when it is cancelled, without the cost of a signal; the last one who asks is called. */
+export function onCancel(cancellation: Cancellation, callback: () => void): void {
+  cancellation.callback = callback;
+  if (cancellation.cancelled) callback();
+}
+
+export function abort(cancellation: Cancellation): void {
+  cancellation.cancelled = true;
+  cancellation.controller?.abort();
+  cancellation.callback?.();
 }

@@ -7,8 +7,8 @@ import type { PublicEvent } from "../core/public-event.js";
 import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
-import type { Activity, Commit, CommitResult, Lease } from "../ports/store.js";
-import type { Kept } from "./lease-keeper.js";
+import type { Activity, Commit, CommitResult } from "../ports/store.js";
+import { isSure, type Kept, type LeaseKeeper, makeSure } from "./lease-keeper.js";
 import type { NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
@@ -47,111 +47,108 @@ type Beside = {
   readonly release: boolean;
 };
 
-export type CommitterOptions = {
+/** What a driver writes with. */
+export type Committer = {
   readonly sessionId: string;
   readonly parts: Pick<AgentParts, "store" | "clock">;
-  readonly lease: Lease;
-  readonly kept: Pick<Kept, "isSure" | "makeSure">;
+  readonly keeper: LeaseKeeper;
+  readonly kept: Kept;
   readonly memory: { readonly texts: Pick<NamedTexts, "write"> };
   /** The last entry of the log. */
-  readonly seq: number;
-};
-
-export type Committer = {
-  /**
-   * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
-   * its lease meanwhile without knowing, and renews it first.
-   */
-  readonly commit: (steps: readonly Step[], state: State, beside: Beside) => Promise<Written>;
-  /** Gives the lease back without a commit; nothing happens where it is gone. */
-  readonly release: () => Promise<void>;
+  seq: number;
 };
 
 const busyRetries = 20;
 const busyWaitMs = 50;
 
-export function createCommitter({ parts, lease, kept, memory, seq, sessionId }: CommitterOptions): Committer {
+/**
+ * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
+ * its lease meanwhile without knowing, and renews it first.
+ */
+export async function commit(
+  committer: Committer,
+  steps: readonly Step[],
+  state: State,
+  beside: Beside,
+): Promise<Written> {
+  const { parts, keeper, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
-  const { texts } = memory;
-  let present = seq;
-
-  /** Tries again as long as the store is busy. */
-  async function insist(commit: Commit): Promise<CommitResult> {
-    for (let attempt = 1; ; attempt += 1) {
-      await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
-      const result = await store.commit(lease, commit);
-      if (result.type !== "busy" || attempt >= busyRetries) return result;
+  const { dueAt, consume, record, release } = beside;
+  const row: Commit = {
+    expectedSeq: seq,
+    events: steps.map((step) => step.entry.event),
+    state,
+    at: clock.now(),
+    activity: activityOf(state),
+    dueAt,
+    askedAt: askedAt(state),
+    ...(consume.length === 0 ? {} : { consume }),
+    ...(record.length === 0 ? {} : { record }),
+    ...(release ? { release } : {}),
+  };
+  try {
+    const writing = memory.texts.write();
+    if (writing !== undefined) await writing;
+    let result = await store.commit(kept.lease, row);
+    if (result.type === "busy") result = await insist(committer, row);
+    if (result.type === "ok") {
+      const last = seq + steps.length;
+      if (result.seq !== last) throw new Error(`The store says that it wrote entry ${result.seq} for ${last}.`);
+      committer.seq = last;
+      while (!release && !isSure(keeper, kept))
+        if (!(await makeSure(keeper, kept)))
+          return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
+      return { type: release ? "released" : "committed" };
     }
-  }
-
-  async function commit(steps: readonly Step[], state: State, beside: Beside): Promise<Written> {
-    const { dueAt, consume, record, release } = beside;
-    const row: Commit = {
-      expectedSeq: present,
-      events: steps.map((step) => step.entry.event),
-      state,
-      at: clock.now(),
-      activity: activityOf(state),
-      dueAt,
-      askedAt: askedAt(state),
-      ...(consume.length === 0 ? {} : { consume }),
-      ...(record.length === 0 ? {} : { record }),
-      ...(release ? { release } : {}),
-    };
-    try {
-      const writing = texts.write();
-      if (writing !== undefined) await writing;
-      let result = await store.commit(lease, row);
-      if (result.type === "busy") result = await insist(row);
-      if (result.type === "ok") {
-        present += steps.length;
-        if (result.seq !== present) throw new Error(`The store says that it wrote entry ${result.seq} for ${present}.`);
-        while (!release && !kept.isSure())
-          if (!(await kept.makeSure()))
-            return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
-        return { type: release ? "released" : "committed" };
-      }
-      if (result.type === "inbox_not_empty") {
-        const written = await commit(steps, state, { ...beside, release: false });
-        return written.type === "committed" ? { type: "inbox_not_empty" } : written;
-      }
-      return { type: "failed", closing: refused(result) };
-    } catch (error) {
-      return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
+    if (result.type === "inbox_not_empty") {
+      const written = await commit(committer, steps, state, { ...beside, release: false });
+      return written.type === "committed" ? { type: "inbox_not_empty" } : written;
     }
+    return { type: "failed", closing: refused(result, sessionId) };
+  } catch (error) {
+    return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
   }
+}
 
-  async function release(): Promise<void> {
-    try {
-      await store.release(lease);
-    } catch {
-      // A lease that cannot be given back ends by itself; the session is carried on then.
-    }
+/** Tries again as long as the store is busy. */
+async function insist({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
+  const { store, clock } = parts;
+  for (let attempt = 1; ; attempt += 1) {
+    await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
+    const result = await store.commit(kept.lease, row);
+    if (result.type !== "busy" || attempt >= busyRetries) return result;
   }
+}
 
-  function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>): Closing {
-    switch (result.type) {
-      case "busy":
-        return {
-          type: "interrupted",
-          reason: "store_failed",
-          error: new Error(`The store stayed busy; session ${sessionId} was not written.`),
-        };
-      case "fenced":
-      case "conflict":
-        return { type: "interrupted", reason: "lease_lost" };
-      case "duplicate":
-        return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
-      default:
-        return {
-          type: "interrupted",
-          reason: "store_failed",
-          error: new Error("The store gave no answer that is known."),
-        };
-    }
+/** Gives the lease back without a commit; nothing happens where it is gone. */
+export async function release({ parts, kept }: Committer): Promise<void> {
+  try {
+    await parts.store.release(kept.lease);
+  } catch {
+    // A lease that cannot be given back ends by itself; the session is carried on then.
   }
+}
 
-  return { commit, release };
+function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>, sessionId: string): Closing {
+  switch (result.type) {
+    case "busy":
+      return {
+        type: "interrupted",
+        reason: "store_failed",
+        error: new Error(`The store stayed busy; session ${sessionId} was not written.`),
+      };
+    case "fenced":
+    case "conflict":
+      return { type: "interrupted", reason: "lease_lost" };
+    case "duplicate":
+      return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
+    default:
+      return {
+        type: "interrupted",
+        reason: "store_failed",
+        error: new Error("The store gave no answer that is known."),
+      };
+  }
 }
 
 function activityOf(state: State): Activity {

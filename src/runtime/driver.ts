@@ -14,31 +14,21 @@ import type { EventBody } from "../core/event.js";
 import { eventsOf, type InboxMessage } from "../core/inbox.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
-import type { Lease } from "../ports/store.js";
-import { createCancellation } from "./cancellation.js";
-import {
-  type Closing,
-  type CommitterOptions,
-  closingOf,
-  createCommitter,
-  type Step,
-  type Written,
-} from "./committer.js";
+import type { Audience } from "./audience.js";
+import { abort, type Cancellation, createCancellation, onCancel } from "./cancellation.js";
+import { type Closing, type Committer, closingOf, commit, release, type Step, type Written } from "./committer.js";
 import { createDraft, type Draft } from "./draft.js";
 import type { AgentParts } from "./parts.js";
 import { isAnswer, isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
 
-export type DriverOptions = {
-  readonly sessionId: string;
+export type DriverOptions = Committer & {
   readonly parts: AgentParts;
-  readonly lease: Lease;
-  readonly kept: CommitterOptions["kept"];
-  readonly seq: number;
-  readonly state: State;
   readonly transcript: Transcript;
   readonly memory: WorkMemory;
-  readonly publish: Pick<Work, "publishDelta" | "publishProgress">;
+  readonly audience: Audience;
+  /** The committed state. */
+  state: State;
   /** What was committed, in order. */
   readonly onCommitted: (steps: readonly Step[]) => void;
   readonly onClosed: (closing: Closing) => void;
@@ -46,241 +36,253 @@ export type DriverOptions = {
   readonly onLate: (event: EventBody) => void;
 };
 
-export type Driver = {
-  /** The committed state. */
-  readonly state: () => State;
-  /** Adds what happened; `events` may look at the state that they meet. True when it is durable, false where the driver closed before. */
-  readonly dispatch: (events: (state: State) => readonly EventBody[], ids?: Ids) => Promise<boolean>;
-  /** Takes messages of the inbox, each once. */
-  readonly take: (messages: readonly InboxMessage[]) => Promise<void>;
-  /** Takes what is in the inbox; gives the session back where nothing is left to do. False where the driver closed before. */
-  readonly wake: () => Promise<boolean>;
-  /** Starts nothing but calls that are committed as running; ends when what runs has settled or the grace is over. */
-  readonly drain: (graceMs: number) => Promise<void>;
-  /** The lease is gone. A commit under way tells better: it may have given the lease back. */
-  readonly lose: () => void;
+export type Driver = DriverOptions & {
+  /** What is in flight, by the key of its effect. */
+  readonly jobs: Map<string, Job>;
+  /** Messages of the inbox that are on their way into the log. */
+  taken: Set<string> | null;
+  wanted: { readonly in: State; readonly effects: readonly Effect[] };
+  pending: Pending[];
+  flushing: boolean;
+  closed: boolean;
+  draining: (() => void) | null;
 };
 
 type Ids = { readonly consume?: string | undefined; readonly record?: string | undefined };
+type Events = (state: State) => readonly EventBody[];
 type Pending = {
-  readonly events: readonly EventBody[] | ((state: State) => readonly EventBody[]);
+  readonly events: readonly EventBody[] | Events;
   readonly ids?: Ids;
   /** The effect that settled with it. */
   readonly settled?: string;
   readonly done?: (durable: boolean) => void;
 };
 type AllIds = { readonly consume: readonly string[]; readonly record: readonly string[] };
-type Job = { readonly cancel: () => void; readonly sleeps?: true };
+type Job = {
+  readonly cancellation: Cancellation;
+  readonly sleeps?: true;
+  /** What it will settle with, where it began before the commit that wants it. */
+  readonly early?: Promise<EventBody | undefined>;
+};
 
 export function createDriver(options: DriverOptions): Driver {
-  const { sessionId, parts, transcript, memory, publish } = options;
-  const { clock } = parts;
-  const committer = createCommitter(options);
-  const running = new Map<string, Job>();
-  const early = new Map<string, Job & { readonly settled: Promise<EventBody | undefined> }>();
-  const taken = new Set<string>();
-  let committed = options.state;
-  let wanted = { in: committed, effects: effects(committed) };
-  let pending: Pending[] = [];
-  let flushing = false;
-  let closed = false;
-  let draining: (() => void) | null = null;
+  return {
+    ...options,
+    jobs: new Map(),
+    taken: null,
+    wanted: { in: options.state, effects: effects(options.state) },
+    pending: [],
+    flushing: false,
+    closed: false,
+    draining: null,
+  };
+}
 
-  function dispatch(events: (state: State) => readonly EventBody[], ids: Ids = {}): Promise<boolean> {
-    if (closed) return Promise.resolve(false);
-    return new Promise((done) => add({ events, ids, done }));
-  }
+/** Adds what happened; `events` may look at the state that they meet. True when it is durable, false where the driver closed before. */
+export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise<boolean> {
+  if (driver.closed) return Promise.resolve(false);
+  return new Promise((done) => add(driver, { events, ids, done }));
+}
 
-  function add(one: Pending): void {
-    if (closed) return;
-    pending.push(one);
-    if (!flushing) queueMicrotask(flush);
-    flushing = true;
-  }
+function add(driver: Driver, one: Pending): void {
+  if (driver.closed) return;
+  driver.pending.push(one);
+  if (!driver.flushing) queueMicrotask(() => flush(driver));
+  driver.flushing = true;
+}
 
-  async function flush(): Promise<void> {
-    try {
-      while (pending.length > 0 && !closed) {
-        const batch = pending;
-        pending = [];
-        const draft = compose(batch);
-        const ids = idsOf(batch);
-        const release = draining === null && pending.length === 0 && isIdle(draft.state());
-        const isEmpty = draft.steps.length === 0 && ids === noIds && !release;
-        const beside = { ...ids, dueAt: dueOf(wantedIn(draft.state())), release };
-        const written = isEmpty ? nothingWritten : await committer.commit(draft.steps, draft.state(), beside);
-        if (written.type === "failed") close(written.closing);
-        else goOn(batch, draft, ids, written);
-        for (const one of batch) one.done?.(written.type !== "failed");
-      }
-    } catch (error) {
-      close({ type: "broken", error });
+async function flush(driver: Driver): Promise<void> {
+  try {
+    while (driver.pending.length > 0 && !driver.closed) {
+      const batch = driver.pending;
+      driver.pending = [];
+      const draft = compose(driver, batch);
+      const state = draft.state();
+      const ids = idsOf(batch);
+      const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
+      const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
+      const beside = { ...ids, dueAt: dueOf(wantedIn(driver, state)), release: leaves };
+      const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
+      if (written.type === "failed") close(driver, written.closing);
+      else goOn(driver, batch, draft, ids, written);
+      for (const one of batch) one.done?.(written.type !== "failed");
     }
-    flushing = false;
-    if (closed) for (const one of pending.splice(0)) one.done?.(false);
+  } catch (error) {
+    close(driver, { type: "broken", error });
   }
+  driver.flushing = false;
+  if (driver.closed) for (const one of driver.pending.splice(0)) one.done?.(false);
+}
 
-  /** What is written may be acted upon. */
-  function goOn(batch: readonly Pending[], draft: Draft, { consume }: AllIds, written: Written): void {
-    if (written !== nothingWritten) {
-      committed = draft.state();
-      options.onCommitted(draft.steps);
-      if (written.type === "released") close({ type: "parked" });
-      if (closed) return;
-      if (written.type === "inbox_not_empty") void wake();
-    }
-    for (const id of consume) taken.delete(id);
-    for (const { settled } of batch) if (settled !== undefined) retire(settled);
-    reconcile();
+/** What is written may be acted upon. */
+function goOn(driver: Driver, batch: readonly Pending[], draft: Draft, { consume }: AllIds, written: Written): void {
+  if (written !== nothingWritten) {
+    driver.state = draft.state();
+    driver.onCommitted(draft.steps);
+    if (written.type === "released") close(driver, { type: "parked" });
+    if (driver.closed) return;
+    if (written.type === "inbox_not_empty") void wake(driver);
   }
+  for (const id of consume) driver.taken?.delete(id);
+  if (driver.taken?.size === 0) driver.taken = null;
+  for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
+  reconcile(driver);
+}
 
-  /** A state is looked at several times: what it wants is found once. */
-  function wantedIn(state: State): readonly Effect[] {
-    if (wanted.in !== state) wanted = { in: state, effects: effects(state) };
-    return wanted.effects;
-  }
+/** A state is looked at several times: what it wants is found once. */
+function wantedIn(driver: Driver, state: State): readonly Effect[] {
+  if (driver.wanted.in !== state) driver.wanted = { in: state, effects: effects(state) };
+  return driver.wanted.effects;
+}
 
-  function isWanted(key: string): boolean {
-    return wantedIn(committed).some((effect) => effect.key === key);
-  }
+function isWanted(driver: Driver, key: string): boolean {
+  return wantedIn(driver, driver.state).some((effect) => effect.key === key);
+}
 
-  function retire(key: string): void {
-    const sleeping = running.get(key)?.sleeps === true;
-    running.delete(key);
-    if (!sleeping && isWanted(key)) throw new Error(`The effect ${key} settled and is still wanted.`);
-  }
+function retire(driver: Driver, key: string): void {
+  const sleeping = driver.jobs.get(key)?.sleeps === true;
+  driver.jobs.delete(key);
+  if (!sleeping && isWanted(driver, key)) throw new Error(`The effect ${key} settled and is still wanted.`);
+}
 
-  /** Nothing is wanted here now: the session rests, or waits for somebody outside, who may come to another process. */
-  function isIdle(state: State): boolean {
-    if (early.size > 0 || !(isResting(state) || isWaiting(state))) return false;
-    const due = dueOf(wantedIn(state));
-    return due === null || (isWaiting(state) && due > clock.now());
-  }
+/** Nothing is wanted here now: the session rests, or waits for somebody outside, who may come to another process. */
+function isIdle(driver: Driver, state: State): boolean {
+  if (!(isResting(state) || isWaiting(state))) return false;
+  for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
+  const due = dueOf(wantedIn(driver, state));
+  return due === null || (isWaiting(state) && due > driver.parts.clock.now());
+}
 
-  /** What a batch leads to, with all that follows from it at once. */
-  function compose(batch: readonly Pending[]): Draft {
-    const draft = createDraft(committed, clock.now(), options);
-    for (const { events } of batch)
-      for (const body of typeof events === "function" ? events(draft.state()) : events) draft.apply(body);
-    let applied = draining === null;
-    while (applied) applied = performImmediate(draft);
-    return draft;
-  }
+/** What a batch leads to, with all that follows from it at once. */
+function compose(driver: Driver, batch: readonly Pending[]): Draft {
+  const draft = createDraft(driver.state, driver.parts.clock.now(), driver);
+  for (const { events } of batch)
+    for (const body of typeof events === "function" ? events(draft.state()) : events) draft.apply(body);
+  let applied = driver.draining === null;
+  while (applied) applied = performImmediate(driver, draft);
+  return draft;
+}
 
-  function performImmediate(draft: Draft): boolean {
-    let applied = false;
-    for (const effect of wantedIn(draft.state())) {
-      if (!isImmediate(effect) || effect.type === "sleep" || running.has(effect.key) || early.has(effect.key)) continue;
-      const cancellation = createCancellation();
-      const settled = perform(effect, workIn(draft.state()), cancellation);
-      if (settled instanceof Promise) {
-        settled.catch(() => {});
-        early.set(effect.key, { settled, cancel: cancellation.cancel });
-      } else if (settled !== undefined) {
-        draft.apply(settled);
-        applied = true;
-      }
-    }
-    return applied;
-  }
-
-  function workIn(state: State): Work {
-    const { publishDelta, publishProgress } = publish;
-    return { sessionId, parts, state, transcript, memory, now: clock.now, publishDelta, publishProgress };
-  }
-
-  /** Signals what is no longer wanted, and starts what is wanted and not running. */
-  function reconcile(): void {
-    for (const jobs of [running, early])
-      for (const [key, job] of jobs)
-        if (!isWanted(key)) {
-          jobs.delete(key);
-          job.cancel();
-        }
-    for (const effect of wantedIn(committed))
-      if (!running.has(effect.key) && (draining === null || effect.type === "run_tool")) start(effect);
-    if (draining !== null && [...running.values()].every((job) => job.sleeps)) draining();
-  }
-
-  function start(effect: Effect): void {
-    if (effect.type === "sleep") {
-      sleep(effect);
-      return;
-    }
-    const begun = early.get(effect.key);
-    early.delete(effect.key);
+function performImmediate(driver: Driver, draft: Draft): boolean {
+  let applied = false;
+  for (const effect of wantedIn(driver, draft.state())) {
+    if (!isImmediate(effect) || effect.type === "sleep" || driver.jobs.has(effect.key)) continue;
     const cancellation = createCancellation();
-    running.set(effect.key, begun ?? cancellation);
-    const settled = begun?.settled ?? perform(effect, workIn(committed), cancellation);
-    Promise.resolve(settled).then(
-      (event) => settle(effect.key, event),
-      (error) => close(closingOf(error)),
-    );
-  }
-
-  function settle(key: string, event: EventBody | undefined): void {
-    if (event === undefined) return;
-    if (closed) options.onLate(event);
-    else if (isAnswer(event)) void wake().then(() => add({ events: [event], settled: key }));
-    else add({ events: [event], settled: key });
-  }
-
-  function sleep(effect: Extract<Effect, { type: "sleep" }>): void {
-    const { key, runId, timer, until, ms, callKey, attempt } = effect;
-    const left = Math.max(0, until - clock.now());
-    const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
-      const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
-      add({ events: [{ type: "woke", runId, timer, ...named }], settled: key });
-    });
-    running.set(key, { cancel, sleeps: true });
-  }
-
-  async function wake(): Promise<boolean> {
-    if (closed) return false;
-    let messages: readonly InboxMessage[];
-    try {
-      messages = await parts.store.inbox(sessionId);
-    } catch (error) {
-      close({ type: "interrupted", reason: "store_failed", error });
-      return false;
+    const settled = perform(effect, workIn(driver, draft.state()), cancellation);
+    if (settled instanceof Promise) {
+      settled.catch(() => {});
+      driver.jobs.set(effect.key, { cancellation, early: settled });
+    } else if (settled !== undefined) {
+      draft.apply(settled);
+      applied = true;
     }
-    void take(messages);
-    return dispatch(() => []);
   }
+  return applied;
+}
 
-  async function take(messages: readonly InboxMessage[]): Promise<void> {
-    const fresh = messages.filter((message) => !taken.has(message.id));
-    for (const message of fresh) taken.add(message.id);
-    await Promise.all(fresh.map((message) => dispatch((state) => eventsOf(message, state), { consume: message.id })));
+function workIn({ sessionId, parts, transcript, memory, audience }: Driver, state: State): Work {
+  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, audience };
+}
+
+/** Signals what is no longer wanted, and starts what is wanted and not running. */
+function reconcile(driver: Driver): void {
+  const { jobs, draining } = driver;
+  for (const [key, { cancellation }] of jobs)
+    if (!isWanted(driver, key)) {
+      jobs.delete(key);
+      abort(cancellation);
+    }
+  for (const effect of wantedIn(driver, driver.state))
+    if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
+  if (draining !== null && [...jobs.values()].every((job) => job.sleeps || !isStarted(job))) draining();
+}
+
+function isStarted(job: Job | undefined): boolean {
+  return job !== undefined && job.early === undefined;
+}
+
+function start(driver: Driver, effect: Effect): void {
+  if (effect.type === "sleep") {
+    sleep(driver, effect);
+    return;
   }
+  const begun = driver.jobs.get(effect.key);
+  const { cancellation } = begun ?? { cancellation: createCancellation() };
+  driver.jobs.set(effect.key, { cancellation });
+  const settled = begun?.early ?? perform(effect, workIn(driver, driver.state), cancellation);
+  Promise.resolve(settled).then(
+    (event) => settle(driver, effect.key, event),
+    (error) => close(driver, closingOf(error)),
+  );
+}
 
-  async function drain(graceMs: number): Promise<void> {
-    if (closed) return;
-    let cancel = () => {};
-    await new Promise<void>((settled) => {
-      draining = settled;
-      cancel = clock.after(graceMs, settled);
-      void dispatch(() => []);
-    });
-    cancel();
-    if (closed) return;
-    await committer.release();
-    close({ type: "interrupted", reason: "shutdown" });
+function settle(driver: Driver, key: string, event: EventBody | undefined): void {
+  if (event === undefined) return;
+  if (driver.closed) driver.onLate(event);
+  else if (isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
+  else add(driver, { events: [event], settled: key });
+}
+
+function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void {
+  const { key, runId, timer, until, ms, callKey, attempt } = effect;
+  const { clock } = driver.parts;
+  const left = Math.max(0, until - clock.now());
+  const cancellation = createCancellation();
+  const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
+    const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
+    add(driver, { events: [{ type: "woke", runId, timer, ...named }], settled: key });
+  });
+  onCancel(cancellation, cancel);
+  driver.jobs.set(key, { cancellation, sleeps: true });
+}
+
+/** Takes what is in the inbox; gives the session back where nothing is left to do. False where the driver closed before. */
+export async function wake(driver: Driver): Promise<boolean> {
+  if (driver.closed) return false;
+  let messages: readonly InboxMessage[];
+  try {
+    messages = await driver.parts.store.inbox(driver.sessionId);
+  } catch (error) {
+    close(driver, { type: "interrupted", reason: "store_failed", error });
+    return false;
   }
+  void take(driver, messages);
+  return dispatch(driver, () => []);
+}
 
-  function close(closing: Closing): void {
-    if (closed) return;
-    closed = true;
-    for (const job of [...running.values(), ...early.values()]) job.cancel();
-    running.clear();
-    options.onClosed(closing);
-  }
+/** Takes messages of the inbox, each once. */
+export async function take(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
+  const fresh = messages.filter(({ id }) => driver.taken?.has(id) !== true);
+  for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
+  await Promise.all(fresh.map((one) => dispatch(driver, (state) => eventsOf(one, state), { consume: one.id })));
+}
 
-  function lose(): void {
-    if (!flushing) close({ type: "interrupted", reason: "lease_lost" });
-  }
+/** Starts nothing but calls that are committed as running; ends when what runs has settled or the grace is over. */
+export async function drain(driver: Driver, graceMs: number): Promise<void> {
+  if (driver.closed) return;
+  let cancel = () => {};
+  await new Promise<void>((settled) => {
+    driver.draining = settled;
+    cancel = driver.parts.clock.after(graceMs, settled);
+    void dispatch(driver, () => []);
+  });
+  cancel();
+  if (driver.closed) return;
+  await release(driver);
+  close(driver, { type: "interrupted", reason: "shutdown" });
+}
 
-  return { state: () => committed, dispatch, take, wake, drain, lose };
+function close(driver: Driver, closing: Closing): void {
+  if (driver.closed) return;
+  driver.closed = true;
+  for (const { cancellation } of driver.jobs.values()) abort(cancellation);
+  driver.jobs.clear();
+  driver.onClosed(closing);
+}
+
+/** The lease is gone. A commit under way tells better: it may have given the lease back. */
+export function lose(driver: Driver): void {
+  if (!driver.flushing) close(driver, { type: "interrupted", reason: "lease_lost" });
 }
 
 const noIds: AllIds = { consume: [], record: [] };

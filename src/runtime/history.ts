@@ -99,7 +99,11 @@ export async function* readSteps(store: Pick<Store, "read">, sessionId: string):
 }
 
 /** The public events after an entry, as the log has them. */
-export async function readEvents(store: Store, sessionId: string, after: number): Promise<readonly PublicEvent[]> {
+export async function readEvents(
+  store: Pick<Store, "read">,
+  sessionId: string,
+  after: number,
+): Promise<readonly PublicEvent[]> {
   const follower = createFollower(sessionId);
   const events: PublicEvent[] = [];
   for await (const entry of readEntries(store, sessionId, 0)) {

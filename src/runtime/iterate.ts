@@ -4,6 +4,7 @@
 import type { Message } from "../core/message.js";
 import type { RunResult } from "../core/outcome.js";
 import type { State } from "../core/state.js";
+import { onStep } from "./audience.js";
 import type { Step } from "./committer.js";
 import { freeze } from "./freeze.js";
 import type { Live } from "./live.js";
@@ -12,13 +13,13 @@ import type { Live } from "./live.js";
 export type View = { readonly state: State; readonly messages: readonly Message[] };
 
 export async function* createIterator(
-  live: () => Pick<Live, "onStep">,
+  live: () => Live,
   runId: string,
   begin: () => Promise<RunResult>,
 ): AsyncGenerator<View, RunResult, undefined> {
   const views: View[] = [];
   let wake = () => {};
-  const stop = live().onStep((step, transcript) => {
+  const stop = onStep(live(), (step, transcript) => {
     if (!isShown(step, runId)) return;
     views.push(freeze({ state: step.after, messages: transcript.messages.slice(0, step.shown) }));
     wake();

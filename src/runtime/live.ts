@@ -1,299 +1,269 @@
 /**
  * A session in this process: driven here where its lease can be had, followed where another process holds it.
  *
- * 1. What anybody says is posted to the inbox, or, by the driver itself, committed with its id taken; so it counts once.
- * 2. Whoever waits for a run gets one result: its end, what it waits for, or why it stopped here.
- * 3. An idle session holds nothing: no lease, no transcript, no timer.
+ * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many that wait: what is kept of each is
+ * data, and what can be done with it are functions.
  */
 import { effects } from "../core/effects.js";
-import { eventsOf, type InboxMessage } from "../core/inbox.js";
-import type { RunResult } from "../core/outcome.js";
+import type { EventBody } from "../core/event.js";
+import type { InboxMessage } from "../core/inbox.js";
 import { initialState, type State } from "../core/state.js";
-import type { Transcript } from "../core/transcript.js";
-import type { Lease, Owner, PostResult } from "../ports/store.js";
-import { type Audience, createAudience } from "./audience.js";
-import type { Closing } from "./committer.js";
-import { createDriver, type Driver } from "./driver.js";
+import type { Lease, Owner } from "../ports/store.js";
+import {
+  type Audience,
+  beginAt,
+  createAudience,
+  dismiss,
+  giveUp,
+  isEmpty,
+  isStayedWith,
+  subscribeTo,
+  tell,
+  tellFollowed,
+  unsubscribe,
+} from "./audience.js";
+import type { Closing, Step } from "./committer.js";
+import { createDriver, type Driver, dispatch, drain, lose, take, wake } from "./driver.js";
 import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
-import { giveBack, lossOf, noSession, shutDownError } from "./given-out.js";
+import { giveBack } from "./given-out.js";
 import { loadTranscript } from "./history.js";
-import { type LeaseKeeper, type Moment, momentOf } from "./lease-keeper.js";
-import { abortMessage, lateMessage, startQueued } from "./own-messages.js";
+import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "./lease-keeper.js";
+import { lateMessage } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
-import { createResults } from "./results.js";
 import type { Subscription } from "./subscription.js";
-import { createTurns } from "./turns.js";
-import { watchInbox } from "./watch-inbox.js";
-import { createMemory, type WorkMemory } from "./work.js";
+import type { Turns } from "./turns.js";
+import { closeWaiters, settleRun } from "./waiters.js";
+import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
+import { createMemory } from "./work.js";
 
-export type Live = Pick<Audience, "subscribe" | "onStep"> & {
-  readonly sessionId: string;
-  /**
-   * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
-   * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
-   */
-  readonly say: (message: InboxMessage, options: { readonly shared: boolean }) => Promise<Said>;
-  /** Sends the message that asks for a run; its signal aborts that run, from the start where it is aborted already. */
-  readonly ask: (runId: string, message: InboxMessage, options: AskOptions) => Promise<Said>;
-  /** The same, and gives the run's result; the end of a run that is known and over also goes to `subscription`. */
-  readonly run: (
-    runId: string,
-    message: InboxMessage,
-    options: AskOptions & { readonly subscription?: Subscription },
-  ) => Promise<RunResult>;
-  /** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
-  readonly resume: (after: number) => Promise<RunResult>;
-  /** Carries on what is under way, for nobody in particular. */
-  readonly takeUp: () => Promise<void>;
-  /** Gives those who wait a result that is no end, as of an entry. */
-  readonly settle: (result: RunResult, seq: number) => void;
-  /** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
-  readonly drain: (graceMs: number) => Promise<void>;
+export type Live = Audience &
+  Turns & {
+    readonly parts: AgentParts;
+    readonly place: Place;
+    driver: Driver | null;
+    opening: Promise<"driving" | "held"> | null;
+    /** Stops to follow. */
+    following: (() => void) | null;
+    lastClosing: Closing | null;
+    operationsUnderWay: number;
+    drained: boolean;
+  };
+
+/** A process, as its sessions see it. What is said late may find that its session was left, and is held here anew. */
+export type Place = {
+  readonly keeper: LeaseKeeper;
+  readonly inboxes: Inboxes;
+  readonly lives: Map<string, Live>;
+  readonly sayLate: (sessionId: string, message: InboxMessage) => void;
 };
 
-type Said = "said" | "duplicate";
-/** `check` comes first; nothing else is asked for between it and the request. */
-type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
-type Driven = { readonly driver: Driver; readonly memory: WorkMemory };
-
-/** What a process keeps of its sessions. What is said late may find that its session was left, and is held here anew. */
-type Place = { readonly leave: () => void; readonly sayLate: (message: InboxMessage) => void };
-
-export function createLive(sessionId: string, parts: AgentParts, keeper: LeaseKeeper, place: Place): Live {
-  const { store, clock } = parts;
-  const audience = createAudience({
-    sessionId,
-    parts,
-    streaming: () => driven?.memory.partial ?? null,
-    abort: (runId) => void say(abortMessage(runId, parts), { shared: false }).catch(() => {}),
-    isSilent: () => driven === null && following === null,
-    onLeave: leaveIfIdle,
-  });
-  const { waiters, signals } = audience;
-  const results = createResults({ sessionId, store, waiters, settleHere });
-  const inTurn = createTurns();
-  let driven: Driven | null = null;
-  let opening: Promise<"driving" | "held"> | null = null;
-  let following: (() => void) | null = null;
-  let lastClosing: Closing | null = null;
-  let operationsUnderWay = 0;
-  let drained = false;
-
-  async function using<T>(act: () => Promise<T>): Promise<T> {
-    operationsUnderWay += 1;
-    try {
-      return await act();
-    } finally {
-      operationsUnderWay -= 1;
-      leaveIfIdle();
-    }
-  }
-
-  function leaveIfIdle(): void {
-    const idle = driven === null && opening === null && following === null && operationsUnderWay === 0;
-    if (idle && audience.isEmpty()) place.leave();
-  }
-
-  function open(): Promise<"driving" | "held"> {
-    if (driven !== null) return Promise.resolve("driving");
-    if (drained) return Promise.resolve("held");
-    opening ??= claim().finally(() => {
-      opening = null;
-      leaveIfIdle();
-    });
-    return opening;
-  }
-
-  async function claim(): Promise<"driving" | "held"> {
-    const { owner, leaseMs } = keeper;
-    // A lease of our own that nobody drives was left behind by a driver that the store failed.
-    const isDead = (other: Owner) => other.id === owner.id || keeper.isDead?.(other) === true;
-    const claimedAt = momentOf(clock);
-    const claimed = await store.claim(sessionId, { owner, now: claimedAt.wall, leaseMs, isDead });
-    if (claimed.type === "held") follow();
-    else if (drained) await giveBack(store, claimed.lease);
-    if (claimed.type === "held" || drained) return "held";
-    following?.();
-    try {
-      const state = claimed.state ?? initialState;
-      checkAgent(sessionId, state, parts);
-      await drive(claimed.lease, claimedAt, claimed.seq, state);
-    } catch (error) {
-      await giveBack(store, claimed.lease);
-      if (isFollowed()) follow();
-      throw error;
-    }
-    return "driving";
-  }
-
-  async function drive(lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
-    const transcript = await loadTranscript(store, sessionId, state);
-    const messages = await store.inbox(sessionId);
-    await audience.beginAt(state);
-    const memory = createMemory(sessionId, store, keeper.owner.id);
-    const kept = keeper.keep(lease, claimedAt, () => driver.lose());
-    const unwatch = watchInbox(sessionId, store, clock, () => void driver.wake());
-    const driver = createDriver({
-      sessionId,
-      parts,
-      lease,
-      kept,
-      seq,
-      state,
-      transcript,
-      memory,
-      publish: audience,
-      onCommitted(steps) {
-        audience.tell(steps, transcript);
-        if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
-          takeUpChildren(driver.state(), parts.family);
-      },
-      onLate(event) {
-        // What settles when the run is over still belongs to its call; what this process was cut off from is not its to say.
-        const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
-        if (message !== undefined) place.sayLate(message);
-      },
-      onClosed(closing) {
-        kept.drop();
-        unwatch();
-        if (closing.type !== "parked") void giveBack(store, lease);
-        onClosed(closing, driver.state(), transcript);
-      },
-    });
-    driven = { driver, memory };
-    following?.();
-    begin(driver, state, messages);
-  }
-
-  /**
-   * What was in flight is in doubt; what waits in the inbox may start more, and comes after that. But an abort goes first:
-   * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
-   * first word is left to whoever opened it, who dispatches something.
-   */
-  function begin(driver: Driver, state: State, messages: readonly InboxMessage[]): void {
-    takeUpChildren(state, parts.family);
-    if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
-      const { runId } = state;
-      void driver.take(messages.filter(({ body }) => body.type === "abort" && body.runId === runId));
-      void driver.dispatch(() => [{ type: "restarted", runId, owner: keeper.owner.id }]);
-    }
-    void driver.take(messages);
-  }
-
-  function onClosed(closing: Closing, state: State, transcript: Transcript): void {
-    driven = null;
-    lastClosing = closing;
-    waiters.close(closing, state, transcript);
-    const parent = state.session?.parent;
-    if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
-      void parts.family.parent?.tellWaiting(parent.sessionId);
-    if (audience.stays()) follow();
-    else leaveIfIdle();
-  }
-
-  const say: Live["say"] = (message, options) => using(() => sayAll([message], options));
-
-  /** Messages that are said together are taken together. */
-  async function sayAll(messages: readonly InboxMessage[], { shared }: { readonly shared: boolean }): Promise<Said> {
-    while (!shared && (await open()) === "driving") {
-      const dispatch = driven?.driver.dispatch ?? notDriven;
-      const said = messages.map((message) => dispatch((state) => eventsOf(message, state), { record: message.id }));
-      if ((await Promise.all(said)).every((durable) => durable)) return "said";
-      if (lastClosing?.type === "parked") continue;
-      const loss = lossOf(sessionId, lastClosing);
-      if (loss !== undefined) throw loss;
-      break;
-    }
-    if (drained) throw shutDownError(parts.name, sessionId);
-    checkAgent(sessionId, (await store.load(sessionId))?.state ?? initialState, parts);
-    const posted: PostResult[] = [];
-    for (const message of messages) posted.push(await store.post(sessionId, message));
-    await settleHere();
-    return posted[0]?.type === "duplicate" ? "duplicate" : "said";
-  }
-
-  async function askNow(runId: string, message: InboxMessage, { shared, signal, check }: AskOptions): Promise<Said> {
-    await check?.();
-    if (signal?.aborted === true) return sayAll([message, abortMessage(runId, parts)], { shared });
-    const said = await sayAll([message], { shared });
-    if (signal !== undefined) signals.watch(runId, signal);
-    return said;
-  }
-
-  const ask: Live["ask"] = (runId, message, options) => using(() => inTurn(() => askNow(runId, message, options)));
-
-  const run: Live["run"] = (runId, message, options) =>
-    using(() =>
-      results.waitFor({ runId }, async (result) => {
-        const said = await ask(runId, message, options);
-        const told = said === "said" ? await result : undefined;
-        return told ?? results.known(runId, options.subscription);
-      }),
-    ).finally(() => {
-      signals.forget(runId);
-      leaveIfIdle();
-    });
-
-  /** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
-  async function settleHere(): Promise<void> {
-    while ((await open()) === "driving") if ((await driven?.driver.wake()) || lastClosing?.type !== "parked") return;
-  }
-
-  const resume: Live["resume"] = (after) =>
-    using(() =>
-      results.waitFor({ after }, async (result) => {
-        if ((await open()) === "driving") await driven?.driver.dispatch(startQueued);
-        return (await result) ?? noSession(sessionId);
-      }),
-    );
-
-  const isFollowed = () => waiters.count() > 0 || audience.stays();
-
-  function follow(): void {
-    if (drained) return;
-    following ??= followLog({
-      sessionId,
-      store,
-      clock,
-      after: audience.toldUpTo(),
-      onEvents: audience.tellFollowed,
-      onWaiting: waiters.settle,
-      isWanted: isFollowed,
-      async takeOver() {
-        if (waiters.count() > 0) await settleHere();
-        return driven !== null;
-      },
-      onEnd(error) {
-        following = null;
-        if (error !== undefined) audience.giveUp(error);
-        leaveIfIdle();
-      },
-    });
-  }
-
+export function createLive(sessionId: string, parts: AgentParts, place: Place): Live {
   return {
-    sessionId,
-    say,
-    ask,
-    run,
-    resume,
-    takeUp: () => using(settleHere),
-    settle: waiters.settle,
-    subscribe(options = {}) {
-      const subscription = audience.subscribe(options);
-      if (options.stayAfter !== undefined && driven === null) follow();
-      return subscription;
-    },
-    onStep: audience.onStep,
-    async drain(graceMs) {
-      drained = true;
-      await opening?.catch(() => {});
-      await driven?.driver.drain(graceMs);
-      following?.();
-      audience.dismiss();
-    },
+    ...createAudience(sessionId, parts),
+    parts,
+    place,
+    lastTurn: null,
+    driver: null,
+    opening: null,
+    following: null,
+    lastClosing: null,
+    operationsUnderWay: 0,
+    drained: false,
   };
 }
 
-const notDriven: Driver["dispatch"] = async () => false;
+/** Keeps the session here while something is done. */
+export async function using<T>(live: Live, act: () => Promise<T>): Promise<T> {
+  live.operationsUnderWay += 1;
+  try {
+    return await act();
+  } finally {
+    live.operationsUnderWay -= 1;
+    leaveIfIdle(live);
+  }
+}
+
+/** An idle session holds nothing. */
+export function leaveIfIdle(live: Live): void {
+  const { sessionId, place } = live;
+  const isUsed = live.opening !== null || live.operationsUnderWay > 0 || !isSilent(live) || !isEmpty(live);
+  if (!isUsed && place.lives.get(sessionId) === live) place.lives.delete(sessionId);
+}
+
+/** Nobody here tells of the session: neither a driver nor a follower. */
+function isSilent({ driver, following }: Live): boolean {
+  return driver === null && following === null;
+}
+
+/** Drives the session, where nobody else does. */
+export function open(live: Live): Promise<"driving" | "held"> {
+  if (live.driver !== null) return Promise.resolve("driving");
+  if (live.drained) return Promise.resolve("held");
+  live.opening ??= claim(live).finally(() => {
+    live.opening = null;
+    leaveIfIdle(live);
+  });
+  return live.opening;
+}
+
+async function claim(live: Live): Promise<"driving" | "held"> {
+  const { sessionId, parts } = live;
+  const { store, clock } = parts;
+  const { owner, leaseMs, isDead: isKnownDead } = live.place.keeper;
+  // A lease of our own that nobody drives was left behind by a driver that the store failed.
+  const isDead = (other: Owner) => other.id === owner.id || isKnownDead?.(other) === true;
+  const claimedAt = momentOf(clock);
+  const claimed = await store.claim(sessionId, { owner, now: claimedAt.wall, leaseMs, isDead });
+  if (claimed.type === "held") follow(live);
+  else if (live.drained) await giveBack(store, claimed.lease);
+  if (claimed.type === "held" || live.drained) return "held";
+  live.following?.();
+  try {
+    const state = claimed.state ?? initialState;
+    checkAgent(sessionId, state, parts);
+    await drive(live, claimed.lease, claimedAt, claimed.seq, state);
+  } catch (error) {
+    await giveBack(store, claimed.lease);
+    if (isFollowed(live)) follow(live);
+    throw error;
+  }
+  return "driving";
+}
+
+async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
+  const { sessionId, parts } = live;
+  const { keeper, inboxes } = live.place;
+  const transcript = await loadTranscript(parts.store, sessionId, state);
+  const messages = await parts.store.inbox(sessionId);
+  await beginAt(live, state);
+  const memory = createMemory(sessionId, parts.store, keeper.owner.id);
+  const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
+  watchInbox(inboxes, sessionId, () => void wake(driver));
+  const driver = createDriver({
+    sessionId,
+    parts,
+    keeper,
+    kept,
+    seq,
+    state,
+    transcript,
+    memory,
+    audience: live,
+    onCommitted: (steps) => committed(live, driver, steps),
+    onLate: (event) => late(live, event),
+    onClosed: (closing) => closed(live, driver, closing),
+  });
+  live.driver = driver;
+  live.memory = memory;
+  live.following?.();
+  begin(live, driver, messages);
+}
+
+/**
+ * What was in flight is in doubt; what waits in the inbox may start more, and comes after that. But an abort goes first:
+ * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
+ * first word is left to whoever opened it, who dispatches something.
+ */
+function begin({ parts, place }: Live, driver: Driver, messages: readonly InboxMessage[]): void {
+  const { state } = driver;
+  takeUpChildren(state, parts.family);
+  if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
+    const { runId } = state;
+    void take(
+      driver,
+      messages.filter(({ body }) => body.type === "abort" && body.runId === runId),
+    );
+    void dispatch(driver, () => [{ type: "restarted", runId, owner: place.keeper.owner.id }]);
+  }
+  void take(driver, messages);
+}
+
+function committed(live: Live, { state, transcript }: Driver, steps: readonly Step[]): void {
+  tell(live, steps, transcript);
+  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
+}
+
+/** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
+function late({ lastClosing, parts, place, sessionId }: Live, event: EventBody): void {
+  const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
+  if (message !== undefined) place.sayLate(sessionId, message);
+}
+
+function closed(live: Live, { state, transcript, kept }: Driver, closing: Closing): void {
+  const { sessionId, parts, place } = live;
+  dropLease(place.keeper, kept);
+  unwatchInbox(place.inboxes, sessionId);
+  if (closing.type !== "parked") void giveBack(parts.store, kept.lease);
+  live.driver = null;
+  live.memory = null;
+  live.lastClosing = closing;
+  closeWaiters(live, closing, state, transcript);
+  const parent = state.session?.parent;
+  if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
+    void parts.family.parent?.tellWaiting(parent.sessionId);
+  if (isStayedWith(live)) follow(live);
+  else leaveIfIdle(live);
+}
+
+/** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
+export async function settleHere(live: Live): Promise<void> {
+  while ((await open(live)) === "driving")
+    if ((live.driver !== null && (await wake(live.driver))) || live.lastClosing?.type !== "parked") return;
+}
+
+function isFollowed(live: Live): boolean {
+  return live.waiters.length > 0 || isStayedWith(live);
+}
+
+function follow(live: Live): void {
+  if (live.drained) return;
+  const { store, clock } = live.parts;
+  live.following ??= followLog({
+    sessionId: live.sessionId,
+    store,
+    clock,
+    after: live.toldUpTo,
+    onEvents: (seq, events) => tellFollowed(live, seq, events),
+    onWaiting: (result, seq) => settleRun(live, result, seq),
+    isWanted: () => isFollowed(live),
+    async takeOver() {
+      if (live.waiters.length > 0) await settleHere(live);
+      return live.driver !== null;
+    },
+    onEnd(error) {
+      live.following = null;
+      if (error !== undefined) giveUp(live, error);
+      leaveIfIdle(live);
+    },
+  });
+}
+
+export type SubscribeOptions = {
+  /** Only what belongs to this run. */
+  readonly runId?: string;
+  /** Goes on after a run has ended, and when another process takes over: with what follows this entry, which was committed. */
+  readonly stayAfter?: number;
+};
+
+export function subscribe(live: Live, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
+  // Nobody else is owed what came before.
+  if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
+  const stays = stayAfter !== undefined;
+  const onLeave = () => {
+    unsubscribe(live, subscription);
+    leaveIfIdle(live);
+  };
+  const subscription = subscribeTo(live, { runId, stays, onLeave });
+  if (stays && live.driver === null) follow(live);
+  return subscription;
+}
+
+/** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
+export async function drainLive(live: Live, graceMs: number): Promise<void> {
+  live.drained = true;
+  await live.opening?.catch(() => {});
+  if (live.driver !== null) await drain(live.driver, graceMs);
+  live.following?.();
+  dismiss(live);
+}

@@ -14,7 +14,7 @@ import { createAnswers } from "./answers.js";
 import { checkWords } from "./decisions.js";
 import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
-import type { Live } from "./live.js";
+import { type Live, subscribe } from "./live.js";
 import { withOutput } from "./output.js";
 import { type AgentParts, checkAgent, limitsOf } from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
@@ -29,7 +29,8 @@ import {
   titleOf,
 } from "./request.js";
 import { type LocalOptions, localsOf } from "./run-locals.js";
-import type { StreamItem } from "./subscription.js";
+import { ask, resume as resumeLive, say } from "./say.js";
+import { endSubscription, itemsOf, type StreamItem } from "./subscription.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -101,7 +102,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const post = (messageId: string, body: InboxBody, shared: boolean) =>
-    live().say({ id: messageId, at: clock.now(), body }, { shared });
+    say(live(), { id: messageId, at: clock.now(), body }, { shared });
 
   async function refuseBusy(): Promise<void> {
     if (isResting(await load())) return;
@@ -117,7 +118,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
-    const said = await live().ask(runId, message, {
+    const said = await ask(live(), runId, message, {
       shared,
       ...(signal === undefined ? {} : { signal }),
       ...(mode === "reject" ? { check: refuseBusy } : {}),
@@ -157,7 +158,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
         `The last run of session ${id} has ended (${state.status}). Send something to start the next one.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
-    return (waits ? await result() : null) ?? live().resume(state.seq);
+    return (waits ? await result() : null) ?? resumeLive(live(), state.seq);
   }
 
   async function result(): Promise<RunResult | null> {
@@ -181,10 +182,11 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
     if (!follow) return yield* await readEvents(store, id, after);
     const { seq } = await load();
-    const subscription = live().subscribe({ stayAfter: Math.max(seq, after) });
-    const leave = () => subscription.end();
+    const subscription = subscribe(live(), { stayAfter: Math.max(seq, after) });
+    const leave = () => endSubscription(subscription);
     signal?.addEventListener("abort", leave, { once: true });
-    if (signal?.aborted === true) subscription.end();
+    if (signal?.aborted === true) leave();
+    const items = itemsOf(subscription);
     try {
       const known: Known = { seq: after, attempts: new Set() };
       for (const event of await readEvents(store, id, after)) {
@@ -192,10 +194,10 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
         if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
         yield event;
       }
-      for await (const item of subscription.items) if (!isKnown(item, known)) yield item;
+      for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
       signal?.removeEventListener("abort", leave);
-      await subscription.items.return();
+      await items.return();
     }
   }
 

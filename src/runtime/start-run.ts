@@ -7,6 +7,7 @@ import { withOutput } from "./output.js";
 import type { AgentParts } from "./parts.js";
 import type { Input, OutputOptions, StartOptions } from "./request.js";
 import { localsOf } from "./run-locals.js";
+import { run } from "./say.js";
 import { inputBody } from "./session.js";
 import type { Subscription } from "./subscription.js";
 
@@ -33,10 +34,10 @@ export function startRun(
   const body = inputBody(input, options, parts, runId, "queue");
   const locals = localsOf(options, parts.deps);
   const shared = options.runId !== undefined;
-  const begin = async (subscription?: Subscription): Promise<RunResult> => {
+  const begin = (subscription?: Subscription): Promise<RunResult> => {
     const message = { id: `run/${runId}`, at: parts.clock.now(), body };
     const act = () =>
-      live(sessionId).run(runId, message, {
+      run(live(sessionId), runId, message, {
         shared,
         ...(signal === undefined ? {} : { signal }),
         ...(subscription === undefined ? {} : { subscription }),

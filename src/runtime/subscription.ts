@@ -7,7 +7,10 @@
 import type { AssistantMessage } from "../core/message.js";
 import type { PublicEvent } from "../core/public-event.js";
 import type { MessageDelta } from "../ports/model.js";
-import type { OpenTextPart } from "./assembled.js";
+import type { Store } from "../ports/store.js";
+import { type OpenTextPart, partialOf } from "./assembled.js";
+import type { Assembly } from "./assembly.js";
+import { readEvents } from "./history.js";
 
 /** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
 export type Snapshot = {
@@ -33,13 +36,26 @@ export type StreamItem =
 
 export const maxBehind = 1_024;
 
-export type Subscription = {
-  readonly push: (item: StreamItem) => void;
-  /** No more items come; those that did can still be had, and then the error, if it ends with one. */
-  readonly end: (error?: { readonly cause: unknown }) => void;
-  /** One sequence for all who ask; to leave it is to want no more items. */
-  readonly items: Items;
+/** What a consumer has got, and what is kept for it until it asks. */
+export type Subscription = SubscriptionOptions & {
+  /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
+  first: StreamItem | undefined;
+  buffer: StreamItem[];
+  head: number;
+  /** What the log had of items that were dropped, the last one first; it comes before all others, and what is in it does not come again. */
+  recovered: StreamItem[] | null;
+  recoveredUpTo: number;
+  recovering: boolean;
+  /** The entry of the last event that the consumer got, and how many of its events those were. */
+  seen: { readonly seq: number; readonly events: number };
+  lagged: boolean;
+  ended: { readonly error?: Failure } | null;
+  left: boolean;
+  /** Those who wait for an item. */
+  asked: Asked[];
 };
+
+type Failure = { readonly cause: unknown };
 
 export type Items = AsyncIterable<StreamItem> & {
   readonly next: () => Promise<IteratorResult<StreamItem, undefined>>;
@@ -47,156 +63,186 @@ export type Items = AsyncIterable<StreamItem> & {
 };
 
 export type SubscriptionOptions = {
-  /** The entry after which the consumer wants events. */
-  readonly after: number;
-  /** The events from an entry on, from the store. */
-  readonly readLog: (after: number) => Promise<readonly PublicEvent[]>;
-  /** What is being streamed. */
-  readonly snapshot: () => Snapshot | null;
+  /** What is consumed. */
+  readonly source: Source;
   /** The only run whose items are wanted; all unless given. */
-  readonly runId?: string;
+  readonly runId: string | undefined;
+  /** Goes on after a run has ended, and when another process takes over. */
+  readonly stays: boolean;
   /** Called once, when no more items are wanted. */
   readonly onLeave: () => void;
 };
 
-export function createSubscription(options: SubscriptionOptions): Subscription {
-  const { readLog, snapshot, runId, onLeave } = options;
-  const isWanted = (item: StreamItem) => runId === undefined || isOfRun(item, runId);
-  /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
-  let first: StreamItem | undefined;
-  let buffer: StreamItem[] = [];
-  let head = 0;
-  /** What the log had of items that were dropped, the last one first; it comes before all others, and what is in it does not come again. */
-  let recovered: StreamItem[] = [];
-  let recoveredUpTo = 0;
-  let recovering = false;
-  /** The entry of the last event that the consumer got, and how many of its events those were. */
-  let seen = { seq: options.after, events: Number.POSITIVE_INFINITY };
-  let lagged = false;
-  let ended: { readonly error?: { readonly cause: unknown } } | null = null;
-  let left = false;
-  /** Those who wait for an item. */
-  const asked: Asked[] = [];
+/** A session that is driven here, or followed. */
+export type Source = {
+  readonly sessionId: string;
+  readonly parts: { readonly store: Pick<Store, "read"> };
+  /** What its driver here remembers: the message that is being streamed. */
+  memory: { readonly partial: Assembly | null } | null;
+};
 
-  function push(item: StreamItem): void {
-    if (ended !== null || lagged || !isWanted(item)) return;
-    if (first === undefined && buffer.length === 0) first = item;
-    else if (buffer.length - head + 1 < maxBehind) buffer.push(item);
-    else {
-      drop();
-      lagged = true;
-    }
-    if (asked.length > 0) serve();
+/** @param after the entry after which the consumer wants events */
+export function createSubscription(options: SubscriptionOptions, after: number): Subscription {
+  const subscription: Subscription = {
+    ...options,
+    first: undefined,
+    buffer: [],
+    head: 0,
+    recovered: null,
+    recoveredUpTo: 0,
+    recovering: false,
+    seen: { seq: after, events: Number.POSITIVE_INFINITY },
+    lagged: false,
+    ended: null,
+    left: false,
+    asked: [],
+  };
+  const streamed = snapshotOf(options.source);
+  if (streamed !== null) pushItem(subscription, streamed);
+  return subscription;
+}
+
+function snapshotOf({ memory }: Source): Snapshot | null {
+  const partial = memory?.partial ?? null;
+  if (partial === null) return null;
+  const { runId, modelCallIndex, attempt } = partial.identity;
+  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...partialOf(partial) };
+}
+
+export function pushItem(subscription: Subscription, item: StreamItem): void {
+  const { buffer } = subscription;
+  if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
+  if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
+  else if (buffer.length - subscription.head + 1 < maxBehind) buffer.push(item);
+  else {
+    drop(subscription);
+    subscription.lagged = true;
   }
+  if (subscription.asked.length > 0) serve(subscription);
+}
 
-  function drop(): void {
-    first = undefined;
-    buffer = [];
-    head = 0;
-  }
+function drop(subscription: Subscription): void {
+  subscription.first = undefined;
+  subscription.buffer = [];
+  subscription.head = 0;
+}
 
-  function end(error?: { readonly cause: unknown }): void {
-    if (ended !== null) return;
-    ended = error === undefined ? {} : { error };
-    serve();
-    onLeave();
-  }
+/** No more items come; those that did can still be had, and then the error, if it ends with one. */
+export function endSubscription(subscription: Subscription, error?: Failure): void {
+  if (subscription.ended !== null) return;
+  subscription.ended = error === undefined ? {} : { error };
+  serve(subscription);
+  subscription.onLeave();
+}
 
-  function take(): StreamItem | undefined {
-    if (left) return undefined;
-    const kept = recovered.pop();
-    if (kept !== undefined) return noted(kept);
-    for (let item = takeLive(); item !== undefined; item = takeLive())
-      if (item.type === "delta" || !("seq" in item) || item.seq > recoveredUpTo) return noted(item);
-    return undefined;
-  }
-
-  function takeLive(): StreamItem | undefined {
-    if (first !== undefined) {
-      const item = first;
-      first = undefined;
-      return item;
-    }
-    const item = buffer[head];
-    if (item === undefined) return undefined;
-    head += 1;
-    if (head === buffer.length) {
-      buffer = [];
-      head = 0;
-    }
-    return item;
-  }
-
-  function noted(item: StreamItem): StreamItem {
-    if (item.type !== "delta" && "seq" in item)
-      seen = { seq: item.seq, events: seen.seq === item.seq ? seen.events + 1 : 1 };
-    return item;
-  }
-
-  /** What the log has after the last event that the consumer got: an entry may be known in part. */
-  async function missed(): Promise<readonly PublicEvent[]> {
-    const { seq, events } = seen;
-    if (events === Number.POSITIVE_INFINITY) return (await readLog(seq)).filter(isWanted);
-    const known = (await readLog(seq - 1)).filter(isWanted);
-    let given = events;
-    return known.filter((event) => event.seq > seq || --given < 0);
-  }
-
-  async function recover(): Promise<void> {
-    lagged = false;
-    recovering = true;
-    try {
-      const streamed = snapshot();
-      const events = await missed();
-      recovered = [...events.toReversed(), { type: "lagged", fromSeq: events[0]?.seq ?? seen.seq + 1 }];
-      recoveredUpTo = events.at(-1)?.seq ?? recoveredUpTo;
-      if (streamed !== null && isWanted(streamed)) recovered.unshift(streamed);
-    } catch (cause) {
-      const isNew = ended === null;
-      ended = { error: { cause } };
-      if (isNew) onLeave();
-    }
-    recovering = false;
-    serve();
-  }
-
-  /** Gives those who wait what there is, in the order in which they asked. */
-  function serve(): void {
-    while (asked.length > 0 && !recovering) {
-      const item = take();
-      if (item !== undefined) asked.shift()?.resolve({ done: false, value: item });
-      else if (lagged) void recover();
-      else if (ended === null) return;
-      else if (ended.error === undefined) asked.shift()?.resolve(over);
-      else {
-        asked.shift()?.reject(ended.error.cause);
-        ended = {};
-      }
-    }
-  }
-
-  const items: Items = {
+/** One sequence for all who ask; to leave it is to want no more items. */
+export function itemsOf(subscription: Subscription): Items {
+  return {
     // A consumer that keeps up costs one promise for each item.
     next() {
-      const item = asked.length === 0 && !recovering ? take() : undefined;
-      if (item !== undefined) return Promise.resolve({ done: false, value: item });
-      return new Promise((resolve, reject) => {
-        asked.push({ resolve, reject });
-        serve();
-      });
+      const item = subscription.asked.length === 0 && !subscription.recovering ? take(subscription) : undefined;
+      return item === undefined ? ask(subscription) : Promise.resolve({ done: false, value: item });
     },
     return() {
-      left = true;
-      lagged = false;
-      end();
+      subscription.left = true;
+      subscription.lagged = false;
+      endSubscription(subscription);
       return Promise.resolve(over);
     },
-    [Symbol.asyncIterator]: () => items,
+    [Symbol.asyncIterator]: itself,
   };
+}
 
-  const streamed = snapshot();
-  if (streamed !== null) push(streamed);
-  return { push, end, items };
+function itself(this: Items): Items {
+  return this;
+}
+
+function ask(subscription: Subscription): Promise<IteratorResult<StreamItem, undefined>> {
+  return new Promise((resolve, reject) => {
+    const one = { resolve, reject };
+    // An array that grows makes room for more; almost all consumers have one who asks.
+    if (subscription.asked.length === 0) subscription.asked = [one];
+    else subscription.asked.push(one);
+    serve(subscription);
+  });
+}
+
+function take(subscription: Subscription): StreamItem | undefined {
+  if (subscription.left) return undefined;
+  const kept = subscription.recovered?.pop();
+  if (kept !== undefined) return noted(subscription, kept);
+  for (let item = takeLive(subscription); item !== undefined; item = takeLive(subscription))
+    if (item.type === "delta" || !("seq" in item) || item.seq > subscription.recoveredUpTo)
+      return noted(subscription, item);
+  return undefined;
+}
+
+function takeLive(subscription: Subscription): StreamItem | undefined {
+  const { first, buffer } = subscription;
+  if (first !== undefined) {
+    subscription.first = undefined;
+    return first;
+  }
+  const item = buffer[subscription.head];
+  if (item === undefined) return undefined;
+  subscription.head += 1;
+  if (subscription.head === buffer.length) drop(subscription);
+  return item;
+}
+
+function noted(subscription: Subscription, item: StreamItem): StreamItem {
+  const { seen } = subscription;
+  if (item.type !== "delta" && "seq" in item)
+    subscription.seen = { seq: item.seq, events: seen.seq === item.seq ? seen.events + 1 : 1 };
+  return item;
+}
+
+/** What the log has after the last event that the consumer got: an entry may be known in part. */
+async function missed(subscription: Subscription): Promise<readonly PublicEvent[]> {
+  const { seq, events } = subscription.seen;
+  const { parts, sessionId } = subscription.source;
+  const isPartlyKnown = events !== Number.POSITIVE_INFINITY;
+  const logged = await readEvents(parts.store, sessionId, isPartlyKnown ? seq - 1 : seq);
+  let given = events;
+  return logged
+    .filter((event) => isWanted(subscription, event))
+    .filter((event) => !isPartlyKnown || event.seq > seq || --given < 0);
+}
+
+async function recover(subscription: Subscription): Promise<void> {
+  subscription.lagged = false;
+  subscription.recovering = true;
+  try {
+    const streamed = snapshotOf(subscription.source);
+    const events = await missed(subscription);
+    const lagged: StreamItem = { type: "lagged", fromSeq: events[0]?.seq ?? subscription.seen.seq + 1 };
+    const isStreamed = streamed !== null && isWanted(subscription, streamed);
+    subscription.recovered = [...(isStreamed ? [streamed] : []), ...events.toReversed(), lagged];
+    subscription.recoveredUpTo = events.at(-1)?.seq ?? subscription.recoveredUpTo;
+  } catch (cause) {
+    const isNew = subscription.ended === null;
+    subscription.ended = { error: { cause } };
+    if (isNew) subscription.onLeave();
+  }
+  subscription.recovering = false;
+  serve(subscription);
+}
+
+/** Gives those who wait what there is, in the order in which they asked. */
+function serve(subscription: Subscription): void {
+  const { asked } = subscription;
+  while (asked.length > 0 && !subscription.recovering) {
+    const item = take(subscription);
+    const { ended } = subscription;
+    if (item !== undefined) asked.shift()?.resolve({ done: false, value: item });
+    else if (subscription.lagged) void recover(subscription);
+    else if (ended === null) return;
+    else if (ended.error === undefined) asked.shift()?.resolve(over);
+    else {
+      asked.shift()?.reject(ended.error.cause);
+      subscription.ended = {};
+    }
+  }
 }
 
 type Asked = {
@@ -205,6 +251,10 @@ type Asked = {
 };
 
 const over: IteratorResult<StreamItem, undefined> = { done: true, value: undefined };
+
+function isWanted({ runId }: Subscription, item: StreamItem): boolean {
+  return runId === undefined || isOfRun(item, runId);
+}
 
 /** What names no run belongs to the session, and so to each. */
 function isOfRun(item: StreamItem, runId: string): boolean {

@@ -7,7 +7,7 @@ import type { SummaryPrompt } from "../ports/compaction.js";
 import type { ModelRequest } from "../ports/model.js";
 import { endOf, messageOf } from "./assembled.js";
 import { createAssembly } from "./assembly.js";
-import type { Cancellation } from "./cancellation.js";
+import { type Cancellation, onCancel } from "./cancellation.js";
 import type { CalledModel } from "./models.js";
 import { streamInto } from "./perform/model-stream.js";
 import { withCost } from "./services.js";
@@ -102,7 +102,7 @@ function waitAfter(
 function sleep(ms: number, { parts }: Work, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve) => {
     const stop = parts.clock.after(ms, resolve);
-    cancellation.onCancel(() => {
+    onCancel(cancellation, () => {
       stop();
       resolve();
     });

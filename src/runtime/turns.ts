@@ -1,11 +1,15 @@
 /**
  * One after the other: each act begins when the one before has ended, however it did.
  */
-export function createTurns(): <T>(act: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (act) => {
-    const mine = last.then(act);
-    last = mine.catch(() => {});
-    return mine;
-  };
+export type Turns = { lastTurn: Promise<unknown> | null };
+
+export function inTurn<T>(turns: Turns, act: () => Promise<T>): Promise<T> {
+  const mine = turns.lastTurn === null ? act() : turns.lastTurn.then(act);
+  const over = mine
+    .catch(() => {})
+    .then(() => {
+      if (turns.lastTurn === over) turns.lastTurn = null;
+    });
+  turns.lastTurn = over;
+  return mine;
 }

@@ -5,102 +5,95 @@ import { type RunResult, resultOf } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { Closing } from "./committer.js";
-import { brokenError } from "./given-out.js";
+import { brokenError, isOfStore } from "./given-out.js";
 
 /** A run; or, where none is named, whichever ends or waits for somebody after this entry of the log. */
 export type Awaited = { readonly runId: string } | { readonly after: number };
 
-type Waiter = {
+/** One that waits. Its outcome is undefined where the session has nothing left to do and says nothing of the run. */
+export type Waiter = {
   readonly awaited: Awaited;
-  readonly resolve: (result: RunResult | undefined) => void;
-  readonly reject: (error: unknown) => void;
+  readonly outcome: Promise<Outcome>;
+  readonly settle: (outcome: Outcome) => void;
 };
 
-export type Act<Result> = (result: Promise<RunResult | undefined>) => Promise<Result>;
+type Outcome = { readonly result: RunResult | undefined } | { readonly error: unknown };
 
-export type Waiters = {
-  readonly count: () => number;
-  /** Waits for a run while something is done about it. It gets undefined where the session has nothing left to do and says nothing of the run. */
-  readonly during: <Result>(awaited: Awaited, act: Act<Result>) => Promise<Result>;
-  /** What became of a run, and the entry that says so. */
-  readonly settle: (result: RunResult, seq: number) => void;
-  /** The driver is gone: who waits learns why. */
-  readonly close: (closing: Closing, state: State, transcript: Transcript) => void;
-};
+/** A session that is waited for. */
+export type WaitedFor = { readonly sessionId: string; waiters: readonly Waiter[] };
 
-export function createWaiters(sessionId: string): Waiters {
-  const waiters = new Set<Waiter>();
-
-  function take(belongs: (waiter: Waiter) => boolean, act: (waiter: Waiter) => void): void {
-    for (const waiter of waiters)
-      if (belongs(waiter)) {
-        waiters.delete(waiter);
-        act(waiter);
-      }
-  }
-
-  async function during<Result>(awaited: Awaited, act: Act<Result>): Promise<Result> {
-    let waiter: Waiter | undefined;
-    const result = new Promise<RunResult | undefined>((resolve, reject) => {
-      waiter = { awaited, resolve, reject };
-      waiters.add(waiter);
-    });
-    result.catch(() => {});
-    try {
-      return await act(result);
-    } finally {
-      if (waiter !== undefined) waiters.delete(waiter);
-    }
-  }
-
-  function settle(result: RunResult, seq: number): void {
-    take(
-      ({ awaited }) => ("runId" in awaited ? awaited.runId === result.runId : seq > awaited.after),
-      (waiter) => waiter.resolve(result),
-    );
-  }
-
-  function fail(error: unknown): void {
-    take(
-      () => true,
-      (waiter) => waiter.reject(error),
-    );
-  }
-
-  function close(closing: Closing, state: State, transcript: Transcript): void {
-    switch (closing.type) {
-      case "broken":
-        fail(brokenError(sessionId, closing.error));
-        break;
-      case "interrupted":
-        take(
-          () => true,
-          (waiter) => waiter.resolve(interrupted(sessionId, state, transcript, waiter.awaited, closing)),
-        );
-        break;
-      case "parked": {
-        const result = resultOf(sessionId, state, transcript);
-        if (result !== null) settle(result, Number.POSITIVE_INFINITY);
-        take(
-          ({ awaited }) =>
-            "runId" in awaited && state.queue.some((one) => one.kind === "run" && one.runId === awaited.runId),
-          (waiter) =>
-            waiter.resolve(interrupted(sessionId, state, transcript, waiter.awaited, { reason: "held_back" })),
-        );
-        take(
-          ({ awaited }) => isResting(state) || ("runId" in awaited && awaited.runId !== state.runId),
-          (waiter) => waiter.resolve(undefined),
-        );
-        break;
-      }
-    }
-  }
-
-  return { count: () => waiters.size, during, settle, close };
+export function wait(session: WaitedFor, awaited: Awaited): Waiter {
+  let settle: Waiter["settle"] = () => {};
+  const outcome = new Promise<Outcome>((resolve) => {
+    settle = resolve;
+  });
+  const waiter = { awaited, outcome, settle };
+  session.waiters = [...session.waiters, waiter];
+  return waiter;
 }
 
-/** The result of a run of which nothing is known here, because the store does not answer. */
+export function stopWaiting(session: WaitedFor, waiter: Waiter): void {
+  if (session.waiters.includes(waiter)) session.waiters = session.waiters.filter((one) => one !== waiter);
+}
+
+export function resultIn(outcome: Outcome): RunResult | undefined {
+  if ("error" in outcome) throw outcome.error;
+  return outcome.result;
+}
+
+/** Gives an outcome to those to whom it belongs; they wait no longer. */
+function take(session: WaitedFor, belongs: (waiter: Waiter) => boolean, outcomeFor: (waiter: Waiter) => Outcome): void {
+  const taken = session.waiters.filter(belongs);
+  if (taken.length === 0) return;
+  session.waiters = session.waiters.filter((waiter) => !taken.includes(waiter));
+  for (const waiter of taken) waiter.settle(outcomeFor(waiter));
+}
+
+/** What became of a run, and the entry that says so. */
+export function settleRun(session: WaitedFor, result: RunResult, seq: number): void {
+  take(
+    session,
+    ({ awaited }) => ("runId" in awaited ? awaited.runId === result.runId : seq > awaited.after),
+    () => ({ result }),
+  );
+}
+
+/** The driver is gone: who waits learns why. */
+export function closeWaiters(session: WaitedFor, closing: Closing, state: State, transcript: Transcript): void {
+  const { sessionId } = session;
+  const all = () => true;
+  switch (closing.type) {
+    case "broken": {
+      const error = brokenError(sessionId, closing.error);
+      take(session, all, () => ({ error }));
+      break;
+    }
+    case "interrupted":
+      take(session, all, ({ awaited }) => ({ result: interrupted(sessionId, state, transcript, awaited, closing) }));
+      break;
+    case "parked": {
+      const result = resultOf(sessionId, state, transcript);
+      if (result !== null) settleRun(session, result, Number.POSITIVE_INFINITY);
+      const heldBack = { reason: "held_back" } as const;
+      take(
+        session,
+        ({ awaited }) =>
+          "runId" in awaited && state.queue.some((one) => one.kind === "run" && one.runId === awaited.runId),
+        ({ awaited }) => ({ result: interrupted(sessionId, state, transcript, awaited, heldBack) }),
+      );
+      take(
+        session,
+        ({ awaited }) => isResting(state) || ("runId" in awaited && awaited.runId !== state.runId),
+        () => ({ result: undefined }),
+      );
+      break;
+    }
+  }
+}
+
+/** The result of a run of which nothing is known here, because the store does not answer. @throws what else went wrong */
 export function storeFailed(sessionId: string, awaited: Awaited, error: unknown): RunResult {
+  if (!isOfStore(error)) throw error;
   return interrupted(sessionId, initialState, createTranscript(), awaited, { reason: "store_failed", error });
 }
 

@@ -6,9 +6,9 @@ import type { EventBody } from "../core/event.js";
 import type { State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import type { HookContext } from "../ports/hook.js";
-import type { MessageDelta } from "../ports/model.js";
 import type { Assembly } from "./assembly.js";
-import type { Cancellable, Cancellation } from "./cancellation.js";
+import type { Audience } from "./audience.js";
+import type { Cancellation } from "./cancellation.js";
 import { createNamedTexts, type NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
@@ -20,8 +20,8 @@ export type Work = {
   readonly transcript: Transcript;
   readonly memory: WorkMemory;
   now(): number;
-  publishDelta(delta: MessageDelta): void;
-  publishProgress(callKey: string, note: string): void;
+  /** Who hears of it while it is done. */
+  readonly audience: Audience;
 };
 
 /** What one process remembers of a run and another can do without. */
@@ -35,7 +35,7 @@ export type WorkMemory = {
   /** The message that is being streamed. */
   partial: Assembly | null;
   /** What gave a model call its signal, where nobody listens to that any more. */
-  unheard: Cancellable | null;
+  unheard: Cancellation | null;
   /** For the next hook of the run, where no hook has it. */
   hookContext: OwnContext | null;
 };

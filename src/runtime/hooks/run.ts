@@ -6,7 +6,7 @@
  * 3. What a hook does after it was cut off counts for nothing.
  */
 import type { HookPoint, HookRecord } from "../../core/event.js";
-import type { Cancellation } from "../cancellation.js";
+import { type Cancellation, onCancel } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { depsOf } from "../run-locals.js";
@@ -209,7 +209,7 @@ function waitInTime(
     let stop = () => {};
     const settle = (answer: Answer) => {
       stop();
-      cancellation?.onCancel(() => {});
+      if (cancellation !== undefined) onCancel(cancellation, () => {});
       resolve(answer);
     };
     const giveUp = (message: string) => {
@@ -221,7 +221,8 @@ function waitInTime(
       (value) => settle({ type: "returned", value }),
       (error) => settle(threw(error)),
     );
-    cancellation?.onCancel(() => giveUp("What it was called for is not wanted any more."));
+    if (cancellation !== undefined)
+      onCancel(cancellation, () => giveUp("What it was called for is not wanted any more."));
   });
 }
 

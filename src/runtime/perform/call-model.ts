@@ -14,6 +14,7 @@ import {
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { endOf, messageOf } from "../assembled.js";
 import { type Assembly, createAssembly } from "../assembly.js";
+import { publishDelta } from "../audience.js";
 import type { Cancellation } from "../cancellation.js";
 import { canCompact, isNearLimit } from "../context-size.js";
 import { type Attempt, askAfterAttempt } from "../hooks/attempt.js";
@@ -51,7 +52,7 @@ async function attempt(
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
       firstDeltaMs ??= work.now() - startedAt;
-      work.publishDelta(delta);
+      publishDelta(work.audience, delta);
     }
   };
   memory.partial = assembly;

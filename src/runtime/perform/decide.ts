@@ -11,7 +11,7 @@ import type { CallRecord } from "../../core/results.js";
 import { type Call, type CallPolicy, hasCalls, type Recover } from "../../core/state.js";
 import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
 import { agentBehind } from "../agent-tool.js";
-import { type Cancellation, createCancellation } from "../cancellation.js";
+import { abort, type Cancellation, createCancellation, signalOf } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 import { freeze } from "../freeze.js";
 import { hashInput } from "../hash.js";
@@ -150,10 +150,10 @@ function permissionOf(record: CallRecord, tool: AnyTool, means: Means): Permissi
     runId,
     deps: depsOf(parts, runId),
     get signal() {
-      return own.signal();
+      return signalOf(own);
     },
   };
-  const inTime = { timeoutMs: defaultHookTimeoutMs, clock, cancellation, onOver: own.cancel };
+  const inTime = { timeoutMs: defaultHookTimeoutMs, clock, cancellation, onOver: () => abort(own) };
   return andThen(
     settleInTime(() => canExecuteTool(request, context), inTime),
     permissionIn,

@@ -10,7 +10,7 @@ import type { ModelFailure } from "../../core/message.js";
 import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { type Assembly, addDelta, endWith } from "../assembly.js";
-import { type Cancellable, type Cancellation, createCancellation } from "../cancellation.js";
+import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../cancellation.js";
 import { textOfError } from "../error-text.js";
 
 export type StreamOptions = {
@@ -19,7 +19,7 @@ export type StreamOptions = {
   readonly clock: Clock;
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
-  readonly memory: { unheard: Cancellable | null };
+  readonly memory: { unheard: Cancellation | null };
 };
 
 /** Streams into the assembly; resolves when that has its end. */
@@ -48,11 +48,11 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
       if (over) return;
       cutShort = true;
       fail(failure);
-      attempt.cancel();
+      abort(attempt);
     }
 
     async function pump(): Promise<void> {
-      const deltas = iteratorOf(model.stream(request, attempt.signal()));
+      const deltas = iteratorOf(model.stream(request, signalOf(attempt)));
       for (let next = await deltas.next(); !over && next.done !== true; next = await deltas.next()) {
         if (next.value?.kind !== "start") watch.heard();
         publish(addDelta(assembly, next.value));
@@ -66,10 +66,10 @@ export function streamInto(assembly: Assembly, request: ModelRequest, options: S
       // The clean-up of a model that has said its last is not waited for.
       leave(deltas);
       // Signals take microseconds to make: one that nobody listens to any more serves the next attempt.
-      if (!cutShort && getEventListeners(attempt.signal(), "abort").length === 0) memory.unheard = attempt;
+      if (!cutShort && getEventListeners(signalOf(attempt), "abort").length === 0) memory.unheard = attempt;
     }
 
-    cancellation.onCancel(() => cutOff({ kind: "cancelled", message: "The call was aborted." }));
+    onCancel(cancellation, () => cutOff({ kind: "cancelled", message: "The call was aborted." }));
     if (!over) pump().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
   });
 }

@@ -5,6 +5,7 @@ import type { EventBody } from "../../core/event.js";
 import type { CallRecord } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
 import type { Reconciled } from "../../ports/tool.js";
+import { signalOf } from "../cancellation.js";
 import { hashInput } from "../hash.js";
 import { riding } from "../hooks/around-step.js";
 import { askAfterCall, type Given } from "../hooks/tool-call.js";
@@ -41,7 +42,7 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
     const found: Reconciled = await recover.reconcile({
       input: input.value,
       idempotencyKey: callKey,
-      signal: cancellation.signal(),
+      signal: signalOf(cancellation),
       sessionId: work.sessionId,
       runId,
       deps: depsOf(work.parts, runId),

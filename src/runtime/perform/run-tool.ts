@@ -6,7 +6,8 @@ import type { ToolOutput } from "../../core/message.js";
 import { type CallRecord, textOfOutput } from "../../core/results.js";
 import { hasCalls } from "../../core/state.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
-import type { Cancellation } from "../cancellation.js";
+import { publishProgress } from "../audience.js";
+import { type Cancellation, onCancel, signalOf } from "../cancellation.js";
 import { startChild } from "../children.js";
 import { type Done, doneIn } from "../done.js";
 import { textOfError } from "../error-text.js";
@@ -165,7 +166,7 @@ function contextOf(
     runId: effect.runId,
     deps: depsOf(work.parts, effect.runId),
     services: work.parts.services,
-    progress: (note) => work.publishProgress(effect.callKey, note),
+    progress: (note) => publishProgress(work.audience, effect.callKey, note),
   };
 }
 
@@ -180,24 +181,25 @@ function withTimeout(
   let own: AbortController | undefined;
   let isOver = false;
   const signal = () => {
-    own ??= followed(cancellation.signal());
+    own ??= followed(signalOf(cancellation));
     if (isOver) own.abort(new Error("timeout"));
     return own.signal;
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value)) return value;
   forgetSpares(work.memory);
-  let cancel = () => {};
-  const expired = new Promise<never>((_, reject) => {
-    cancel = work.parts.clock.after(timeoutMs, () => {
+  return new Promise((resolve, reject) => {
+    const stop = work.parts.clock.after(timeoutMs, () => {
       isOver = true;
       own?.abort(new Error("timeout"));
       reject(new Error(`Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`));
     });
+    // What is cancelled has its grace instead, and a timer would keep the process.
+    onCancel(cancellation, stop);
+    const settled = Promise.resolve(value);
+    settled.then(stop, stop);
+    settled.then(resolve, reject);
   });
-  // What is cancelled has its grace instead, and a timer would keep the process.
-  cancellation.onCancel(() => cancel());
-  return Promise.race([value, expired]).finally(() => cancel());
 }
 
 function followed(signal: AbortSignal): AbortController {
