@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
+import { collect, createEcho, createGate } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 
 /** A store that counts who watches it. */
@@ -86,4 +86,22 @@ describe("a session at rest holds nothing: no timer, no lease, no watcher", () =
     expect(watchers()).toBe(0);
     expect((await store.list()).map((session) => session.holder)).toEqual([null]);
   });
+});
+
+test("sessions at work share one watcher of their store", async () => {
+  const { store, watchers } = watched();
+  const gate = createGate();
+  const agent = createAgent({
+    model: createScriptedModel(({ modelCallIndex }) =>
+      modelCallIndex === 1 ? { calls: [{ name: "gate" }] } : { text: "Done." },
+    ),
+    tools: [gate.tool],
+    store,
+  });
+  const runs = Array.from({ length: 20 }, (_, index) => agent.run("Go", { sessionId: `s${index}` }));
+  await gate.started;
+  expect(watchers()).toBe(1);
+  gate.open("open");
+  for (const run of runs) expect((await run).status).toBe("completed");
+  expect(watchers()).toBe(0);
 });
