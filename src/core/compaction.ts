@@ -47,7 +47,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   messages.splice(0, cut, summaryMessage(summary, retained));
   const dropped = seqs.splice(0, cut, from - 1);
   origins.splice(0, cut, from);
-  if (within !== undefined) runs.splice(0, runs.indexOf(within));
+  if (within !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(within)));
   transcript.compaction = { summary, retained };
   transcript.measured = null;
   // Whoever reads the log from here on does not know them: the next call names them anew.
@@ -76,13 +76,12 @@ function cutAt({ messages, seqs }: Transcript, from: number): number {
  */
 function renewIds(transcript: Transcript, asking: AssistantMessage | undefined): void {
   const { messages, ids, given } = transcript;
-  const before = new Map(given);
   ids.clear();
-  given.clear();
-  let present = asking === undefined ? undefined : (before.get(asking) ?? asking);
+  transcript.given = null;
+  let present = asking === undefined ? undefined : (given?.get(asking) ?? asking);
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
-    const renewed = uniqueIn(transcript, before.get(message) ?? message, message);
+    const renewed = uniqueIn(transcript, given?.get(message) ?? message, message);
     if (message === asking) present = renewed;
     if (renewed === message) return;
     messages[index] = renewed;
@@ -99,14 +98,14 @@ function renewIds(transcript: Transcript, asking: AssistantMessage | undefined):
 
 /** A message under ids that are unique in the transcript; `known` where that is what it is already. */
 export function uniqueIn(
-  { ids, given }: Transcript,
+  transcript: Transcript,
   message: AssistantMessage,
   known?: AssistantMessage,
 ): AssistantMessage {
-  const unique = withUniqueIds(ids, message);
+  const unique = withUniqueIds(transcript.ids, message);
   if (unique === message) return message;
   const same = known !== undefined && hasIdsOf(unique, known) ? known : unique;
-  given.set(same, message);
+  transcript.given = (transcript.given ?? new Map()).set(same, message);
   return same;
 }
 

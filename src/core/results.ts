@@ -36,18 +36,23 @@ export type CallRecord = {
 
 /** What is known of the results that a model is shown. */
 export type ShownResults = {
-  /** The entry that holds the output of each. */
-  readonly seqs: WeakMap<ToolResultPart, number>;
   /** Bytes of all that the next model call is shown; undefined where there is no bound. */
   budget: number | undefined;
   /** Some have held files. */
   hasFiles: boolean;
 };
 
+const seqs = new WeakMap<ToolResultPart, number>();
+
+/** The entry that holds the output of a result that a transcript shows. */
+export function seqOfShown(part: ToolResultPart): number | undefined {
+  return seqs.get(part);
+}
+
 /** A result as the model gets it, with what is to be known of it. */
 export function noteShown(results: ShownResults, call: CallRecord): ToolResultPart {
   const part = shownOutput(call);
-  if (call.result !== undefined) results.seqs.set(part, call.result.seq);
+  if (call.result !== undefined) seqs.set(part, call.result.seq);
   if (part.output.type === "content") results.hasFiles = true;
   return part;
 }

@@ -7,6 +7,7 @@ import type { AssistantMessage, Message, UserMessage } from "./message.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
+/** What is empty in most sessions is shared or null: a process may hold many. */
 export type Transcript = {
   /** What the model sees. Grows by appending; copy it to keep it. */
   readonly messages: Message[];
@@ -19,17 +20,14 @@ export type Transcript = {
   /** Input that a model call under way does not see. */
   later: { readonly seq: number; readonly message: UserMessage }[];
   /** Requests that were queued and have not started, by entry. */
-  readonly queued: Map<
-    number,
-    { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
-  >;
+  queued: ReadonlyMap<number, QueuedRequest>;
   /** The entries that started the runs of which something is shown. */
-  readonly runs: number[];
+  runs: readonly number[];
   /** The run under way, or the last one. */
   run: RunRecord | null;
   readonly ids: Set<string>;
   /** Messages as the model gave them, where ids in them had to be changed. */
-  readonly given: Map<AssistantMessage, AssistantMessage>;
+  given: Map<AssistantMessage, AssistantMessage> | null;
   /** What stands for the messages that the last compaction replaced. */
   compaction: { readonly summary: string; readonly retained: readonly string[] } | null;
   /** What was last shown to the model beside what people, models and tools said, while that is still seen. */
@@ -40,4 +38,10 @@ export type Transcript = {
   toolsHash: string | null | undefined;
   /** How much of it a provider has counted; null where none has. */
   measured: Measured | null;
+};
+
+export type QueuedRequest = {
+  readonly runId: string;
+  readonly input: readonly UserMessage[];
+  readonly options?: RunOptions;
 };

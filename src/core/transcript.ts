@@ -15,7 +15,7 @@ import type { Entry, EventOf } from "./event.js";
 import { measuredBy } from "./measured.js";
 import { addUsage, type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "./message.js";
 import { noteShown, noteText, refusalText } from "./results.js";
-import { noteHooks, type RunRecord } from "./run-record.js";
+import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import { continueText, remindText } from "./told.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -28,19 +28,22 @@ export function createTranscript(): Transcript {
     origins: [],
     calls: new Map(),
     later: [],
-    queued: new Map(),
+    queued: noRequests,
     runs: [],
     run: null,
     ids: new Set(),
-    given: new Map(),
+    given: null,
     compaction: null,
     appended: null,
-    shownResults: { seqs: new WeakMap(), budget: undefined, hasFiles: false },
+    shownResults: { budget: undefined, hasFiles: false },
     promptHash: null,
     toolsHash: null,
     measured: null,
   };
 }
+
+const noRequests: Transcript["queued"] = new Map();
+const noOptions = {};
 
 /** Adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
@@ -50,11 +53,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       startRun(transcript, seq, event);
       break;
     case "run_queued":
-      transcript.queued.set(seq, {
-        runId: event.runId,
-        input: event.input,
-        ...(event.options === undefined ? {} : { options: event.options }),
-      });
+      queue(transcript, seq, event);
       break;
     case "steered":
       for (const message of event.input) transcript.later.push({ seq, message });
@@ -90,8 +89,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null && event.output !== undefined) transcript.run.output = event.output;
       break;
     case "abort_requested":
-      for (const [queuedSeq, { runId }] of transcript.queued)
-        if (runId === event.runId) transcript.queued.delete(queuedSeq);
+      for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
       break;
     case "session_created":
     case "compaction_started":
@@ -102,6 +100,16 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "migrated":
       break;
   }
+}
+
+function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {
+  const request = options === undefined ? { runId, input } : { runId, input, options };
+  transcript.queued = new Map([...transcript.queued, [seq, request]]);
+}
+
+function unqueue(transcript: Transcript, seq: number): void {
+  const rest = [...transcript.queued].filter(([queuedSeq]) => queuedSeq !== seq);
+  transcript.queued = rest.length === 0 ? noRequests : new Map(rest);
 }
 
 function show(transcript: Transcript, seq: number, message: Message, origin = seq): void {
@@ -124,22 +132,22 @@ function showLater(transcript: Transcript, upTo: number, shownAt?: number): void
 
 function startRun(transcript: Transcript, seq: number, event: EventOf<"run_started">): void {
   const queued = event.queuedSeq === undefined ? undefined : transcript.queued.get(event.queuedSeq);
-  if (event.queuedSeq !== undefined) transcript.queued.delete(event.queuedSeq);
+  if (event.queuedSeq !== undefined) unqueue(transcript, event.queuedSeq);
   showLater(transcript, seq);
   const input = event.input ?? queued?.input ?? [];
   const origin = event.input === undefined ? event.queuedSeq : seq;
   for (const message of input) show(transcript, seq, message, origin);
   transcript.calls = new Map();
-  transcript.runs.push(seq);
+  transcript.runs = transcript.runs.concat(seq);
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,
     startSeq: seq,
     answerSeq: seq,
     input,
-    options: event.options ?? queued?.options ?? {},
+    options: event.options ?? queued?.options ?? noOptions,
     limits: event.limits,
-    choices: {},
+    choices: noOptions,
     leftSteps: 0,
     compacted: null,
     purpose: "step",
@@ -163,12 +171,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (run === null) return;
   run.purpose = event.purpose;
   transcript.shownResults.budget = event.resultBytes;
-  const { activeTools, toolChoice, providerOptions } = event;
-  run.choices = {
-    ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-  };
+  run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
@@ -179,6 +182,15 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.append === undefined) return;
   for (const message of event.append) show(transcript, seq, message);
   transcript.appended = { seq, messages: event.append };
+}
+
+function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noOptions;
+  return {
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
 }
 
 /** A hook may change what a run was asked before any model has seen it. */

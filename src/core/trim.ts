@@ -6,7 +6,7 @@
  * 3. Once over the budget, results go until half of it is left: what stays is the same for many steps, for providers' caches.
  */
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "./message.js";
-import { type ShownResults, textOfOutput } from "./results.js";
+import { seqOfShown, textOfOutput } from "./results.js";
 import type { Transcript } from "./transcript.js";
 
 type Shown = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
@@ -23,12 +23,12 @@ const views = new WeakMap<ToolMessage, { readonly left: number; readonly message
 /** The transcript's own messages where no budget is set, or it is kept. */
 export function trimmedMessages({
   messages,
-  shownResults: { seqs, budget },
+  shownResults: { budget },
 }: Pick<Transcript, "messages" | "shownResults">): readonly Message[] {
   if (budget === undefined) return messages;
   const left = leftOut(messages, budget);
   if (left.size === 0) return messages;
-  return messages.map((message) => (message.role === "tool" ? without(message, left, seqs) : message));
+  return messages.map((message) => (message.role === "tool" ? without(message, left) : message));
 }
 
 function leftOut(messages: readonly Message[], budget: number): ReadonlySet<ToolResultPart> {
@@ -70,18 +70,19 @@ function sizeOfOutput(output: ToolOutput): number {
 }
 
 /** The same object for as long as the same results are left out of it. */
-function without(message: ToolMessage, left: ReadonlySet<ToolResultPart>, seqs: ShownResults["seqs"]): ToolMessage {
+function without(message: ToolMessage, left: ReadonlySet<ToolResultPart>): ToolMessage {
   const count = message.parts.filter((part) => left.has(part)).length;
   if (count === 0) return message;
   const known = views.get(message);
   if (known?.left === count) return known.message;
-  const parts = message.parts.map((part) => (left.has(part) ? leftOutPart(part, seqs.get(part)) : part));
+  const parts = message.parts.map((part) => (left.has(part) ? leftOutPart(part) : part));
   const view: ToolMessage = { role: "tool", parts };
   views.set(message, { left: count, message: view });
   return view;
 }
 
-function leftOutPart(part: ToolResultPart, seq: number | undefined): ToolResultPart {
+function leftOutPart(part: ToolResultPart): ToolResultPart {
+  const seq = seqOfShown(part);
   const kept = seq === undefined ? "" : ` It is kept as output ${seq}: read_output and search_output show it.`;
   const text = `[This result, of ${sizeOf(part)} bytes, is left out here by now.${kept}]`;
   return { ...part, output: { type: "text", text } };

@@ -6,6 +6,7 @@
  */
 import { blobOf, describeFile } from "../core/kept.js";
 import type { FilePart, Message, TextPart, ToolMessage, ToolOutput, ToolResultPart } from "../core/message.js";
+import { seqOfShown } from "../core/results.js";
 import type { Transcript } from "../core/transcript.js";
 import { trimmedMessages } from "../core/trim.js";
 import type { Model } from "../ports/model.js";
@@ -34,7 +35,7 @@ export function shownMessages(
   if (missing.length === 0) return shown;
   return Promise.all(
     missing.map(async ({ message, index }) => {
-      const made = await makeReady(message, transcript, model, source);
+      const made = await makeReady(message, model, source);
       ready.set(message, made);
       shown[index] = made;
     }),
@@ -51,7 +52,6 @@ function filesOf(output: ToolOutput): readonly FilePart[] {
 
 async function makeReady(
   message: ToolMessage,
-  { shownResults }: Pick<Transcript, "shownResults">,
   { takesInResults = isMedia }: Pick<Model, "takesInResults">,
   source: Source,
 ): Promise<ToolMessage> {
@@ -62,7 +62,7 @@ async function makeReady(
         ? one
         : takesInResults(one.mediaType)
           ? contentOf(one, source)
-          : inWords(one, shownResults.seqs.get(part), "which this model cannot be shown"),
+          : inWords(one, seqOfShown(part), "which this model cannot be shown"),
     );
     return { ...part, output: joined(await Promise.all(made)) };
   });
