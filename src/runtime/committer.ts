@@ -9,7 +9,7 @@ import { isResting, isWaiting, type State } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { Activity, Commit, CommitResult } from "../ports/store.js";
 import { isSure, type Kept, type LeaseKeeper, makeSure } from "./lease-keeper.js";
-import type { NamedTexts } from "./named-texts.js";
+import { type NamedTexts, writeTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
 
 /** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
@@ -53,7 +53,7 @@ export type Committer = {
   readonly parts: Pick<AgentParts, "store" | "clock">;
   readonly keeper: LeaseKeeper;
   readonly kept: Kept;
-  readonly memory: { readonly texts: Pick<NamedTexts, "write"> };
+  readonly memory: { readonly texts: NamedTexts };
   /** The last entry of the log. */
   seq: number;
 };
@@ -87,7 +87,7 @@ export async function commit(
     ...(release ? { release } : {}),
   };
   try {
-    const writing = memory.texts.write();
+    const writing = writeTexts(memory.texts);
     if (writing !== undefined) await writing;
     let result = await store.commit(kept.lease, row);
     if (result.type === "busy") result = await insist(committer, row);

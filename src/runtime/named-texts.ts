@@ -13,7 +13,8 @@ import type { Store } from "../ports/store.js";
 import { textOfError } from "./error-text.js";
 import { sha256 } from "./hash.js";
 
-type Named = { readonly hash: string; readonly text: string };
+type Named = { readonly hash: string; readonly bytes: Uint8Array };
+type NamedPrompt = Named & { readonly given: string; readonly text: string };
 
 /** A system prompt, and the specifications of all tools that a model may be told of. */
 export type Texts = {
@@ -26,104 +27,135 @@ export type FoundTexts =
   /** The log names a blob that is not there. */
   | { readonly type: "missing"; readonly message: string };
 
+/** What a process knows of the texts of a session. */
 export type NamedTexts = {
-  /** What a model call's entry says of its prompt and tools: only what the log does not say already. */
-  readonly name: (texts: Texts, transcript: Transcript) => Pick<EventOf<"prepared">, "promptHash" | "toolsHash">;
-  /** Writes what was named since. Undefined where there is nothing to write. */
-  readonly write: () => Promise<void> | undefined;
-  /** The texts that the log names; those of `present` are known, and stand where the log says nothing. */
-  readonly find: (transcript: Transcript, present: Texts) => FoundTexts | Promise<FoundTexts>;
+  readonly sessionId: string;
+  readonly store: Pick<Store, "putBlob" | "getBlob">;
+  prompt: NamedPrompt | null;
+  unwritten: readonly Named[];
+  /** Hashes of texts that the store has lost. */
+  missing: readonly string[];
 };
 
 /** An agent's specifications stay the same array. */
-const asTexts = new WeakMap<readonly ToolSpecification[], Named>();
+const namedTools = new WeakMap<readonly ToolSpecification[], Named>();
 
-function namedTools(specifications: readonly ToolSpecification[]): Named | null {
-  if (specifications.length === 0) return null;
-  let named = asTexts.get(specifications);
-  if (named === undefined) {
-    const text = JSON.stringify(specifications);
-    named = { hash: sha256(text), text };
-    asTexts.set(specifications, named);
-  }
-  return named;
+/** The sessions of an agent have the same prompt as a rule, and share what is known of it. */
+let newestPrompt: NamedPrompt | null = null;
+
+export function createNamedTexts(sessionId: string, store: NamedTexts["store"]): NamedTexts {
+  return { sessionId, store, prompt: null, unwritten: none, missing: none };
 }
 
-export function createNamedTexts(sessionId: string, store: Pick<Store, "putBlob" | "getBlob">): NamedTexts {
-  let prompt: (Named & { readonly given: string }) | null = null;
-  let unwritten: string[] = [];
-  const missing = new Set<string>();
+const none: readonly never[] = [];
 
-  function namedPrompt(given: string | undefined): Named | null {
-    if (given === undefined) return null;
-    if (prompt?.given !== given) {
-      // A lone surrogate does not come back from the store: the model is not sent it either.
-      const text = Buffer.from(given).toString();
-      prompt = { given, text, hash: sha256(text) };
-    }
-    return prompt;
-  }
-
-  /** The hash, where the log does not have it or the store has lost its text, which is then written. */
-  function nameAnew(named: Named | null, present: string | null | undefined): string | null | undefined {
-    const hash = named?.hash ?? null;
-    const isLost = hash !== null && missing.delete(hash);
-    if (hash === present && !isLost) return undefined;
-    if (named !== null) unwritten.push(named.text);
-    return hash;
-  }
-
-  function knownPrompt({ promptHash }: Transcript, present: Texts): { readonly text: string | undefined } | undefined {
-    if (promptHash === null) return { text: undefined };
-    if (promptHash === undefined) return { text: present.systemPrompt };
-    if (prompt?.hash === promptHash) return prompt;
-    const named = namedPrompt(present.systemPrompt);
-    return named?.hash === promptHash ? named : undefined;
-  }
-
-  async function read({ promptHash, toolsHash }: Transcript, known: Partial<Texts>): Promise<FoundTexts> {
-    const lost: string[] = [];
-    const textOf = async (hash: string | null | undefined) => {
-      const text = hash == null ? undefined : await readNamedText(sessionId, hash, store);
-      if (text === null) lost.push(hash ?? "");
-      return text ?? "";
-    };
-    const systemPrompt = "systemPrompt" in known ? known.systemPrompt : await textOf(promptHash);
-    const specifications = known.specifications ?? specificationsIn(await textOf(toolsHash));
-    if (lost.length === 0) return { type: "found", systemPrompt, specifications };
-    for (const hash of lost) missing.add(hash);
-    const message = `What the log names for this model call is not in the store (blob ${lost.join(", blob ")}): the step is prepared anew.`;
-    return { type: "missing", message };
-  }
-
+/** What a model call's entry says of its prompt and tools: only what the log does not say already. */
+export function nameTexts(
+  known: NamedTexts,
+  { systemPrompt, specifications }: Texts,
+  { promptHash, toolsHash }: Transcript,
+): Pick<EventOf<"prepared">, "promptHash" | "toolsHash"> {
+  const newPrompt = nameAnew(known, promptNamed(known, systemPrompt), promptHash);
+  const newTools = nameAnew(known, toolsNamed(specifications), toolsHash);
   return {
-    name({ systemPrompt, specifications }, { promptHash, toolsHash }) {
-      const newPrompt = nameAnew(namedPrompt(systemPrompt), promptHash);
-      const newTools = nameAnew(namedTools(specifications), toolsHash);
-      return {
-        ...(newPrompt === undefined ? {} : { promptHash: newPrompt }),
-        ...(newTools === undefined ? {} : { toolsHash: newTools }),
-      };
-    },
-    write() {
-      if (unwritten.length === 0) return undefined;
-      const texts = unwritten;
-      unwritten = [];
-      return Promise.all(texts.map((text) => store.putBlob(sessionId, Buffer.from(text)))).then(() => {});
-    },
-    find(transcript, present) {
-      const { toolsHash } = transcript;
-      const known = knownPrompt(transcript, present);
-      const isPresent = toolsHash === undefined || toolsHash === (namedTools(present.specifications)?.hash ?? null);
-      const specifications = toolsHash === null ? [] : isPresent ? present.specifications : undefined;
-      if (known !== undefined && specifications !== undefined)
-        return { type: "found", systemPrompt: known.text, specifications };
-      return read(transcript, {
-        ...(known === undefined ? {} : { systemPrompt: known.text }),
-        ...(specifications === undefined ? {} : { specifications }),
-      });
-    },
+    ...(newPrompt === undefined ? {} : { promptHash: newPrompt }),
+    ...(newTools === undefined ? {} : { toolsHash: newTools }),
   };
+}
+
+/** Writes what was named since. Undefined where there is nothing to write. */
+export function writeTexts(known: NamedTexts): Promise<void> | undefined {
+  const { sessionId, store, unwritten } = known;
+  if (unwritten.length === 0) return undefined;
+  known.unwritten = none;
+  return Promise.all(unwritten.map(({ bytes }) => store.putBlob(sessionId, bytes))).then(() => {});
+}
+
+/** The texts that the log names; those of `present` are known, and stand where the log says nothing. */
+export function findTexts(known: NamedTexts, transcript: Transcript, present: Texts): FoundTexts | Promise<FoundTexts> {
+  const { toolsHash } = transcript;
+  const prompt = knownPrompt(known, transcript, present);
+  const isPresent = toolsHash === undefined || toolsHash === (toolsNamed(present.specifications)?.hash ?? null);
+  const specifications = toolsHash === null ? [] : isPresent ? present.specifications : undefined;
+  if (prompt !== undefined && specifications !== undefined)
+    return { type: "found", systemPrompt: prompt.text, specifications };
+  return read(known, transcript, {
+    ...(prompt === undefined ? {} : { systemPrompt: prompt.text }),
+    ...(specifications === undefined ? {} : { specifications }),
+  });
+}
+
+function named(text: string): Named {
+  const bytes = Buffer.from(text);
+  return { bytes, hash: sha256(bytes) };
+}
+
+function toolsNamed(specifications: readonly ToolSpecification[]): Named | null {
+  if (specifications.length === 0) return null;
+  let found = namedTools.get(specifications);
+  if (found === undefined) {
+    found = named(JSON.stringify(specifications));
+    namedTools.set(specifications, found);
+  }
+  return found;
+}
+
+function promptNamed(known: NamedTexts, given: string | undefined): NamedPrompt | null {
+  if (given === undefined) return null;
+  if (known.prompt?.given !== given) {
+    if (newestPrompt?.given !== given) {
+      const { bytes, hash } = named(given);
+      // A lone surrogate does not come back from the store: the model is not sent it either.
+      newestPrompt = { given, text: Buffer.from(bytes).toString(), bytes, hash };
+    }
+    known.prompt = newestPrompt;
+  }
+  return known.prompt;
+}
+
+/** The hash, where the log does not have it or the store has lost its text, which is then written. */
+function nameAnew(
+  known: NamedTexts,
+  found: Named | null,
+  present: string | null | undefined,
+): string | null | undefined {
+  const hash = found?.hash ?? null;
+  const isLost = hash !== null && known.missing.includes(hash);
+  if (hash === present && !isLost) return undefined;
+  if (isLost) known.missing = known.missing.filter((one) => one !== hash);
+  if (found !== null) known.unwritten = [...known.unwritten, found];
+  return hash;
+}
+
+function knownPrompt(
+  known: NamedTexts,
+  { promptHash }: Transcript,
+  present: Texts,
+): { readonly text: string | undefined } | undefined {
+  if (promptHash === null) return { text: undefined };
+  if (promptHash === undefined) return { text: present.systemPrompt };
+  if (known.prompt?.hash === promptHash) return known.prompt;
+  const prompt = promptNamed(known, present.systemPrompt);
+  return prompt?.hash === promptHash ? prompt : undefined;
+}
+
+async function read(
+  known: NamedTexts,
+  { promptHash, toolsHash }: Transcript,
+  found: Partial<Texts>,
+): Promise<FoundTexts> {
+  const lost: string[] = [];
+  const textOf = async (hash: string | null | undefined) => {
+    const text = hash == null ? undefined : await readNamedText(known.sessionId, hash, known.store);
+    if (text === null) lost.push(hash ?? "");
+    return text ?? "";
+  };
+  const systemPrompt = "systemPrompt" in found ? found.systemPrompt : await textOf(promptHash);
+  const specifications = found.specifications ?? specificationsIn(await textOf(toolsHash));
+  if (lost.length === 0) return { type: "found", systemPrompt, specifications };
+  known.missing = [...known.missing.filter((hash) => !lost.includes(hash)), ...lost];
+  const message = `What the log names for this model call is not in the store (blob ${lost.join(", blob ")}): the step is prepared anew.`;
+  return { type: "missing", message };
 }
 
 /**

@@ -7,7 +7,7 @@ import { summaryText } from "../../core/told.js";
 import type { Transcript } from "../../core/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
 import { modelOf } from "../models.js";
-import type { Texts } from "../named-texts.js";
+import { findTexts, type Texts } from "../named-texts.js";
 import { type AskedOutput, askedOutput } from "../output.js";
 import type { AgentParts } from "../parts.js";
 import { shownMessages } from "../shown-messages.js";
@@ -22,7 +22,7 @@ export type MadeRequest =
 export function requestOf(effect: EffectOf<"call_model">, work: Work): MadeRequest | Promise<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = work;
   const { model } = modelOf(parts.models, state);
-  return andThen(memory.texts.find(transcript, presentTexts(parts, transcript)), (found) => {
+  return andThen(findTexts(memory.texts, transcript, presentTexts(parts, transcript)), (found) => {
     if (found.type === "missing") return found;
     return andThen(
       shownMessages(transcript, model, { sessionId, store: parts.store }),

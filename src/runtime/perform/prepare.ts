@@ -5,7 +5,7 @@ import type { EventBody } from "../../core/event.js";
 import { buildContext } from "../context.js";
 import { isCompactionDue } from "../context-size.js";
 import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/around-step.js";
-import type { Texts } from "../named-texts.js";
+import { nameTexts, type Texts } from "../named-texts.js";
 import { andThen } from "../thenable.js";
 import type { EffectOf, Perform, Work } from "../work.js";
 
@@ -45,7 +45,7 @@ function prepared(
     ...(input === undefined ? {} : { input }),
     ...(append.length === 0 ? {} : { append }),
     ...choices,
-    ...memory.texts.name({ systemPrompt, specifications }, transcript),
+    ...nameTexts(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...riding(records),
   };
