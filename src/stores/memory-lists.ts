@@ -18,11 +18,15 @@ export type MemorySession = {
   askedAt: number | null;
   state: State | null;
   readonly log: Entry[];
-  readonly inbox: Map<string, InboxMessage>;
+  /** Shared by all while nothing is in it. */
+  inbox: Map<string, InboxMessage>;
   /** Every message id there was, consumed ones too. */
   readonly taken: Set<string>;
-  readonly blobs: Map<string, Uint8Array>;
+  readonly blobs: Map<string, KeptBlob>;
 };
+
+/** Sessions often have the same ones (their prompt, their tools): the bytes are kept once. */
+export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; owners: number };
 
 /** Newest first. */
 export function list(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {

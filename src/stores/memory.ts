@@ -18,13 +18,23 @@ import type {
   Store,
 } from "../ports/store.js";
 import { isHeld, isLive, nobodyIsDead } from "./lease.js";
-import { type Asking, askingFrom, askingOf, due, list, type MemorySession as Session } from "./memory-lists.js";
+import {
+  type Asking,
+  askingFrom,
+  askingOf,
+  due,
+  type KeptBlob,
+  list,
+  type MemorySession as Session,
+} from "./memory-lists.js";
 import { activeError, checkId, checkSeq, hashOf, noSessionError } from "./rules.js";
 import { createWatchers, type Watchers } from "./watchers.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
 type Memory = {
   readonly sessions: Map<string, Session>;
+  /** Of all sessions, by their hash. */
+  readonly blobs: Map<string, KeptBlob>;
   readonly watchers: Watchers;
   /** In their order; null where that has changed. */
   asking: readonly Asking[] | null;
@@ -34,7 +44,14 @@ type Memory = {
 
 /** A store that keeps everything in this process. */
 export function createMemoryStore(): Store {
-  const memory: Memory = { sessions: new Map(), watchers: createWatchers(), asking: null, epoch: 0, open: true };
+  const memory: Memory = {
+    sessions: new Map(),
+    blobs: new Map(),
+    watchers: createWatchers(),
+    asking: null,
+    epoch: 0,
+    open: true,
+  };
   const find = (sessionId: string): Session | undefined => sessionsOf(memory).get(sessionId);
   const all = (): readonly Session[] => [...sessionsOf(memory).values()];
   return {
@@ -62,8 +79,8 @@ export function createMemoryStore(): Store {
       sessionsOf(memory);
       return memory.watchers.add(listener);
     },
-    putBlob: async (sessionId, bytes) => putBlob(find(sessionId), sessionId, bytes),
-    getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.slice() ?? null,
+    putBlob: async (sessionId, bytes) => putBlob(memory, find(sessionId), sessionId, bytes),
+    getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
     delete: async (sessionId, options) => remove(memory, find(sessionId), options),
     verify: async (sessionId) =>
       all()
@@ -90,6 +107,8 @@ function create(memory: Memory, sessionId: string, at: number): Session {
   return created;
 }
 
+const emptyInbox: Session["inbox"] = new Map();
+
 function newSession(sessionId: string, at: number): Session {
   return {
     sessionId,
@@ -102,7 +121,7 @@ function newSession(sessionId: string, at: number): Session {
     askedAt: null,
     state: null,
     log: [],
-    inbox: new Map(),
+    inbox: emptyInbox,
     taken: new Set(),
     blobs: new Map(),
   };
@@ -148,6 +167,7 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
 
   for (const event of commit.events) session.log.push({ seq: session.log.length + 1, event });
   for (const id of consume) session.inbox.delete(id);
+  if (session.inbox.size === 0) session.inbox = emptyInbox;
   for (const id of record) session.taken.add(id);
   if (commit.events.length > 0) {
     session.state = commit.state;
@@ -174,16 +194,26 @@ function post(memory: Memory, sessionId: string, message: InboxMessage): PostRes
   const session = create(memory, sessionId, message.at);
   if (session.taken.has(message.id)) return { type: "duplicate" };
   session.taken.add(message.id);
+  if (session.inbox === emptyInbox) session.inbox = new Map();
   session.inbox.set(message.id, message);
   memory.watchers.notify(sessionId);
   return { type: "posted" };
 }
 
-function putBlob(session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
+function putBlob({ blobs }: Memory, session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
   if (session === undefined) throw noSessionError(sessionId);
   const hash = hashOf(bytes);
-  if (!session.blobs.has(hash)) session.blobs.set(hash, bytes.slice());
-  return hash;
+  if (session.blobs.has(hash)) return hash;
+  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), owners: 0 };
+  blob.owners += 1;
+  blobs.set(blob.hash, blob);
+  session.blobs.set(blob.hash, blob);
+  return blob.hash;
+}
+
+function disown(memory: Memory, blob: KeptBlob): void {
+  blob.owners -= 1;
+  if (blob.owners === 0) memory.blobs.delete(blob.hash);
 }
 
 function remove(memory: Memory, session: Session | undefined, options: DeleteOptions): boolean {
@@ -191,6 +221,7 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
   const held = session.hold !== null && isLive(session.hold, options.now);
   if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
   memory.sessions.delete(session.sessionId);
+  for (const blob of session.blobs.values()) disown(memory, blob);
   if (session.askedAt !== null) memory.asking = null;
   memory.watchers.notify(session.sessionId);
   return true;
@@ -206,7 +237,7 @@ function problemsOf(session: Session): readonly Problem[] {
   for (const { seq, event } of log)
     for (const hash of blobsOf(event))
       if (!blobs.has(hash)) problems.push({ sessionId, what: `blob ${hash}, which entry ${seq} names, is missing` });
-  for (const [hash, bytes] of blobs)
+  for (const [hash, { bytes }] of blobs)
     if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   return problems;
 }
