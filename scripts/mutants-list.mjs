@@ -171,8 +171,8 @@ export const mutants = [
   {
     name: "an edited input is approved, and the first one runs",
     file: "src/runtime/input.ts",
-    find: "if (work.memory.validated.has(record.callKey) && !record.edited)",
-    replace: "if (work.memory.validated.has(record.callKey))",
+    find: "if (validated?.has(record.callKey) === true && !record.edited)",
+    replace: "if (validated?.has(record.callKey) === true)",
     check: "seeds",
   },
   {

@@ -14,8 +14,12 @@ import { type Assembly, metadata, type OpenPart } from "./assembly.js";
 /** The whole message. Empty parts are left out, but for those that carry metadata. */
 export function messageOf(assembly: Assembly): AssistantMessage {
   const parts = assembly.parts.map(partOf);
-  const said = parts.filter((part) => !("text" in part) || part.text !== "" || part.providerMetadata !== undefined);
-  return { role: "assistant", parts: said };
+  // Messages are kept, and a filtered array has room for more.
+  return { role: "assistant", parts: parts.every(isSaid) ? parts : parts.filter(isSaid) };
+}
+
+function isSaid(part: AssistantPart): boolean {
+  return !("text" in part) || part.text !== "" || part.providerMetadata !== undefined;
 }
 
 /** A part of text that may still grow, and its place in the message. */

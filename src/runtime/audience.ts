@@ -22,16 +22,23 @@ import {
   type Subscription,
   type SubscriptionOptions,
 } from "./subscription.js";
-import { createTracing, type Tracing } from "./trace/tracing.js";
+import type { Tracing } from "./trace/tracing.js";
 import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
 
 export type StepListener = (step: Step, transcript: Transcript) => void;
 
-export type Audience = WaitedFor &
+/** Those who hear of a session at once. */
+export type Hearers = {
+  readonly sessionId: string;
+  readonly parts: Pick<AgentParts, "listeners">;
+  subscriptions: readonly Subscription[];
+};
+
+export type Audience = Hearers &
+  WaitedFor &
   Signalled &
   Source & {
-    readonly parts: Pick<AgentParts, "store" | "listeners" | "redact">;
-    subscriptions: readonly Subscription[];
+    readonly parts: Pick<AgentParts, "store" | "listeners">;
     stepListeners: readonly StepListener[];
     /** Null where nobody wants traces. */
     readonly tracing: Tracing | null;
@@ -39,22 +46,7 @@ export type Audience = WaitedFor &
     toldUpTo: number;
   };
 
-export function createAudience(sessionId: string, parts: Audience["parts"]): Audience {
-  const isTraced = parts.listeners.some(({ trace }) => trace !== undefined);
-  return {
-    sessionId,
-    parts,
-    memory: null,
-    waiters: [],
-    signals: [],
-    subscriptions: [],
-    stepListeners: [],
-    tracing: isTraced ? createTracing(sessionId, parts) : null,
-    toldUpTo: 0,
-  };
-}
-
-function broadcast({ subscriptions }: Audience, item: StreamItem): void {
+function broadcast({ subscriptions }: Hearers, item: StreamItem): void {
   for (const subscription of subscriptions) pushItem(subscription, item);
 }
 
@@ -93,13 +85,13 @@ function cutShort(audience: Audience): void {
   for (const delta of end) publishDelta(audience, delta);
 }
 
-export function publishDelta(audience: Audience, delta: MessageDelta): void {
-  for (const listener of audience.parts.listeners) listener.delta?.(delta, audience.sessionId);
-  if (audience.subscriptions.length > 0) broadcast(audience, { type: "delta", delta });
+export function publishDelta(hearers: Hearers, delta: MessageDelta): void {
+  for (const listener of hearers.parts.listeners) listener.delta?.(delta, hearers.sessionId);
+  if (hearers.subscriptions.length > 0) broadcast(hearers, { type: "delta", delta });
 }
 
-export function publishProgress(audience: Audience, callKey: string, note: string): void {
-  broadcast(audience, { type: "progress", callKey, note });
+export function publishProgress(hearers: Hearers, callKey: string, note: string): void {
+  broadcast(hearers, { type: "progress", callKey, note });
 }
 
 /** What another process committed. */
@@ -127,9 +119,9 @@ export async function beginAt(audience: Audience, state: State): Promise<void> {
   audience.toldUpTo = Math.max(audience.toldUpTo, seq);
 }
 
-export function subscribeTo(audience: Audience, options: Omit<SubscriptionOptions, "source">): Subscription {
-  const subscription = createSubscription({ source: audience, ...options }, audience.toldUpTo);
-  audience.subscriptions = [...audience.subscriptions, subscription];
+export function subscribeTo(audience: Audience, options: SubscriptionOptions): Subscription {
+  const subscription = createSubscription(audience, options, audience.toldUpTo);
+  audience.subscriptions = audience.subscriptions.concat(subscription);
   return subscription;
 }
 
@@ -139,7 +131,7 @@ export function unsubscribe(audience: Audience, subscription: Subscription): voi
 
 /** Calls back after each step; returns the way to stop. */
 export function onStep(audience: Audience, listener: StepListener): () => void {
-  audience.stepListeners = [...audience.stepListeners, listener];
+  audience.stepListeners = audience.stepListeners.concat(listener);
   return () => {
     audience.stepListeners = audience.stepListeners.filter((one) => one !== listener);
   };

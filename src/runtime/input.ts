@@ -14,8 +14,9 @@ export type FoundInput =
 
 /** Parses and validates once in a process: the decision and the execution share the outcome. */
 export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: Work): FoundInput | Promise<FoundInput> {
-  if (work.memory.validated.has(record.callKey) && !record.edited)
-    return { ok: true, value: work.memory.validated.get(record.callKey) };
+  const { validated } = work.memory;
+  if (validated?.has(record.callKey) === true && !record.edited)
+    return { ok: true, value: validated.get(record.callKey) };
   const { invalid } = record.part;
   if (invalid !== undefined && !record.changed)
     return compiled.tool.executeRaw === undefined || rawTextOf(record.part.input) === undefined
@@ -26,6 +27,11 @@ export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: W
   // A tool may change what it is given; the log may not.
   const result = compiled.validate(copyJson(record.input));
   return result instanceof Promise ? result.then(described) : described(result);
+}
+
+export function forgetInput({ memory }: Work, callKey: string): void {
+  memory.validated?.delete(callKey);
+  if (memory.validated?.size === 0) memory.validated = null;
 }
 
 /** Arguments as the model wrote them, where they are no JSON and were kept. */

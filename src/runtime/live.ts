@@ -12,7 +12,6 @@ import type { Lease, Owner } from "../ports/store.js";
 import {
   type Audience,
   beginAt,
-  createAudience,
   dismiss,
   giveUp,
   isEmpty,
@@ -32,6 +31,7 @@ import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from ".
 import { lateMessage } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import type { Subscription } from "./subscription.js";
+import { createTracing } from "./trace/tracing.js";
 import type { Turns } from "./turns.js";
 import { closeWaiters, settleRun } from "./waiters.js";
 import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
@@ -60,9 +60,16 @@ export type Place = {
 
 export function createLive(sessionId: string, parts: AgentParts, place: Place): Live {
   return {
-    ...createAudience(sessionId, parts),
+    sessionId,
     parts,
     place,
+    memory: null,
+    waiters: [],
+    signals: [],
+    subscriptions: [],
+    stepListeners: [],
+    tracing: parts.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, parts) : null,
+    toldUpTo: 0,
     lastTurn: null,
     driver: null,
     opening: null,
@@ -139,7 +146,6 @@ async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, s
   await beginAt(live, state);
   const memory = createMemory(sessionId, parts.store, keeper.owner.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
-  watchInbox(inboxes, sessionId, () => void wake(driver));
   const driver = createDriver({
     sessionId,
     parts,
@@ -149,11 +155,12 @@ async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, s
     state,
     transcript,
     memory,
-    audience: live,
+    hearers: live,
     onCommitted: (steps) => committed(live, driver, steps),
     onLate: (event) => late(live, event),
     onClosed: (closing) => closed(live, driver, closing),
   });
+  watchInbox(inboxes, driver);
   live.driver = driver;
   live.memory = memory;
   live.following?.();
@@ -190,10 +197,11 @@ function late({ lastClosing, parts, place, sessionId }: Live, event: EventBody):
   if (message !== undefined) place.sayLate(sessionId, message);
 }
 
-function closed(live: Live, { state, transcript, kept }: Driver, closing: Closing): void {
-  const { sessionId, parts, place } = live;
+function closed(live: Live, driver: Driver, closing: Closing): void {
+  const { parts, place } = live;
+  const { state, transcript, kept } = driver;
   dropLease(place.keeper, kept);
-  unwatchInbox(place.inboxes, sessionId);
+  unwatchInbox(place.inboxes, driver);
   if (closing.type !== "parked") void giveBack(parts.store, kept.lease);
   live.driver = null;
   live.memory = null;

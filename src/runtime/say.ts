@@ -18,7 +18,7 @@ import { knownResult } from "./results.js";
 import { forgetSignals, watchSignal } from "./signals.js";
 import type { Subscription } from "./subscription.js";
 import { inTurn } from "./turns.js";
-import { resultIn, stopWaiting, storeFailed, wait } from "./waiters.js";
+import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "./waiters.js";
 
 type Said = "said" | "duplicate";
 /** `check` comes first; nothing else is asked for between it and the request. */
@@ -81,7 +81,7 @@ async function askNow(
 }
 
 /** The same, and gives the run's result; the end of a run that is known and over also goes to `subscription`. */
-export async function run(
+export function run(
   live: Live,
   runId: string,
   message: InboxMessage,
@@ -89,11 +89,20 @@ export async function run(
 ): Promise<RunResult> {
   const waiter = wait(live, { runId });
   live.operationsUnderWay += 1;
-  // In one piece, as a process may hold many runs that wait here: each function that waits for another is held too.
+  return resultOf(live, runId, waiter, ask(live, runId, message, options), options.subscription);
+}
+
+/** A process may hold many runs that wait here. So it is one function, and is not given the message: what waits holds what it was given. */
+async function resultOf(
+  live: Live,
+  runId: string,
+  waiter: Waiter,
+  asked: Promise<Said>,
+  subscription: Subscription | undefined,
+): Promise<RunResult> {
   try {
-    const said = await ask(live, runId, message, options);
-    const told = said === "said" ? resultIn(await waiter.outcome) : undefined;
-    return told ?? (await knownResult(live, runId, options.subscription, () => settleHere(live)));
+    const told = (await asked) === "said" ? resultIn(await waiter.outcome) : undefined;
+    return told ?? (await knownResult(live, runId, subscription, () => settleHere(live)));
   } catch (error) {
     return storeFailed(live.sessionId, waiter.awaited, error);
   } finally {

@@ -13,7 +13,7 @@ export function watchSignal(signalled: Signalled, runId: string, signal: AbortSi
   }
   signal.addEventListener("abort", stop, { once: true });
   const leave = () => signal.removeEventListener("abort", stop);
-  signalled.signals = [...signalled.signals, { runId, leave }];
+  signalled.signals = signalled.signals.concat({ runId, leave });
 }
 
 export function forgetSignals(signalled: Signalled, runId: string): void {

@@ -38,6 +38,8 @@ export const maxBehind = 1_024;
 
 /** What a consumer has got, and what is kept for it until it asks. */
 export type Subscription = SubscriptionOptions & {
+  /** What is consumed. */
+  readonly source: Source;
   /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
   first: StreamItem | undefined;
   buffer: StreamItem[];
@@ -63,8 +65,6 @@ export type Items = AsyncIterable<StreamItem> & {
 };
 
 export type SubscriptionOptions = {
-  /** What is consumed. */
-  readonly source: Source;
   /** The only run whose items are wanted; all unless given. */
   readonly runId: string | undefined;
   /** Goes on after a run has ended, and when another process takes over. */
@@ -82,9 +82,13 @@ export type Source = {
 };
 
 /** @param after the entry after which the consumer wants events */
-export function createSubscription(options: SubscriptionOptions, after: number): Subscription {
+export function createSubscription(source: Source, options: SubscriptionOptions, after: number): Subscription {
+  const { runId, stays, onLeave } = options;
   const subscription: Subscription = {
-    ...options,
+    source,
+    runId,
+    stays,
+    onLeave,
     first: undefined,
     buffer: [],
     head: 0,
@@ -97,7 +101,7 @@ export function createSubscription(options: SubscriptionOptions, after: number):
     left: false,
     asked: [],
   };
-  const streamed = snapshotOf(options.source);
+  const streamed = snapshotOf(source);
   if (streamed !== null) pushItem(subscription, streamed);
   return subscription;
 }

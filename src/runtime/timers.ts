@@ -12,15 +12,21 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, callback) {
-    let timer: NodeJS.Timeout;
-    const wait = (left: number) => {
-      const part = Math.min(left, longestTimerMs);
-      timer = setTimeout(() => (left > part ? wait(left - part) : callback()), part);
-    };
-    wait(Math.max(0, ms));
+    if (ms > longestTimerMs) return afterParts(ms, callback);
+    const timer = setTimeout(callback, Math.max(0, ms));
     return () => clearTimeout(timer);
   },
 };
+
+function afterParts(ms: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (left: number) => {
+    const part = Math.min(left, longestTimerMs);
+    timer = setTimeout(() => (left > part ? wait(left - part) : callback()), part);
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
+}
 
 /** 128 bits of chance, as 26 characters that are safe in names and paths. */
 export function makeRandomId(): string {

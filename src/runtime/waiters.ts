@@ -19,7 +19,7 @@ export type Waiter = {
 
 type Outcome = { readonly result: RunResult | undefined } | { readonly error: unknown };
 
-/** A session that is waited for. */
+/** A session that is waited for. A list is made anew where it changes: most have one entry or none, and take no room for more. */
 export type WaitedFor = { readonly sessionId: string; waiters: readonly Waiter[] };
 
 export function wait(session: WaitedFor, awaited: Awaited): Waiter {
@@ -28,7 +28,7 @@ export function wait(session: WaitedFor, awaited: Awaited): Waiter {
     settle = resolve;
   });
   const waiter = { awaited, outcome, settle };
-  session.waiters = [...session.waiters, waiter];
+  session.waiters = session.waiters.concat(waiter);
   return waiter;
 }
 

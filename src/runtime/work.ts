@@ -7,7 +7,7 @@ import type { State } from "../core/state.js";
 import type { Transcript } from "../core/transcript.js";
 import type { HookContext } from "../ports/hook.js";
 import type { Assembly } from "./assembly.js";
-import type { Audience } from "./audience.js";
+import type { Hearers } from "./audience.js";
 import type { Cancellation } from "./cancellation.js";
 import { createNamedTexts, type NamedTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
@@ -21,7 +21,7 @@ export type Work = {
   readonly memory: WorkMemory;
   now(): number;
   /** Who hears of it while it is done. */
-  readonly audience: Audience;
+  readonly hearers: Hearers;
 };
 
 /** What one process remembers of a run and another can do without. */
@@ -30,8 +30,8 @@ export type WorkMemory = {
   readonly owner: string;
   /** Prompts and specifications, as the log names them. */
   readonly texts: NamedTexts;
-  /** Inputs as their schema gave them, by call key. */
-  readonly validated: Map<string, unknown>;
+  /** Inputs as their schema gave them, by call key, until their tools take them. */
+  validated: Map<string, unknown> | null;
   /** The message that is being streamed. */
   partial: Assembly | null;
   /** What gave a model call its signal, where nobody listens to that any more. */
@@ -57,7 +57,7 @@ export function createMemory(sessionId: string, store: AgentParts["store"], owne
   return {
     owner,
     texts: createNamedTexts(sessionId, store),
-    validated: new Map(),
+    validated: null,
     partial: null,
     hookContext: null,
     unheard: null,

@@ -52,7 +52,7 @@ async function attempt(
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
       firstDeltaMs ??= work.now() - startedAt;
-      publishDelta(work.audience, delta);
+      publishDelta(work.hearers, delta);
     }
   };
   memory.partial = assembly;

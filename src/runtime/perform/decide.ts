@@ -74,7 +74,7 @@ function decisionOf(
   return andThen(inputAsFound(compiled, record, work), (found) => {
     const changed = input === undefined ? {} : { input };
     if (!found.ok) return invalid(call, record, compiled.tool, found.message, work, changed);
-    work.memory.validated.set(record.callKey, found.value);
+    work.memory.validated = (work.memory.validated ?? new Map()).set(record.callKey, found.value);
     return permit({ call, record, tool: compiled.tool, changed }, found.value, means);
   });
 }

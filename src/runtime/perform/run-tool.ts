@@ -15,7 +15,7 @@ import { type ChildAgent, childOf } from "../family.js";
 import { hashInput } from "../hash.js";
 import { riding } from "../hooks/around-step.js";
 import { askAfterCall, type Given } from "../hooks/tool-call.js";
-import { type FoundInput, inputAsFound, rawTextOf } from "../input.js";
+import { type FoundInput, forgetInput, inputAsFound, rawTextOf } from "../input.js";
 import { keepOutput } from "../keep-output.js";
 import { toToolOutput } from "../normalise.js";
 import { depsOf } from "../run-locals.js";
@@ -59,7 +59,6 @@ function attempt(
   const startedAt = work.now();
   return andThen(outcomeOf(effect, record, work, cancellation), (given) => {
     const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
-    work.memory.validated.delete(effect.callKey);
     return andThen(askAfterCall(given, record, timing.durationMs, work), (after) =>
       andThen(kept(after, record, work), (finished) => finishedEvent(effect, timing, finished, after.records)),
     );
@@ -106,8 +105,9 @@ function outcomeOf(
   const compiled = work.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
   if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
-  return andThen(inputAsFound(compiled, record, work), (input) =>
-    input.ok
+  return andThen(inputAsFound(compiled, record, work), (input) => {
+    forgetInput(work, effect.callKey);
+    return input.ok
       ? attempted(
           () =>
             withTimeout(compiled.tool, work, cancellation, (signal) =>
@@ -116,8 +116,8 @@ function outcomeOf(
           returned,
           threw,
         )
-      : failed(input.message),
-  );
+      : failed(input.message);
+  });
 }
 
 function returned(value: unknown): Outcome {
@@ -166,7 +166,7 @@ function contextOf(
     runId: effect.runId,
     deps: depsOf(work.parts, effect.runId),
     services: work.parts.services,
-    progress: (note) => publishProgress(work.audience, effect.callKey, note),
+    progress: (note) => publishProgress(work.hearers, effect.callKey, note),
   };
 }
 

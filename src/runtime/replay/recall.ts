@@ -13,7 +13,6 @@ import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
-import { createAudience } from "../audience.js";
 import { createCancellation } from "../cancellation.js";
 import { compileHooks } from "../hooks/compile.js";
 import type { CalledModel } from "../models.js";
@@ -56,7 +55,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       transcript,
       memory,
       now: clock.now,
-      audience: createAudience(sessionId, present),
+      hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;
     const made = await perform(effect, work, createCancellation());
