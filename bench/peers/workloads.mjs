@@ -119,11 +119,12 @@ async function growth(open, { points, capMs, warmUpMs }) {
       const startedAt = [];
       const onCall = (step) => {
         startedAt[step] = performance.now();
-        if (startedAt[step] - startedAt[0] > capMs) resolve({ capped: step, points: costsAt(points, startedAt) });
+        if (startedAt[step] - startedAt[0] > capMs) resolve({ capped: step, ...costs() });
       };
+      const costs = () => ({ ms: startedAt.at(-1) - startedAt[0], points: costsAt(points, startedAt) });
       proved(open, { steps, onCall })
         .then(({ run }) => run())
-        .then(() => resolve({ points: costsAt(points, startedAt) }), reject);
+        .then(() => resolve(costs()), reject);
     });
   };
 }
