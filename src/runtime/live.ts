@@ -235,10 +235,12 @@ function follow(live: Live): void {
     onEvents: (seq, events) => tellFollowed(live, seq, events),
     onWaiting: (result, seq) => settleRun(live, result, seq),
     isWanted: () => isFollowed(live),
-    async takeOver() {
-      if (live.waiters.length > 0) await settleHere(live);
-      return live.driver !== null;
-    },
+    // A run may end meanwhile, and nobody wait any more: who left the session then would drive it beside the next one.
+    takeOver: () =>
+      using(live, async () => {
+        if (live.waiters.length > 0) await settleHere(live);
+        return live.driver !== null;
+      }),
     onEnd(error) {
       live.following = null;
       if (error !== undefined) giveUp(live, error);

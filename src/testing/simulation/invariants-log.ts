@@ -179,7 +179,8 @@ function livesAreCounted({ log }: History): string | undefined {
     if (event.type === "restarted") lives += 1;
     if (lives > maxLives) return `at entry ${seq} the run is restarted for the ${lives}th time without progress`;
     const progressed = event.type === "tool_finished" && event.because === undefined;
-    if (event.type === "run_started" || event.type === "model_finished" || progressed) lives = 0;
+    const isOver = event.type === "run_finished";
+    if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) lives = 0;
   }
   return undefined;
 }
