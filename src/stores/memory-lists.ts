@@ -1,7 +1,7 @@
 /**
  * Lists of the sessions in memory.
  */
-import type { Entry } from "../core/event.js";
+import type { Event } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import type { State } from "../core/state.js";
 import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../ports/store.js";
@@ -17,7 +17,8 @@ export type MemorySession = {
   dueAt: number | null;
   askedAt: number | null;
   state: State | null;
-  readonly log: Entry[];
+  /** In their order: the first is entry 1. */
+  readonly log: Event[];
   /** Shared by all while nothing is in it. */
   inbox: Map<string, InboxMessage>;
   /** Every message id there was, consumed ones too. */

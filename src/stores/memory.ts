@@ -3,6 +3,7 @@
  *
  * It serialises nothing and copies no events: what is committed must not be changed afterwards.
  */
+import type { Entry, Event } from "../core/event.js";
 import type { InboxMessage } from "../core/inbox.js";
 import { blobsOf } from "../core/kept.js";
 import { PawlError } from "../errors.js";
@@ -65,7 +66,7 @@ export function createMemoryStore(): Store {
       return session === undefined || session.state === null ? null : { seq: session.log.length, state: session.state };
     },
     read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
-      find(sessionId)?.log.slice(after, after + limit) ?? [],
+      entriesAfter(find(sessionId)?.log ?? [], after, limit),
     post: async (sessionId, message) => post(memory, sessionId, message),
     inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
     list: async (options = {}) => list(all(), options),
@@ -127,6 +128,10 @@ function newSession(sessionId: string, at: number): Session {
   };
 }
 
+function entriesAfter(log: readonly Event[], after: number, limit: number): readonly Entry[] {
+  return log.slice(after, after + limit).map((event, index) => ({ seq: after + index + 1, event }));
+}
+
 function holds(session: Session, lease: Lease): boolean {
   return session.hold !== null && session.epoch === lease.epoch;
 }
@@ -165,7 +170,7 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   if (commit.release === true && leftAfter(session.inbox, consume)) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
-  for (const event of commit.events) session.log.push({ seq: session.log.length + 1, event });
+  for (const event of commit.events) session.log.push(event);
   for (const id of consume) session.inbox.delete(id);
   if (session.inbox.size === 0) session.inbox = emptyInbox;
   for (const id of record) session.taken.add(id);
@@ -230,13 +235,12 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
 function problemsOf(session: Session): readonly Problem[] {
   const { sessionId, log, state, blobs } = session;
   const problems: Problem[] = [];
-  const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
-  if (gap >= 0) problems.push({ sessionId, what: `entry ${gap + 1} is missing` });
   if (state !== null && state.seq !== log.length)
     problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
-  for (const { seq, event } of log)
+  for (const [index, event] of log.entries())
     for (const hash of blobsOf(event))
-      if (!blobs.has(hash)) problems.push({ sessionId, what: `blob ${hash}, which entry ${seq} names, is missing` });
+      if (!blobs.has(hash))
+        problems.push({ sessionId, what: `blob ${hash}, which entry ${index + 1} names, is missing` });
   for (const [hash, { bytes }] of blobs)
     if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   return problems;
