@@ -40,7 +40,7 @@ import { say, takeUp } from "./say.js";
 import { compileServices, outputToolsOf, type ServiceOptions } from "./services.js";
 import { createSession, type Session } from "./session.js";
 import { type Run, startRun } from "./start-run.js";
-import { endSubscription, itemsOf, type StreamItem } from "./subscription.js";
+import { itemsOf, type StreamItem } from "./subscription.js";
 import { makeRandomId, systemClock } from "./timers.js";
 import type { Tools } from "./tools.js";
 import { settleRun } from "./waiters.js";
@@ -136,9 +136,9 @@ export function buildAgent<ModelLike>(
     const { sessionId, runId, begin } = start(input, startOptions);
     const subscription = subscribe(live(sessionId), { runId });
     const result = begin(subscription);
-    const end = () => endSubscription(subscription);
-    result.then(end, end);
-    return { sessionId, runId, result, [Symbol.asyncIterator]: () => itemsOf(subscription) };
+    result.catch(() => {});
+    const items = () => itemsOf(subscription);
+    return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
   return {

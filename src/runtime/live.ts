@@ -58,16 +58,18 @@ export type Place = {
   readonly sayLate: (sessionId: string, message: InboxMessage) => void;
 };
 
+const nobody: readonly never[] = [];
+
 export function createLive(sessionId: string, parts: AgentParts, place: Place): Live {
   return {
     sessionId,
     parts,
     place,
     memory: null,
-    waiters: [],
-    signals: [],
-    subscriptions: [],
-    stepListeners: [],
+    waiters: nobody,
+    signals: nobody,
+    subscriptions: nobody,
+    stepListeners: nobody,
     tracing: parts.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, parts) : null,
     toldUpTo: 0,
     lastTurn: null,

@@ -16,7 +16,7 @@ import { abortMessage, startQueued } from "./own-messages.js";
 import { checkAgent } from "./parts.js";
 import { knownResult } from "./results.js";
 import { forgetSignals, watchSignal } from "./signals.js";
-import type { Subscription } from "./subscription.js";
+import { endSubscription, type Subscription } from "./subscription.js";
 import { inTurn } from "./turns.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "./waiters.js";
 
@@ -80,7 +80,7 @@ async function askNow(
   return said;
 }
 
-/** The same, and gives the run's result; the end of a run that is known and over also goes to `subscription`. */
+/** The same, and gives the run's result. A subscription gets the end of a run that is known and over, too, and ends with the run. */
 export function run(
   live: Live,
   runId: string,
@@ -106,6 +106,7 @@ async function resultOf(
   } catch (error) {
     return storeFailed(live.sessionId, waiter.awaited, error);
   } finally {
+    if (subscription !== undefined) endSubscription(subscription);
     stopWaiting(live, waiter);
     forgetSignals(live, runId);
     live.operationsUnderWay -= 1;
