@@ -20,7 +20,10 @@ export type Transcript = {
   /** Input that a model call under way does not see. */
   later: { readonly seq: number; readonly message: UserMessage }[];
   /** Requests that were queued and have not started, by entry. */
-  queued: ReadonlyMap<number, QueuedRequest>;
+  queued: ReadonlyMap<
+    number,
+    { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
+  >;
   /** The entries that started the runs of which something is shown. */
   runs: readonly number[];
   /** The run under way, or the last one. */
@@ -38,10 +41,4 @@ export type Transcript = {
   toolsHash: string | null | undefined;
   /** How much of it a provider has counted; null where none has. */
   measured: Measured | null;
-};
-
-export type QueuedRequest = {
-  readonly runId: string;
-  readonly input: readonly UserMessage[];
-  readonly options?: RunOptions;
 };
