@@ -30,6 +30,7 @@ import { loadTranscript } from "./history.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "./lease-keeper.js";
 import { lateMessage } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
+import { whileValidatorLoads } from "./schema.js";
 import type { Subscription } from "./subscription.js";
 import { createTracing } from "./trace/tracing.js";
 import type { Turns } from "./turns.js";
@@ -146,6 +147,7 @@ async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, s
   const transcript = await loadTranscript(parts.store, sessionId, state);
   const messages = await parts.store.inbox(sessionId);
   await beginAt(live, state);
+  await whileValidatorLoads();
   const memory = createMemory(sessionId, parts.store, keeper.owner.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
   const driver = createDriver({

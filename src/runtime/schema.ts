@@ -72,28 +72,38 @@ function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
   return { jsonSchema: plain, validate: guarded(check) };
 }
 
+type Library = typeof import("@cfworker/json-schema");
+
 /** Loaded for the first JSON Schema alone: it would be a third of what importing this package takes. */
-let library: Promise<typeof import("@cfworker/json-schema")> | undefined;
+let library: Library | null = null;
+let loading: Promise<Library> | null = null;
+
+/** Whoever drives a session waits for it before: what is checked at once then always is, and commits do not depend on chance. */
+export function whileValidatorLoads(): Promise<unknown> | null {
+  return library === null ? loading : null;
+}
+
+async function load(): Promise<Library> {
+  library = await import("@cfworker/json-schema");
+  return library;
+}
 
 function compileJsonSchema(schema: JsonSchema): CompiledInput {
   const jsonSchema = asObjectSchema(schema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
   const isBounded = hasPatterns(jsonSchema);
   let validator: Validator | undefined;
-  library ??= import("@cfworker/json-schema");
-  const compiling = library.then(({ Validator }) => {
+  loading ??= load();
+  const loaded = loading;
+  const check = ({ Validator }: Library, value: Json): InputResult => {
     // It writes notes of its own into the schema.
-    validator = new Validator(structuredClone(jsonSchema) as Schema, draft, false);
-    return validator;
-  });
-  // Whoever validates is told.
-  compiling.catch(() => {});
-  const check = (by: Validator, value: Json): InputResult => {
+    validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
+    const by = validator;
     const { valid, errors } = isBounded ? withinPatience(() => by.validate(value)) : by.validate(value);
     return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
   };
   const validate = guarded((value) =>
-    validator === undefined ? compiling.then((by) => check(by, value)) : check(validator, value),
+    library === null ? loaded.then((it) => check(it, value)) : check(library, value),
   );
   return { jsonSchema, validate };
 }

@@ -27,13 +27,13 @@ describe("a regular expression that goes astray", verifies("SEC-15"), () => {
       schema: { type: "object", properties: { all: { items: { anyOf: [{ type: "number" }, { pattern: astray }] } } } },
       value: { all: [1, wrong] },
     },
-  ])("in a schema ($name) is cut off, and what it was to check is refused", ({ schema, value }) => {
+  ])("in a schema ($name) is cut off, and what it was to check is refused", async ({ schema, value }) => {
     const { validate } = compileInput(schema);
-    expect(validate(value)).toEqual({
+    expect(await validate(value)).toEqual({
       ok: false,
       issues: [{ path: "", message: expect.stringContaining("patterns took longer than 100 ms") }],
     });
-    expect(validate({})).toEqual({ ok: true, value: {} });
+    expect(await validate({})).toEqual({ ok: true, value: {} });
   });
 
   test("costs a call, not the run", async () => {
