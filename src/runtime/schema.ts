@@ -83,9 +83,12 @@ export function whileValidatorLoads(): Promise<unknown> | null {
   return library === null ? loading : null;
 }
 
-async function load(): Promise<Library> {
-  library = await import("@cfworker/json-schema");
-  return library;
+export function loadValidator(): Promise<Library> {
+  loading ??= import("@cfworker/json-schema").then((loaded) => {
+    library = loaded;
+    return loaded;
+  });
+  return loading;
 }
 
 function compileJsonSchema(schema: JsonSchema): CompiledInput {
@@ -93,8 +96,7 @@ function compileJsonSchema(schema: JsonSchema): CompiledInput {
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
   const isBounded = hasPatterns(jsonSchema);
   let validator: Validator | undefined;
-  loading ??= load();
-  const loaded = loading;
+  const loaded = loadValidator();
   const check = ({ Validator }: Library, value: Json): InputResult => {
     // It writes notes of its own into the schema.
     validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);

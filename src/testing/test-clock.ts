@@ -1,7 +1,9 @@
 /**
  * A clock that a test owns: time stands still until it is moved, and nobody really waits.
  */
+
 import type { Clock } from "../ports/clock.js";
+import { loadValidator } from "../runtime/schema.js";
 
 export type TestClock = Clock & {
   /** Moves time on by `ms`. Timers that fall due are called in the order of their times, then of their making; what each leads to happens before the next. */
@@ -20,6 +22,9 @@ export type TestClock = Clock & {
 type Timer = { readonly due: number; readonly call: () => void };
 
 const anHour = 3_600_000;
+
+// What a program loads when it first needs it would come late where time stands still.
+await loadValidator();
 
 /** @param startAt the first time, epoch milliseconds; 1,000,000 unless given */
 export function createTestClock(startAt = 1_000_000): TestClock {
