@@ -120,15 +120,6 @@ async function insist({ parts, kept }: Committer, row: Commit): Promise<CommitRe
   }
 }
 
-/** Gives the lease back without a commit; nothing happens where it is gone. */
-export async function release({ parts, kept }: Committer): Promise<void> {
-  try {
-    await parts.store.release(kept.lease);
-  } catch {
-    // A lease that cannot be given back ends by itself; the session is carried on then.
-  }
-}
-
 function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>, sessionId: string): Closing {
   switch (result.type) {
     case "busy":

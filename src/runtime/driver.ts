@@ -17,8 +17,9 @@ import type { Transcript } from "../core/transcript.js";
 import type { Hearers } from "./audience.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type Pending } from "./batch.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "./cancellation.js";
-import { type Closing, type Committer, closingOf, commit, release, type Step, type Written } from "./committer.js";
+import { type Closing, type Committer, closingOf, commit, type Step, type Written } from "./committer.js";
 import { createDraft, type Draft } from "./draft.js";
+import { giveBack } from "./given-out.js";
 import type { AgentParts } from "./parts.js";
 import { isAnswer, isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
@@ -272,7 +273,7 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
   });
   cancel();
   if (driver.closed) return;
-  await release(driver);
+  await giveBack(driver.parts.store, driver.kept.lease);
   close(driver, { type: "interrupted", reason: "shutdown" });
 }
 

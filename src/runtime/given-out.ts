@@ -42,7 +42,11 @@ export function isOfStore(error: unknown): boolean {
 
 /** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
 export async function giveBack(store: Store, lease: Lease): Promise<void> {
-  await store.release(lease).catch(() => {});
+  try {
+    await store.release(lease);
+  } catch {
+    // It ends by itself; the session is carried on then.
+  }
 }
 
 function messageOf(error: unknown): string {

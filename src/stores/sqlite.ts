@@ -50,9 +50,10 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   try {
     const prepare = { synchronous, guardsCheckpoints: isOurs };
     const needsGuard = await whileBusy(() => prepareFile(handle, file, prepare), busyMs);
-    const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     if (isOurs && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
+    // Last of what may fail: there is nothing to close before.
+    const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     const transactions = createTransactions({ handle, file, busyMs, checkpoints });
     return assemble(db, transactions, pollMs, () => {
       checkpoints.close();
