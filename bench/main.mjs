@@ -8,7 +8,7 @@ const benches = {
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
-  profile: "where the time of a step goes, and what is spent on collecting garbage",
+  profile: "where the time of a step and the memory of a waiting run go (--only W1,W4,W5,sessions)",
 };
 
 const [name, ...options] = process.argv.slice(2);

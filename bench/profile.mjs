@@ -1,50 +1,150 @@
 /**
- * Where the time of a step goes: W1 of the peers' bench, in memory, alone in a process, with V8's own profilers.
+ * Why a step costs what it costs, and what a run that waits holds: with V8's own profilers, alone in a process.
  *
- *     npm run bench -- profile [--quick]
+ *     npm run bench -- profile [--only W1,W4,W5,sessions] [--quick]
  *
- * W1 runs on the bundle: so places are told by the name of their function alone.
+ * The workloads are those of the peers' bench, on the bundle: so places are told by the name of their function alone.
  */
+import { mkdtempSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { GCProfiler } from "node:v8";
-import { open } from "./peers/adapters/pawl.mjs";
+import { open as openInMemory } from "./peers/adapters/pawl.mjs";
+import { open as openOnSqlite } from "./peers/adapters/pawl-sqlite.mjs";
 import { createWork } from "./peers/work.mjs";
 import { machine, median, table } from "./report.mjs";
 
-const steps = 50;
 const shown = 15;
+const parts = { W1: inMemory, W5: onSqlite, sessions: sessionsOnSqlite, W4: held };
 
-export async function run({ quick, json }) {
-  const ms = quick ? 300 : 4_000;
-  const work = createWork({ steps });
-  const { run: runOnce } = await open(work);
-  await timesOf(ms, runOnce);
-  const collector = new GCProfiler();
-  collector.start();
-  const times = await timesOf(ms, runOnce);
-  const collections = collector.stop().statistics.filter(({ gcType }) => gcType.startsWith("Scavenge"));
-  const profile = await profileOf(() => timesOf(ms, runOnce));
-
-  const figures = {
-    bestUs: Math.min(...times),
-    medianUs: median(times),
-    collections: collections.length,
-    stepsBetween: (times.length * steps) / collections.length,
-    collectionMs: median(collections.map(({ cost }) => cost / 1000)),
-    own: ownTimes(profile),
-  };
-  console.log(json ? JSON.stringify(figures, null, 2) : page(figures));
+export async function run({ quick, json, rest }) {
+  const { values } = parseArgs({ args: rest, options: { only: { type: "string" } } });
+  const names = values.only?.split(",") ?? Object.keys(parts);
+  const unknown = names.find((name) => !Object.hasOwn(parts, name));
+  if (unknown !== undefined) {
+    console.error(`There is no profile of "${unknown}". There are: ${Object.keys(parts).join(", ")}.`);
+    process.exit(2);
+  }
+  const all = {};
+  for (const name of names) {
+    const { text, figures } = await parts[name](quick ? 300 : 4_000, quick);
+    all[name] = figures;
+    if (!json) console.log(`${machine()}; ${text}\n`);
+  }
+  if (json) console.log(JSON.stringify(all, null, 2));
 }
 
-function page({ bestUs, medianUs, stepsBetween, collectionMs, own }) {
-  const rows = own.slice(0, shown).map(({ name, share }) => [`\`${name}\``, `${(share * 100).toFixed(1)} %`]);
-  const rest = own.slice(shown).reduce((sum, { share }) => sum + share, 0);
-  rows.push([`${own.length - shown} others`, `${(rest * 100).toFixed(1)} %`]);
-  return `${machine()}; W1 in memory, alone and warm: ${bestUs.toFixed(0)} µs a step at best, ${medianUs.toFixed(0)} at the median. The young generation is collected every ${stepsBetween.toFixed(0)} steps, for ${collectionMs.toFixed(1)} ms.\n\n${table(["its own time, without what it calls", "share"], rows)}`;
+async function inMemory(ms) {
+  const steps = 50;
+  const { run: runOnce } = await openInMemory(createWork({ steps }));
+  const figures = await measured(ms, steps, runOnce, runOnce);
+  return { figures, text: page("W1 in memory", figures) };
+}
+
+/** Warm without syncs, as compiled code comes of steps. */
+async function onSqlite(ms) {
+  const steps = 200;
+  return await inFolder(async (folder) => {
+    const warm = await openOnSqlite(createWork({ steps }), { folder, synchronous: "normal" });
+    const { run: runOnce, close } = await openOnSqlite(createWork({ steps }), { folder, synchronous: "full" });
+    const figures = await measured(ms, steps, runOnce, warm.run);
+    await Promise.all([warm.close(), close()]);
+    return { figures, text: page("W5 on SQLite, `FULL`", figures) };
+  });
+}
+
+async function sessionsOnSqlite(ms) {
+  const [atOnce, steps] = [100, 20];
+  return await inFolder(async (folder) => {
+    const { run: runOnce, close } = await openOnSqlite(createWork({ steps }), { folder, synchronous: "full" });
+    const all = () => Promise.all(Array.from({ length: atOnce }, () => runOnce()));
+    const figures = await measured(ms, atOnce * steps, all, all);
+    await close();
+    return { figures, text: page("100 sessions at once on SQLite, `FULL`", figures) };
+  });
+}
+
+async function inFolder(work) {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Times, collections and own times of `act`, which does so many steps. */
+async function measured(ms, steps, act, warmUp) {
+  await timesOf(ms, steps, warmUp);
+  const collector = new GCProfiler();
+  collector.start();
+  const times = await timesOf(ms, steps, act);
+  const collections = collector.stop().statistics.filter(({ gcType }) => gcType.startsWith("Scavenge"));
+  const profile = await profileOf(() => timesOf(ms, steps, act));
+  return {
+    bestUs: Math.min(...times),
+    medianUs: median(times),
+    stepsBetween: collections.length === 0 ? null : (times.length * steps) / collections.length,
+    collectionMs: collections.length === 0 ? null : median(collections.map(({ cost }) => cost / 1000)),
+    own: ownTimes(profile),
+  };
+}
+
+function page(what, { bestUs, medianUs, stepsBetween, collectionMs, own }) {
+  const collected =
+    stepsBetween === null
+      ? ""
+      : ` The young generation is collected every ${stepsBetween.toFixed(0)} steps, for ${collectionMs.toFixed(1)} ms.`;
+  const rows = topOf(own, ({ share }) => share).map(([name, share]) => [name, `${(share * 100).toFixed(1)} %`]);
+  return `${what}, alone and warm: ${bestUs.toFixed(0)} µs a step at best, ${medianUs.toFixed(0)} at the median.${collected}\n\n${table(["its own time, without what it calls", "share"], rows)}`;
+}
+
+/** What is allocated while runs come to wait in a tool, and stays: by the function that allocated it. */
+async function held(_ms, quick) {
+  const runs = quick ? 100 : 2_000;
+  const work = createWork({ steps: 1, waits: true });
+  const { run: runOnce } = await openInMemory(work);
+  const park = async (count) => {
+    const goal = work.counts.toolCalls + count;
+    for (let started = 0; started < count; started += 1) void runOnce();
+    while (work.counts.toolCalls < goal) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await park(100);
+  const session = new Session();
+  session.connect();
+  await session.post("HeapProfiler.enable");
+  await session.post("HeapProfiler.collectGarbage");
+  await session.post("HeapProfiler.startSampling", { samplingInterval: 512 });
+  await park(runs);
+  await session.post("HeapProfiler.collectGarbage");
+  const { profile } = await session.post("HeapProfiler.stopSampling");
+  session.disconnect();
+
+  const sizes = new Map();
+  const walk = ({ callFrame, selfSize, children }) => {
+    const name = callFrame.functionName || "(anonymous)";
+    sizes.set(name, (sizes.get(name) ?? 0) + selfSize);
+    for (const child of children) walk(child);
+  };
+  walk(profile.head);
+  const own = [...sizes].map(([name, bytes]) => ({ name, bytes: bytes / runs })).sort((a, b) => b.bytes - a.bytes);
+  const bytes = own.reduce((sum, one) => sum + one.bytes, 0);
+  const rows = topOf(own, (one) => one.bytes).map(([name, size]) => [name, size.toFixed(0)]);
+  const text = `${runs} runs that wait in a tool, in memory: by V8's sampling ${(bytes / 1024).toFixed(1)} KB a run.\n\n${table(["what it allocated and stays", "bytes a run"], rows)}`;
+  return { figures: { bytes, own }, text };
+}
+
+/** The largest, and the sum of the others. */
+function topOf(own, sizeOf) {
+  const rows = own.slice(0, shown).map((one) => [`\`${one.name}\``, sizeOf(one)]);
+  const rest = own.slice(shown);
+  return [...rows, [`${rest.length} others`, rest.reduce((sum, one) => sum + sizeOf(one), 0)]];
 }
 
 /** µs a step of each of the runs that fit. */
-async function timesOf(ms, runOnce) {
+async function timesOf(ms, steps, runOnce) {
   const times = [];
   for (const end = performance.now() + ms; performance.now() < end; ) {
     const before = performance.now();
