@@ -18,7 +18,7 @@ export function chartsOf({ node, results }) {
     ["w3", "Step 2,000 of one run (µs)", results.W3?.rows, ({ points }) => points.at(-1)],
     ["w4-tool", "A run that waits in a tool (KB)", results.W4?.tool, ({ kilobytes }) => kilobytes],
     ["w4-person", "A run that waits for a person (KB)", results.W4?.person, ({ kilobytes }) => kilobytes],
-    ["w5", "A durable step, SQLite NORMAL (µs)", results.W5?.normal?.rows, ({ us }) => us],
+    ["w5", "A durable step, synchronous NORMAL (µs)", results.W5?.normal?.rows, ({ us }) => us],
     ["w6", "Import of the main entry (ms)", results.W6, ({ importMs }) => importMs],
   ];
   return charts.flatMap(([name, title, rows, figureOf]) => {

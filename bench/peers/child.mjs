@@ -8,12 +8,19 @@ const [contender, workload, options] = process.argv.slice(2);
 
 process.on("disconnect", () => process.exit(0));
 try {
-  const { open } = await import(`./adapters/${contender}.mjs`);
+  const { open, release = () => {} } = await import(`./adapters/${contender}.mjs`);
   const measure = await workloads[workload](open, JSON.parse(options));
   process.on("message", () => {
-    measure().then((result) => process.send({ result }), fail);
+    measureAndRelease().then((result) => process.send({ result }), fail);
   });
   process.send({ ready: true });
+
+  /** What an adapter keeps from one `open` to the next is not to be in the way of whoever is measured next. */
+  async function measureAndRelease() {
+    const result = await measure();
+    await release();
+    return result;
+  }
 } catch (error) {
   fail(error);
 }

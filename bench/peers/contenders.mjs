@@ -47,4 +47,6 @@ export const contenders = [
   { name: "floor-sqlite", label: "floor + bare SQLite", engines: 20, on: ["W5", "W5-sessions"] },
   { name: "pawl-sqlite", label: "Pawl on SQLite", engines: 20, on: ["W5", "W5-sessions"] },
   { name: "langgraph-sqlite", label: "LangGraph, SQLite checkpointer", engines: 20, on: ["W5"] },
+  // Its SDK names no Node; it calls what 22 brought.
+  { name: "restate", label: "Restate", engines: 22, on: ["W5", "W5-sessions"] },
 ];

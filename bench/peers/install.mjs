@@ -13,7 +13,7 @@ const mark = join(here, "node_modules", ".installed");
 export function installPeers() {
   const lock = readFileSync(join(here, "package-lock.json"), "utf8");
   if (existsSync(mark) && readFileSync(mark, "utf8") === lock) return;
-  console.error("Installing the peers into bench/peers/node_modules (about 600 MB, some minutes) …");
+  console.error("Installing the peers into bench/peers/node_modules (about 800 MB, some minutes) …");
   const { status, stderr } = spawnSync(
     "npm",
     ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],

@@ -201,7 +201,7 @@ async function measureW5(context) {
       tell,
       `W5 ${synchronous}`,
       rows,
-      ({ us, bytes }) => `${us.toFixed(0)} µs a step, ${bytes?.toFixed(0)} bytes`,
+      ({ us, bytes }) => `${us.toFixed(0)} µs a step, ${bytes?.toFixed(0) ?? "–"} bytes`,
     );
     toldOf(tell, `W5 ${synchronous}, many`, sessions, ({ perSecond }) => `${perSecond.toFixed(0)} steps/s`);
     modes[synchronous] = { shape, rows: withRatio(rows, "us", "floor-sqlite"), sessions };

@@ -73,7 +73,7 @@ const sectionOf = {
       ? Object.entries(modes)
           .flatMap(([mode, { shape, rows, sessions }]) => [
             section(
-              `W5: SQLite, synchronous ${mode.toUpperCase()}, ${steps} steps`,
+              `W5: a durable run, synchronous ${mode.toUpperCase()}, ${steps} steps`,
               rows,
               node,
               ["", "µs a step", "× floor + bare SQLite", "bytes written a step", "last 50 over first 50"],

@@ -213,12 +213,12 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
     }
   };
   const once = async (context, settings) => {
-    const { run, close, path } = await proved(open, settings, context);
+    const { run, close, path, writesElsewhere } = await proved(open, settings, context);
     const before = performance.now();
     await run();
     const ms = performance.now() - before;
     await close?.();
-    return { ms, path };
+    return { ms, path, writesElsewhere };
   };
   // Compiled code comes of steps, of which there are few in a second where each waits for the disk.
   const warmSteps = () => inFolder((context) => once(context, { steps: 50 }), { synchronous: "normal" });
@@ -229,10 +229,10 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
       const onCall = (step) => {
         if (step === 0 || step === 50 || step === steps - 50 || step === steps) written.push(bytesWritten());
       };
-      const { ms, path } = await once(context, { steps, onCall });
+      const { ms, path, writesElsewhere } = await once(context, { steps, onCall });
       return {
         ms,
-        ...writtenBetween(written, steps),
+        ...(writesElsewhere ? notKnown : writtenBetween(written, steps)),
         ...(path === undefined ? {} : { shape: shapeOf(path, steps), fileBytes: statSync(path).size / steps }),
       };
     });
@@ -248,8 +248,10 @@ function bytesWritten() {
   }
 }
 
+const notKnown = { bytes: null, growth: null };
+
 function writtenBetween([start, fifty, beforeLast, end], steps) {
-  if (start === null) return { bytes: null, growth: null };
+  if (start === null) return notKnown;
   return { bytes: (end - start) / steps, growth: (end - beforeLast) / (fifty - start) };
 }
 

@@ -3,7 +3,7 @@
  */
 import { prompt } from "../work.mjs";
 
-async function* stream(work, messages) {
+export async function* stream(work, messages) {
   const newest = messages.at(-1);
   const { texts, call } = work.answerTo(newest.role === "tool" ? newest.content : null);
   for (const text of texts) yield { type: "text", text };
