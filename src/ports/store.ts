@@ -113,8 +113,11 @@ export type AskingOptions = {
 
 export type Problem = { readonly sessionId: string | null; readonly what: string };
 
-/** What changed: a session's log or inbox. A hint: it may come late or twice, and is never the only way to learn of it. */
-export type Change = { readonly sessionId: string };
+/**
+ * What changed: a session's log or inbox; either or both where `in` is left out. A hint: it may come late or twice, and is never
+ * the only way to learn of it.
+ */
+export type Change = { readonly sessionId: string; readonly in?: "log" | "inbox" };
 
 export interface Store {
   /** Takes the lease of a session, with the next epoch; creates the session's row where there is none. */

@@ -185,7 +185,7 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
     memory.asking = null;
   }
   if (commit.release === true) session.hold = null;
-  memory.watchers.notify(session.sessionId);
+  memory.watchers.notify({ sessionId: session.sessionId, in: "log" });
   return { type: "ok", seq: session.log.length };
 }
 
@@ -201,7 +201,7 @@ function post(memory: Memory, sessionId: string, message: InboxMessage): PostRes
   session.taken.add(message.id);
   if (session.inbox === emptyInbox) session.inbox = new Map();
   session.inbox.set(message.id, message);
-  memory.watchers.notify(sessionId);
+  memory.watchers.notify({ sessionId, in: "inbox" });
   return { type: "posted" };
 }
 
@@ -228,7 +228,7 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
   memory.sessions.delete(session.sessionId);
   for (const blob of session.blobs.values()) disown(memory, blob);
   if (session.askedAt !== null) memory.asking = null;
-  memory.watchers.notify(session.sessionId);
+  memory.watchers.notify({ sessionId: session.sessionId });
   return true;
 }
 

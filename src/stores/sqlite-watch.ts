@@ -4,6 +4,7 @@
  * What another process commits to, it holds: so it is a session that was held when we last looked, that is held now, or
  * that was claimed in between (epochs count for the whole store). What it posts has a number higher than the last seen.
  */
+import type { Change } from "../ports/store.js";
 import { type SqliteBytes, textOf } from "./sqlite-driver.js";
 import type { Database } from "./sqlite-sessions.js";
 import type { Watchers } from "./watchers.js";
@@ -38,7 +39,7 @@ export function createPolling(
       const found = read(() => (dataVersionOf(db) === seen?.dataVersion ? null : look(db, seen)));
       if (found === null) return;
       seen = found.seen;
-      for (const sessionId of found.changed) watchers.notify(sessionId);
+      for (const change of found.changes) watchers.notify(change);
     } catch {
       // Locked, or failing: a change is a hint, the next look tells of it, and the next use of the store of the failure.
     }
@@ -55,7 +56,7 @@ export function createPolling(
   };
 }
 
-function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changed: ReadonlySet<string> } {
+function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changes: readonly Change[] } {
   const { statements } = db;
   const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
   const seen: Seen = {
@@ -64,16 +65,19 @@ function look(db: Database, before: Seen | null): { readonly seen: Seen; readonl
     message: (statements.lastMessage.get() as { readonly number: number }).number,
     tails: new Map(held.map((row) => [textOf(row.name), row.tail])),
   };
-  return { seen, changed: before === null ? new Set() : changedSince(db, before, seen) };
+  return { seen, changes: before === null ? [] : changesSince(db, before, seen) };
 }
 
-function changedSince(db: Database, before: Seen, now: Seen): ReadonlySet<string> {
-  const changed = new Set<string>();
-  for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) changed.add(sessionId);
+function changesSince({ statements }: Database, before: Seen, now: Seen): readonly Change[] {
   type Named = readonly { readonly name: SqliteBytes }[];
-  for (const row of db.statements.claimedSince.all(before.epoch) as Named) changed.add(textOf(row.name));
-  for (const row of db.statements.postedSince.all(before.message) as Named) changed.add(textOf(row.name));
-  return changed;
+  const committed = new Set<string>();
+  for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) committed.add(sessionId);
+  for (const row of statements.claimedSince.all(before.epoch) as Named) committed.add(textOf(row.name));
+  const posted = (statements.postedSince.all(before.message) as Named).map((row) => textOf(row.name));
+  return [
+    ...[...committed].map((sessionId) => ({ sessionId, in: "log" }) as const),
+    ...posted.map((sessionId) => ({ sessionId, in: "inbox" }) as const),
+  ];
 }
 
 function dataVersionOf(db: Database): number {

@@ -115,7 +115,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       const encoded = sessions.encode(commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes);
-      if (result.type === "ok") watchers.notify(lease.sessionId);
+      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
       return result;
     },
     load: (sessionId) => read(() => reads.load(db, sessionId)),
@@ -126,7 +126,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       checkId("message", message.id);
       const posted = { id: message.id, at: message.at, body: encodeMessage(message) };
       const result = await write(() => sessions.post(db, sessionId, posted), posted.body.length);
-      if (result.type === "posted") watchers.notify(sessionId);
+      if (result.type === "posted") watchers.notify({ sessionId, in: "inbox" });
       return result;
     },
     inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
@@ -147,7 +147,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     getBlob: (sessionId, hash) => read(() => reads.getBlob(db, sessionId, hash)),
     delete: async (sessionId, options) => {
       const isDeleted = await write(() => sessions.remove(db, sessionId, options));
-      if (isDeleted) watchers.notify(sessionId);
+      if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
     verify: (sessionId) => verify(db, read, sessionId ?? null),

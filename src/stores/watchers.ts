@@ -7,7 +7,7 @@ export type Watchers = {
   readonly count: () => number;
   readonly add: (listener: (change: Change) => void) => () => void;
   /** Calls back after the present work is done; what a listener throws is nobody's commit, so it stays uncaught. */
-  readonly notify: (sessionId: string) => void;
+  readonly notify: (change: Change) => void;
   readonly clear: () => void;
 };
 
@@ -24,8 +24,8 @@ export function createWatchers(): Watchers {
         listeners.delete(listener);
       };
     },
-    notify(sessionId) {
-      if (listeners.size > 0) queueMicrotask(() => tell(listeners, { sessionId }));
+    notify(change) {
+      if (listeners.size > 0) queueMicrotask(() => tell(listeners, change));
     },
     clear: () => listeners.clear(),
   };

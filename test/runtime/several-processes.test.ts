@@ -2,7 +2,7 @@
  * Two agents over one store stand for two processes: each has its own owner and its own lease.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
+import { createAgent, createMemoryStore, PawlError, type Store, type Tool } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 import { collect, createGate, deferred, typesOf } from "../support/agents.js";
@@ -325,5 +325,46 @@ describe("one that reads along in another process", () => {
     await run;
     await told;
     expect(typesOf(seen)).toContain("run_started");
+  });
+});
+
+describe("an abort that another process posts while a tool runs", () => {
+  type Change = Parameters<Parameters<Store["watch"]>[0]>[0];
+  type Told = (change: Change) => Change | null;
+  const ways: readonly (readonly [string, Told, number])[] = [
+    ["is heard at once where the store tells of it", (change) => change, 10],
+    ["is heard soon where the store tells of changes alone", ({ sessionId }) => ({ sessionId }), 100],
+    ["is heard, though the store's word was missed", (change) => (change.in === "log" ? change : null), 1_500],
+  ];
+  test.each(ways)("%s", verifies("STOR-2"), async (_, told, ms) => {
+    const clock = createTestClock();
+    const inner = createMemoryStore();
+    const started = deferred();
+    const store: Store = {
+      ...inner,
+      watch: (listener) =>
+        inner.watch((change) => {
+          const heard = told(change);
+          if (heard !== null) listener(heard);
+        }),
+    };
+    const wait: Tool = {
+      name: "wait",
+      description: "Waits until it is ended.",
+      input: { type: "object" },
+      execute: (_input, { signal }) => {
+        started.resolve();
+        return new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        });
+      },
+    };
+    const agent = () =>
+      createAgent({ model: createScriptedModel([{ calls: [{ name: "wait" }] }]), tools: [wait], store, clock });
+    const result = agent().run("Go", { sessionId: "s" });
+    await started.promise;
+    await agent().session("s").abort();
+    await clock.advance(ms);
+    expect(await result).toMatchObject({ status: "aborted" });
   });
 });

@@ -14,7 +14,7 @@ export type WatchedClock = TestClock & {
 };
 
 /** How often a lease is renewed, an inbox is looked at, a log is followed; and how long a tool and a model may take. */
-const upkeep: ReadonlySet<number> = new Set([5_000, 100, 250, 600_000, 120_000, 60_000]);
+const upkeep: ReadonlySet<number> = new Set([5_000, 10, 100, 1_500, 250, 600_000, 120_000, 60_000]);
 
 export function createWatchedClock(startAt?: number): WatchedClock {
   const clock = createTestClock(startAt);

@@ -1,8 +1,8 @@
 /**
  * Finding sessions: lists, what is due, and what changed.
  */
-import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { ListOptions, Store } from "../../ports/store.js";
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import type { Change, ListOptions, Store } from "../../ports/store.js";
 import {
   alice,
   cases,
@@ -217,6 +217,21 @@ export const watching = cases(["STOR-1", "STOR-2"], {
     const { seen } = changesOf(store, "s");
     await store.post("s", message("m"));
     await seen;
+  },
+  "a commit is not told as a message, nor a message as a commit": async ({ store }) => {
+    const places: Change["in"][] = [];
+    const stop = store.watch((change) => places.push(change.in));
+    const lease = await claim(store);
+    const committed = changesOf(store, "s");
+    await commit(store, lease, 0);
+    await committed.seen;
+    ok(!places.includes("inbox"));
+    places.length = 0;
+    const posted = changesOf(store, "s");
+    await store.post("s", message("m"));
+    await posted.seen;
+    ok(!places.includes("log"));
+    stop();
   },
   "a change is told to all who watch": async ({ store }) => {
     const all = [changesOf(store, "s"), changesOf(store, "s")];
