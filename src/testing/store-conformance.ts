@@ -11,8 +11,9 @@ import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { dueSessions, listing, watching } from "./conformance/lists.js";
+import { dueSessions, listing } from "./conformance/lists.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
+import { watching } from "./conformance/watching.js";
 
 export type { ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
 
