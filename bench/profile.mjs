@@ -34,6 +34,8 @@ export async function run({ quick, json, rest }) {
     if (!json) console.log(`${machine()}; ${text}\n`);
   }
   if (json) console.log(JSON.stringify(all, null, 2));
+  // Runs that wait would keep it.
+  process.exit();
 }
 
 async function inMemory(ms) {
