@@ -90,7 +90,10 @@ export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise
 }
 
 function add(driver: Driver, one: Pending): void {
-  if (driver.closed) return;
+  if (driver.closed) {
+    leaveOut(driver, one);
+    return;
+  }
   driver.pending.push(one);
   if (!driver.flushing) queueMicrotask(() => flush(driver));
   driver.flushing = true;
@@ -116,7 +119,13 @@ async function flush(driver: Driver): Promise<void> {
     close(driver, { type: "broken", error });
   }
   driver.flushing = false;
-  if (driver.closed) for (const one of driver.pending.splice(0)) one.done?.(false);
+  if (driver.closed) for (const one of driver.pending.splice(0)) leaveOut(driver, one);
+}
+
+/** It came too late for the last commit, which may have been under way. */
+function leaveOut(driver: Driver, { events, settled, done }: Pending): void {
+  if (settled !== undefined && typeof events !== "function") for (const event of events) driver.onLate(event);
+  done?.(false);
 }
 
 /** What is written may be acted upon. */
@@ -223,8 +232,7 @@ function start(driver: Driver, effect: Effect): void {
 
 function settle(driver: Driver, key: string, event: EventBody | undefined): void {
   if (event === undefined) return;
-  if (driver.closed) driver.onLate(event);
-  else if (isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
+  if (!driver.closed && isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
   else add(driver, { events: [event], settled: key });
 }
 
