@@ -90,12 +90,10 @@ export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise
 }
 
 function add(driver: Driver, one: Pending): void {
-  if (driver.closed) {
-    leaveOut(driver, one);
-    return;
-  }
-  driver.pending.push(one);
-  if (!driver.flushing) queueMicrotask(() => flush(driver));
+  if (driver.closed) leaveOut(driver, one);
+  else driver.pending.push(one);
+  if (driver.closed || driver.flushing) return;
+  queueMicrotask(() => flush(driver));
   driver.flushing = true;
 }
 

@@ -147,45 +147,41 @@ describe("an abort", () => {
     },
   );
 
-  test(
-    "what comes while the last commit is under way is a note as well",
-    verifies("LOOP-10", "REC-8"),
-    async () => {
-      const clock = createWatchedClock();
-      const inner = createMemoryStore();
-      const written = deferred();
-      const acknowledged = deferred();
-      const store: Store = {
-        ...inner,
-        async commit(lease, commit) {
-          const result = await inner.commit(lease, commit);
-          if (commit.release === true) {
-            written.resolve();
-            await acknowledged.promise;
-          }
-          return result;
-        },
-      };
-      const gate = createGate("gate", { heedsSignal: false });
-      const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
-      const agent = createAgent({ model, tools: [gate.tool], clock, store });
-      const controller = new AbortController();
-      const result = agent.run("Go", { sessionId: "s", signal: controller.signal });
-      await gate.started;
-      controller.abort();
-      await settled();
-      await clock.advance(5_000);
-      await written.promise;
-      gate.open("It is done after all.");
-      await settled();
-      acknowledged.resolve();
-      expect(await result).toMatchObject(aborted);
-      await settled();
-      await settled();
-      const events = await collect(agent.session("s").events({ follow: false }));
-      expect(ofType(events, "late_result")).toHaveLength(1);
-    },
-  );
+  test("what comes while the last commit is under way is a note as well", verifies("LOOP-10", "REC-8"), async () => {
+    const clock = createWatchedClock();
+    const inner = createMemoryStore();
+    const written = deferred();
+    const acknowledged = deferred();
+    const store: Store = {
+      ...inner,
+      async commit(lease, commit) {
+        const result = await inner.commit(lease, commit);
+        if (commit.release === true) {
+          written.resolve();
+          await acknowledged.promise;
+        }
+        return result;
+      },
+    };
+    const gate = createGate("gate", { heedsSignal: false });
+    const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
+    const agent = createAgent({ model, tools: [gate.tool], clock, store });
+    const controller = new AbortController();
+    const result = agent.run("Go", { sessionId: "s", signal: controller.signal });
+    await gate.started;
+    controller.abort();
+    await settled();
+    await clock.advance(5_000);
+    await written.promise;
+    gate.open("It is done after all.");
+    await settled();
+    acknowledged.resolve();
+    expect(await result).toMatchObject(aborted);
+    await settled();
+    await settled();
+    const events = await collect(agent.session("s").events({ follow: false }));
+    expect(ofType(events, "late_result")).toHaveLength(1);
+  });
 
   test(
     "what comes later leaves the next run to the driver that it has in this process",
