@@ -4,11 +4,10 @@
  * Every hook is called at each of the six points of a step, and looks at the messages before each model call; every observer gets each
  * event and delta. "Between" is the time from the end of an answer to the next call of the model: what a user waits for.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAgent, createMemoryStore } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 import { add, steppingModel } from "./stepping.mjs";
 
@@ -117,8 +116,7 @@ async function firstCall({ parts }, store) {
 }
 
 async function measureFirstCalls(rounds) {
-  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-  try {
+  return await inFolder(async (folder) => {
     const sqlite = await openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
     const stores = [createMemoryStore(), sqlite];
     const costs = first.map(() => stores.map(() => []));
@@ -130,9 +128,7 @@ async function measureFirstCalls(rounds) {
         }
     await sqlite.close();
     return first.map(({ name }, index) => ({ name, costs: costs[index].map(median) }));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 export async function run({ quick, json }) {

@@ -4,11 +4,11 @@
  * Every contender does the same work over the same scripted model: steps of five text deltas and one tool call, all deltas
  * consumed; then one call of many deltas. The bare loop is the least code that does it: no validation, events, limits or store.
  */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { createAgent, createMemoryStore } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 import { add, steppingModel } from "./stepping.mjs";
 
@@ -70,8 +70,7 @@ async function sqlite(folder, synchronous) {
 
 async function consume(contender, model, steps) {
   if (contender.consume !== undefined) return { items: await contender.consume(model) };
-  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-  try {
+  return await inFolder(async (folder) => {
     const { store, path } = await contender.open(folder);
     const agent = createAgent({ model, tools: [add], store, limits: { maxSteps: steps + 2 } });
     const run = agent.runStream("Go.");
@@ -80,9 +79,7 @@ async function consume(contender, model, steps) {
     if (result.status !== "completed") throw new Error(`${contender.name}: ${JSON.stringify(result)}`);
     await store.close();
     return { items, bytes: path === undefined ? undefined : statSync(path).size };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 /** The median µs of the steps around one, in one run. */

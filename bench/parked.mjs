@@ -3,13 +3,13 @@
  *
  * The runs are parked by one process, which stays; then another store is opened on the file, as a process would days later.
  */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createAgent, pendingApprovals } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 
 /** Asks for one call, and ends when it has its result. */
@@ -74,10 +74,9 @@ async function held() {
 }
 
 async function measure(count, rounds) {
-  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-  const path = join(folder, "sessions.db");
-  const options = { path, synchronous: "normal" };
-  try {
+  return await inFolder(async (folder) => {
+    const path = join(folder, "sessions.db");
+    const options = { path, synchronous: "normal" };
     const empty = await openSqliteStore(options);
     await park.all(empty, 1, "warm-up");
     const before = await held();
@@ -105,9 +104,7 @@ async function measure(count, rounds) {
     const listed = all.value.length;
     await store.close();
     return { count, listed, firstPage: median(firstPages), all: all.ms, answer: median(answers), heldBytes, bytes };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 export async function run({ quick, json }) {

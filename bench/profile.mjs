@@ -5,12 +5,10 @@
  *
  * The workloads are those of the peers' bench, on the bundle: so places are told by the name of their function alone.
  */
-import { mkdtempSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { GCProfiler } from "node:v8";
+import { inFolder } from "./folder.mjs";
 import { open as openInMemory } from "./peers/adapters/pawl.mjs";
 import { open as openOnSqlite } from "./peers/adapters/pawl-sqlite.mjs";
 import { createWork } from "./peers/work.mjs";
@@ -66,15 +64,6 @@ async function sessionsOnSqlite(ms) {
     await close();
     return { figures, text: page("100 sessions at once on SQLite, `FULL`", figures) };
   });
-}
-
-async function inFolder(work) {
-  const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-  try {
-    return await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 /** Times, collections and own times of `act`, which does so many steps. */

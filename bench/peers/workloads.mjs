@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GCProfiler } from "node:v8";
+import { inFolder } from "../folder.mjs";
 import { shapeOf } from "./sqlite.mjs";
 import { createWork } from "./work.mjs";
 
@@ -204,14 +205,6 @@ async function heldNow() {
 
 /** W5: the time of a durable run, and what it wrote: as a whole, and in its first and last fifty steps. */
 async function durable(open, { steps, synchronous, shape, warmUpMs }) {
-  const inFolder = async (measure, settings = { synchronous }) => {
-    const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-    try {
-      return await measure({ folder, shape, ...settings });
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  };
   const once = async (context, settings) => {
     const { run, close, path, writesElsewhere } = await proved(open, settings, context);
     const before = performance.now();
@@ -221,15 +214,15 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
     return { ms, path, writesElsewhere };
   };
   // Compiled code comes of steps, of which there are few in a second where each waits for the disk.
-  const warmSteps = () => inFolder((context) => once(context, { steps: 50 }), { synchronous: "normal" });
+  const warmSteps = () => inFolder((folder) => once({ folder, shape, synchronous: "normal" }, { steps: 50 }));
   return async () => {
     await warmUp(warmUpMs, warmSteps);
-    return await inFolder(async (context) => {
+    return await inFolder(async (folder) => {
       const written = [];
       const onCall = (step) => {
         if (step === 0 || step === 50 || step === steps - 50 || step === steps) written.push(bytesWritten());
       };
-      const { ms, path, writesElsewhere } = await once(context, { steps, onCall });
+      const { ms, path, writesElsewhere } = await once({ folder, shape, synchronous }, { steps, onCall });
       return {
         ms,
         ...(writesElsewhere ? notKnown : writtenBetween(written, steps)),
@@ -257,27 +250,18 @@ function writtenBetween([start, fifty, beforeLast, end], steps) {
 
 /** Many sessions at once on one file: steps a second. */
 async function sessions(open, { atOnce, steps, synchronous, shape, warmUpMs }) {
-  const onFile = async (use) => {
-    const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-    try {
-      const work = createWork({ steps });
-      const { run, close } = await open(work, { folder, synchronous, shape });
-      const result = await use(run, work);
-      await close();
-      return result;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  };
   const allOf = (run) => Promise.all(Array.from({ length: atOnce }, () => run()));
   return () =>
-    onFile(async (run, work) => {
+    inFolder(async (folder) => {
+      const work = createWork({ steps });
+      const { run, close } = await open(work, { folder, synchronous, shape });
       await warmUp(warmUpMs, () => allOf(run));
       const done = work.counts.toolCalls / steps;
       const before = performance.now();
       await allOf(run);
       const ms = performance.now() - before;
       work.check(done + atOnce);
+      await close();
       return { perSecond: (atOnce * steps * 1000) / ms };
     });
 }
