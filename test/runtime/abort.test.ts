@@ -4,6 +4,7 @@ import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, ofType, typesOf } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
+import { createHeldRelease } from "../support/held-release.js";
 import { verifies } from "../verifies.js";
 
 const aborted = { status: "aborted", reason: "aborted", text: "Request aborted." } as const;
@@ -149,20 +150,7 @@ describe("an abort", () => {
 
   test("what comes while the last commit is under way is a note as well", verifies("LOOP-10", "REC-8"), async () => {
     const clock = createWatchedClock();
-    const inner = createMemoryStore();
-    const written = deferred();
-    const acknowledged = deferred();
-    const store: Store = {
-      ...inner,
-      async commit(lease, commit) {
-        const result = await inner.commit(lease, commit);
-        if (commit.release === true) {
-          written.resolve();
-          await acknowledged.promise;
-        }
-        return result;
-      },
-    };
+    const { store, written, acknowledge } = createHeldRelease();
     const gate = createGate("gate", { heedsSignal: false });
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
     const agent = createAgent({ model, tools: [gate.tool], clock, store });
@@ -172,10 +160,10 @@ describe("an abort", () => {
     controller.abort();
     await settled();
     await clock.advance(5_000);
-    await written.promise;
+    await written;
     gate.open("It is done after all.");
     await settled();
-    acknowledged.resolve();
+    acknowledge();
     expect(await result).toMatchObject(aborted);
     await settled();
     await settled();

@@ -6,6 +6,7 @@ import { createAgent, createMemoryStore, type Message, type Store, type UserMess
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, ofType } from "../support/agents.js";
+import { createHeldRelease } from "../support/held-release.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -287,24 +288,14 @@ describe("input", () => {
 });
 
 test("what comes while a session is being given back is taken all the same", verifies("LOOP-11"), async () => {
-  const inner = createMemoryStore();
-  const released = deferred();
-  const posted = deferred();
+  const { store: held, inner, written, acknowledge } = createHeldRelease();
   const store: Store = {
-    ...inner,
+    ...held,
     // The answer to the commit that gives the session back is on its way when the next request is looked for.
-    async commit(lease, commit) {
-      const result = await inner.commit(lease, commit);
-      if (commit.release === true) {
-        released.resolve();
-        await posted.promise;
-      }
-      return result;
-    },
     async inbox(sessionId) {
       const messages = await inner.inbox(sessionId);
       if (messages.length > 0) {
-        posted.resolve();
+        acknowledge();
         await settled();
       }
       return messages;
@@ -312,7 +303,7 @@ test("what comes while a session is being given back is taken all the same", ver
   };
   const agent = createAgent({ model: createScriptedModel([{ text: "One." }, { text: "Two." }]), store });
   const first = agent.run("First", { sessionId: "s" });
-  await released.promise;
+  await written;
   await agent.session("s").send("Second", { runId: "second" });
   expect(await first).toMatchObject({ text: "One." });
   await expect.poll(() => inner.inbox("s")).toEqual([]);

@@ -6,6 +6,7 @@ import { createAgent, createMemoryStore, PawlError, type Store, type Tool } from
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 import { collect, createGate, deferred, typesOf } from "../support/agents.js";
+import { createHeldRelease } from "../support/held-release.js";
 import { verifies } from "../verifies.js";
 
 const asked = { name: "risky", description: "Asks first.", input: { type: "object" }, needsApproval: true } as const;
@@ -111,23 +112,14 @@ describe("a holder that slept past its lease", () => {
 describe("a lease that is renewed while it is given back", () => {
   test("is not lost: the run's result is told", verifies("REC-2"), async () => {
     const clock = createTestClock();
-    const inner = createMemoryStore();
-    const released = deferred();
-    const renewed = deferred();
+    const { store: held, inner, written, acknowledge } = createHeldRelease();
     const store: Store = {
-      ...inner,
+      ...held,
       async renew(...which) {
-        await released.promise;
+        await written;
         const gone = await inner.renew(...which);
-        renewed.resolve();
+        acknowledge();
         return gone;
-      },
-      async commit(lease, commit) {
-        const result = await inner.commit(lease, commit);
-        if (commit.release !== true) return result;
-        released.resolve();
-        await renewed.promise;
-        return result;
       },
     };
     const gate = createGate();
