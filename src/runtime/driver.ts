@@ -230,7 +230,7 @@ function start(driver: Driver, effect: Effect): void {
 
 function settle(driver: Driver, key: string, event: EventBody | undefined): void {
   if (event === undefined) return;
-  if (!driver.closed && isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
+  if (isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
   else add(driver, { events: [event], settled: key });
 }
 
