@@ -9,8 +9,8 @@ import { initialState, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
 import type { MessageDelta } from "../ports/model.js";
 import { endWith } from "./assembly.js";
-import type { Step } from "./committer.js";
 import { readEvents } from "./history.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 import type { AgentParts } from "./parts.js";
 import { forgetSignals, type Signalled } from "./signals.js";
 import {
@@ -25,7 +25,7 @@ import {
 import type { Tracing } from "./trace/tracing.js";
 import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
 
-export type StepListener = (step: Step, transcript: Transcript) => void;
+export type StepListener = (step: CommittedEntry, transcript: Transcript) => void;
 
 /** Those who hear of a session at once. */
 export type Hearers = {
@@ -59,7 +59,7 @@ function settleEnded(audience: Audience, events: readonly PublicEvent[]): void {
 }
 
 /** What was committed here. */
-export function tell(audience: Audience, steps: readonly Step[], transcript: Transcript): void {
+export function tell(audience: Audience, steps: readonly CommittedEntry[], transcript: Transcript): void {
   const { listeners } = audience.parts;
   for (const step of steps) {
     if (step.entry.event.type === "run_finished") cutShort(audience);

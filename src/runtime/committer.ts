@@ -1,39 +1,14 @@
 /**
  * Writes a session's commits under its lease.
  */
-import type { Entry } from "../core/event.js";
 import { askedAt } from "../core/outcome.js";
-import type { PublicEvent } from "../core/public-event.js";
-import type { InterruptedReason } from "../core/reasons.js";
 import { isResting, isWaiting, type State } from "../core/state.js";
-import { PawlError } from "../errors.js";
 import type { Activity, Commit, CommitResult } from "../ports/store.js";
 import { isSure, type Kept, type LeaseKeeper, makeSure } from "./lease-keeper.js";
+import type { Closing } from "./log/closing.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 import { type NamedTexts, writeTexts } from "./named-texts.js";
 import type { AgentParts } from "./parts.js";
-
-/** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
-export type Step = {
-  readonly entry: Entry;
-  readonly events: readonly PublicEvent[];
-  readonly before: State;
-  readonly after: State;
-  readonly shown: number;
-};
-
-/** Why a driver ended. */
-export type Closing =
-  /** Nothing was left to do here; the lease is given back. */
-  | { readonly type: "parked" }
-  | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
-  /** A defect of Pawl, a hook or a store's code. */
-  | { readonly type: "broken"; readonly error: unknown };
-
-/** What an effect throws is a defect, unless the store gave out. */
-export function closingOf(error: unknown): Closing {
-  const isOfStore = error instanceof PawlError && error.code === "store_failed";
-  return isOfStore ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };
-}
 
 export type Written =
   | { readonly type: "committed" | "released" | "inbox_not_empty" }
@@ -67,7 +42,7 @@ const busyWaitMs = 50;
  */
 export async function commit(
   committer: Committer,
-  steps: readonly Step[],
+  steps: readonly CommittedEntry[],
   state: State,
   beside: Beside,
 ): Promise<Written> {

@@ -7,15 +7,15 @@ import type { State } from "../core/state.js";
 import { appendEntry, type Transcript } from "../core/transcript.js";
 import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
-import type { Step } from "./committer.js";
 import { hasEndHooks } from "./hooks/ending.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 import { lateResult } from "./own-messages.js";
 import type { AgentParts } from "./parts.js";
 
 export type Draft = {
   readonly apply: (body: EventBody) => void;
   readonly state: () => State;
-  readonly steps: readonly Step[];
+  readonly steps: readonly CommittedEntry[];
 };
 
 export type DraftOptions = {
@@ -26,7 +26,7 @@ export type DraftOptions = {
 
 /** @param at when its events happen (epoch milliseconds), where they do not say */
 export function createDraft(committed: State, at: number, { sessionId, parts, transcript }: DraftOptions): Draft {
-  const steps: Step[] = [];
+  const steps: CommittedEntry[] = [];
   let state = committed;
 
   function apply(body: EventBody): void {

@@ -17,9 +17,11 @@ import type { Transcript } from "../core/transcript.js";
 import type { Hearers } from "./audience.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type Pending } from "./batch.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "./cancellation.js";
-import { type Closing, type Committer, closingOf, commit, type Step, type Written } from "./committer.js";
+import { type Committer, commit, type Written } from "./committer.js";
 import { createDraft, type Draft } from "./draft.js";
 import { giveBack } from "./given-out.js";
+import { type Closing, closingOf } from "./log/closing.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 import type { AgentParts } from "./parts.js";
 import { isAnswer, isImmediate, perform } from "./perform/index.js";
 import type { Work, WorkMemory } from "./work.js";
@@ -32,7 +34,7 @@ export type DriverOptions = Committer & {
   /** The committed state. */
   state: State;
   /** What was committed, in order. */
-  readonly onCommitted: (steps: readonly Step[]) => void;
+  readonly onCommitted: (steps: readonly CommittedEntry[]) => void;
   readonly onClosed: (closing: Closing) => void;
   /** An effect that settled when nobody drives any more. */
   readonly onLate: (event: EventBody) => void;

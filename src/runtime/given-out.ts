@@ -3,7 +3,7 @@
  */
 import { PawlError } from "../errors.js";
 import type { Lease, Store } from "../ports/store.js";
-import type { Closing } from "./committer.js";
+import type { Closing } from "./log/closing.js";
 
 /** Why a message was lost with the driver that took it; undefined where it can still be posted: another process took over. */
 export function lossOf(sessionId: string, closing: Closing | null): PawlError | undefined {

@@ -10,7 +10,7 @@ import { transition } from "../core/transition.js";
 import { publicEvents } from "../core/view.js";
 import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
-import type { Step } from "./committer.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 
 const pageSize = 1_000;
 
@@ -89,7 +89,10 @@ export function followEntry(follower: Follower, entry: Entry): readonly PublicEv
 }
 
 /** The log, each entry with what it meant when it was committed. */
-export async function* readSteps(store: Pick<Store, "read">, sessionId: string): AsyncGenerator<Step, void, undefined> {
+export async function* readSteps(
+  store: Pick<Store, "read">,
+  sessionId: string,
+): AsyncGenerator<CommittedEntry, void, undefined> {
   const follower = createFollower(sessionId);
   for await (const entry of readEntries(store, sessionId, 0)) {
     const before = follower.state;

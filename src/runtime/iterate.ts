@@ -5,9 +5,9 @@ import type { Message } from "../core/message.js";
 import type { RunResult } from "../core/outcome.js";
 import type { State } from "../core/state.js";
 import { onStep } from "./audience.js";
-import type { Step } from "./committer.js";
 import { freeze } from "./freeze.js";
 import type { Live } from "./live.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 
 /** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
 export type View = { readonly state: State; readonly messages: readonly Message[] };
@@ -50,7 +50,7 @@ export async function* createIterator(
   }
 }
 
-function isShown({ entry, before, after }: Step, runId: string): boolean {
+function isShown({ entry, before, after }: CommittedEntry, runId: string): boolean {
   if (after.status === "idle" || after.runId !== runId) return false;
   const { type } = entry.event;
   if (type === "model_failed" || type === "run_finished") return true;

@@ -21,13 +21,14 @@ import {
   tellFollowed,
   unsubscribe,
 } from "./audience.js";
-import type { Closing, Step } from "./committer.js";
 import { createDriver, type Driver, dispatch, drain, lose, take, wake } from "./driver.js";
 import { takeUpChildren } from "./family.js";
 import { followLog } from "./follow.js";
 import { giveBack } from "./given-out.js";
 import { loadTranscript } from "./history.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "./lease-keeper.js";
+import type { Closing } from "./log/closing.js";
+import type { CommittedEntry } from "./log/committed-entry.js";
 import { lateMessage } from "./own-messages.js";
 import { type AgentParts, checkAgent } from "./parts.js";
 import { whileValidatorLoads } from "./schema.js";
@@ -190,7 +191,7 @@ function begin({ parts, place }: Live, driver: Driver, messages: readonly InboxM
   void take(driver, messages);
 }
 
-function committed(live: Live, { state, transcript }: Driver, steps: readonly Step[]): void {
+function committed(live: Live, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
   tell(live, steps, transcript);
   if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
 }

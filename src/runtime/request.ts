@@ -3,12 +3,13 @@
  */
 
 import type { RunOptions, ToolChoice } from "../core/event.js";
+import type { InboxBody } from "../core/inbox.js";
 import { checkJson } from "../core/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../core/message.js";
 import type { SessionInfo } from "../core/state.js";
 import { PawlError } from "../errors.js";
 import type { InputSchema } from "../ports/tool.js";
-import type { AgentParts, Limits } from "./parts.js";
+import { type AgentParts, type Limits, limitsOf } from "./parts.js";
 import { type LocalOptions, outputSchemaOf } from "./run-locals.js";
 
 /** Text, parts (text and files), or whole user messages. */
@@ -38,6 +39,28 @@ export type OutputOptions<Output> = { readonly output: InputSchema<Output> };
 const maxInputCharacters = 900_000;
 /** An entry of the log has a bound, and other things to hold. */
 const mostInputBytes = 940_000;
+
+/** The message that asks for a run. */
+export function inputBody(
+  input: Input,
+  options: StartOptions,
+  parts: AgentParts,
+  runId: string,
+  mode: "queue" | "steer",
+): Extract<InboxBody, { type: "input" }> {
+  checkRunId(runId);
+  const messages = messagesOf(input);
+  const kept = runOptionsOf(options);
+  return {
+    type: "input",
+    mode,
+    runId,
+    input: messages,
+    limits: options.limits === undefined ? parts.limits : limitsOf({ ...parts.limits, ...options.limits }, parts),
+    session: sessionInfo(parts, titleOf(messages)),
+    ...(kept === undefined ? {} : { options: kept }),
+  };
+}
 
 /** @throws PawlError `bad_input` where it is empty, too large, or not of these shapes. */
 export function messagesOf(input: Input): readonly UserMessage[] {

@@ -16,18 +16,9 @@ import { noSession } from "./given-out.js";
 import { loadTranscript, readEvents } from "./history.js";
 import { type Live, subscribe } from "./live.js";
 import { withOutput } from "./output.js";
-import { type AgentParts, checkAgent, limitsOf } from "./parts.js";
+import { type AgentParts, checkAgent } from "./parts.js";
 import type { Replay, ReplayOptions } from "./replay/replay.js";
-import {
-  checkRunId,
-  type Input,
-  messagesOf,
-  type OutputOptions,
-  runOptionsOf,
-  type StartOptions,
-  sessionInfo,
-  titleOf,
-} from "./request.js";
+import { type Input, inputBody, type OutputOptions, type StartOptions } from "./request.js";
 import { type LocalOptions, localsOf } from "./run-locals.js";
 import { ask, resume as resumeLive, say } from "./say.js";
 import { endSubscription, itemsOf, type StreamItem } from "./subscription.js";
@@ -230,26 +221,4 @@ type Attempt = { readonly runId: string; readonly modelCallIndex: number; readon
 
 function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
   return `${runId}/${modelCallIndex}/${attempt}`;
-}
-
-/** The message that asks for a run. */
-export function inputBody(
-  input: Input,
-  options: SendOptions,
-  parts: AgentParts,
-  runId: string,
-  mode: "queue" | "steer",
-): Extract<InboxBody, { type: "input" }> {
-  checkRunId(runId);
-  const messages = messagesOf(input);
-  const kept = runOptionsOf(options);
-  return {
-    type: "input",
-    mode,
-    runId,
-    input: messages,
-    limits: options.limits === undefined ? parts.limits : limitsOf({ ...parts.limits, ...options.limits }, parts),
-    session: sessionInfo(parts, titleOf(messages)),
-    ...(kept === undefined ? {} : { options: kept }),
-  };
 }

@@ -5,10 +5,9 @@ import type { RunResult } from "../core/outcome.js";
 import type { Live } from "./live.js";
 import { withOutput } from "./output.js";
 import type { AgentParts } from "./parts.js";
-import type { Input, OutputOptions, StartOptions } from "./request.js";
+import { type Input, inputBody, type OutputOptions, type StartOptions } from "./request.js";
 import { localsOf } from "./run-locals.js";
 import { run } from "./say.js";
-import { inputBody } from "./session.js";
 import type { Subscription } from "./subscription.js";
 
 /** Runs a request to its end, or to where it waits: the answer is data where its schema is given. */

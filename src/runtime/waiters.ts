@@ -4,8 +4,8 @@
 import { type RunResult, resultOf } from "../core/outcome.js";
 import { initialState, isResting, type State } from "../core/state.js";
 import { createTranscript, type Transcript } from "../core/transcript.js";
-import type { Closing } from "./committer.js";
 import { brokenError, isOfStore } from "./given-out.js";
+import type { Closing } from "./log/closing.js";
 
 /** A run; or, where none is named, whichever ends or waits for somebody after this entry of the log. */
 export type Awaited = { readonly runId: string } | { readonly after: number };

@@ -10,7 +10,7 @@ import { textOf, type Usage, type UserMessage } from "../../core/message.js";
 import type { PublicEvent } from "../../core/public-event.js";
 import type { Purpose, State, Status } from "../../core/state.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
-import type { Step } from "../committer.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
 import type { Redact } from "../redact.js";
 import { callsOf, type OpenCalls, type Saying, saying, seeCallEvent, seeCallEvents } from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
@@ -25,7 +25,7 @@ export type TraceBuilderOptions = {
 
 export type TraceBuilder = {
   /** Takes the next entry, and gives the records that it completes. */
-  readonly add: (step: Step) => readonly TraceRecord[];
+  readonly add: (step: CommittedEntry) => readonly TraceRecord[];
   /** The records of the present run, or of the last one. */
   readonly ofRun: () => LoopTrace;
   /** The step that is under way, as it stands at a time; null where there is none. */
@@ -131,7 +131,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     run = null;
   }
 
-  function take({ entry: { event }, after, shown: messages }: Step, hooks: readonly TracedHook[]): void {
+  function take({ entry: { event }, after, shown: messages }: CommittedEntry, hooks: readonly TracedHook[]): void {
     switch (event.type) {
       case "restarted":
         if (run !== null) run.restarts += 1;
@@ -174,7 +174,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     if (from !== to) (step ?? run)?.states.push({ at, from, to });
   }
 
-  function add(given: Step): readonly TraceRecord[] {
+  function add(given: CommittedEntry): readonly TraceRecord[] {
     const { entry, events, before, after } = given;
     const { event } = entry;
     const started = events.find((one) => one.type === "run_started");

@@ -4,17 +4,17 @@
  * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
  */
 import { isResting, isTerminal, type State } from "../../core/state.js";
-import type { Step } from "../committer.js";
 import { freeze } from "../freeze.js";
 import { readSteps } from "../history.js";
 import type { TraceListener } from "../listeners.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
 import type { AgentParts } from "../parts.js";
 import { createTraceBuilder, type TraceBuilder } from "./builder.js";
 
 export type Tracing = {
   /** A driver begins at this state. */
   readonly begin: (state: State) => Promise<void>;
-  readonly see: (step: Step) => void;
+  readonly see: (step: CommittedEntry) => void;
 };
 
 type Told = { readonly builder: TraceBuilder; readonly listeners: readonly TraceListener[] };
@@ -43,7 +43,7 @@ export function createTracing(
     }
   }
 
-  function see(step: Step): void {
+  function see(step: CommittedEntry): void {
     for (const { builder, listeners: wanting } of told) {
       const records = builder.add(step);
       if (records.length === 0) continue;

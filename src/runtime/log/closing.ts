@@ -1,0 +1,19 @@
+/**
+ * Why the driver of a session ended.
+ */
+import type { InterruptedReason } from "../../core/reasons.js";
+import { PawlError } from "../../errors.js";
+
+/** Why a driver ended. */
+export type Closing =
+  /** Nothing was left to do here; the lease is given back. */
+  | { readonly type: "parked" }
+  | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
+  /** A defect of Pawl, a hook or a store's code. */
+  | { readonly type: "broken"; readonly error: unknown };
+
+/** What an effect throws is a defect, unless the store gave out. */
+export function closingOf(error: unknown): Closing {
+  const isOfStore = error instanceof PawlError && error.code === "store_failed";
+  return isOfStore ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };
+}
