@@ -1,23 +1,26 @@
-/** Who may import whom. A layer sees what it stands on and nothing else; there are no cycles. */
+/** Who may import whom. A room sees what it stands on and nothing else; there are no cycles. The rooms are in scripts/rooms.cjs. */
+
+const { rooms, programs } = require("./scripts/rooms.cjs");
 
 /** The modules behind the package's entry points that a program may use. */
-const publicEntries = "^src/(index|core/index|stores/sqlite|models/index|tools/index|tools/mcp/index)[.]ts$";
+const publicEntries = "^src/(index|core/index|stores/sqlite/index|models/index|tools/index|tools/mcp/index)[.]ts$";
 
-/** `src/<layer>` may import itself, these layers, and packages and built-in modules. */
-function layer(name, ...allowed) {
-  const paths = [name, ...allowed].map((path) =>
-    path.endsWith(".ts") ? `^src/${path.replace(".", "[.]")}$` : `^src/${path}/`,
+/** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
+function roomRule({ room, imports }) {
+  const below = rooms.map((other) => other.room).filter((other) => other.startsWith(`${room}/`));
+  const paths = [room, ...imports].map((path) =>
+    path.endsWith(".ts") ? `^src/${path.replace(".", "[.]")}$` : `^src/${path}/[^/]+$`,
   );
   return {
-    name: `layer-${name}`,
-    comment: `src/${name} may import only ${[name, ...allowed].join(", ")}`,
+    name: `room-${room.replaceAll("/", "-")}`,
+    comment: `src/${room} may import only ${imports.join(", ") || "itself"}: see scripts/rooms.cjs`,
     severity: "error",
-    from: { path: `^src/${name}/` },
+    from: { path: `^src/${room}/`, pathNot: below.map((other) => `^src/${other}/`) },
     to: { path: "^src/", pathNot: paths },
   };
 }
 
-/** `src/<layer>` is a program on top of the package: it uses the public entry points, as anybody's could. */
+/** `src/<room>` is a program on top of the package: it uses the public entry points, as anybody's could. */
 function program(name) {
   return {
     name: `program-${name}`,
@@ -28,7 +31,7 @@ function program(name) {
   };
 }
 
-/** Nothing outside `src/<layer>` imports it. */
+/** Nothing outside `src/<room>` imports it. */
 function top(name) {
   return {
     name: `top-${name}`,
@@ -62,19 +65,23 @@ module.exports = {
       from: { path: "^src/errors[.]ts$" },
       to: {},
     },
-    layer("ports", "core", "errors.ts"),
-    layer("context", "core", "ports", "errors.ts"),
-    layer("runtime", "core", "ports", "context", "errors.ts"),
-    layer("engine", "core", "ports", "context", "runtime", "errors.ts"),
-    layer("models", "core", "ports", "errors.ts"),
-    layer("tools", "core", "ports", "errors.ts"),
-    layer("stores", "core", "ports", "errors.ts"),
-    layer("restate", "core", "ports", "runtime/perform", "errors.ts"),
-    program("cli"),
-    program("server"),
-    program("protocols"),
+    {
+      name: "every-file-has-a-room",
+      comment: "a file of src stands in a room of scripts/rooms.cjs, or is an entry point at the top",
+      severity: "error",
+      from: { path: "^src/" },
+      to: {
+        path: "^src/.*/",
+        pathNot: [
+          ...[...rooms, ...programs].map(({ room }) => `^src/${room}/`),
+          "^src/(core|models)/index[.]ts$",
+          "^src/testing/",
+        ],
+      },
+    },
+    ...rooms.map(roomRule),
+    ...programs.map(({ room }) => program(room)),
     top("cli"),
-    top("server"),
     top("testing"),
     {
       name: "only-own-dependencies",

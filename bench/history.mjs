@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createAgent } from "../dist/index.js";
-import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { chart } from "./chart.mjs";
 import { machine, median, table } from "./report.mjs";
 

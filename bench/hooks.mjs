@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { createAgent, createMemoryStore } from "../dist/index.js";
-import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 import { add, steppingModel } from "./stepping.mjs";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createAgent, pendingApprovals } from "../dist/index.js";
-import { openSqliteStore } from "../dist/stores/sqlite.js";
+import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parentPort } from "node:worker_threads";
 import { createMemoryStore } from "../temp/build/index.js";
-import { openSqliteStore } from "../temp/build/stores/sqlite.js";
+import { openSqliteStore } from "../temp/build/stores/sqlite/index.js";
 import { scenarios } from "../temp/build/testing/crash/reference.js";
 import { sampleScenario, sweepScenario } from "../temp/build/testing/crash/reference-sweep.js";
 import { killTest, simulate } from "../temp/build/testing/index.js";

@@ -40,7 +40,7 @@ async function conformance() {
   const open =
     store === "memory"
       ? (await load("stores/memory.js")).createMemoryStore
-      : async () => (await load("stores/sqlite.js")).openSqliteStore({ path: ":memory:" });
+      : async () => (await load("stores/sqlite/index.js")).openSqliteStore({ path: ":memory:" });
   const cases = storeConformance(async () => {
     const opened = await open();
     return { store: opened, close: () => opened.close() };

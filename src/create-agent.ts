@@ -1,14 +1,14 @@
 /**
  * `createAgent`, with what it takes when nothing is said: AI SDK models as they are, a store in memory, this process.
  */
-import { asModel } from "./models/ai-sdk.js";
-import { contextWindows } from "./models/context-windows.js";
-import type { LanguageModel } from "./models/language-model.js";
-import { listPrices } from "./models/prices.js";
+import { asModel } from "./models/ai-sdk/adapter.js";
+import type { LanguageModel } from "./models/ai-sdk/language-model.js";
+import { contextWindows } from "./models/facts/context-windows.js";
+import { listPrices } from "./models/facts/prices.js";
 import type { Model } from "./ports/model.js";
-import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/agent.js";
-import { createMemoryStore } from "./stores/memory.js";
-import { createOwner, isOwnerDead } from "./stores/owner.js";
+import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/api/build-agent.js";
+import { createMemoryStore } from "./stores/memory/index.js";
+import { createOwner, isOwnerDead } from "./stores/shared/owner.js";
 import { createOutputTools } from "./tools/output.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */

@@ -5,9 +5,9 @@ import { type AnyModel, createAgent } from "./create-agent.js";
 import { createWorker } from "./create-worker.js";
 import { type Engine as Built, buildEngine, type EngineOptions as Options } from "./engine/engine.js";
 import type { EngineAgent as AgentOf } from "./engine/engine-agent.js";
-import { resolveModel } from "./models/registry.js";
+import { resolveModel } from "./models/registry/registry.js";
 import type { PluginContext as ContextOf, Plugin as PluginOf } from "./ports/plugin.js";
-import { createMemoryStore } from "./stores/memory.js";
+import { createMemoryStore } from "./stores/memory/index.js";
 
 export type EngineOptions = Options<AnyModel>;
 export type EngineAgent = AgentOf<AnyModel>;

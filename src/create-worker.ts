@@ -2,8 +2,8 @@
  * `createWorker`, in this process and in real time.
  */
 import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
-import { systemClock } from "./runtime/timers.js";
-import { isOwnerDead } from "./stores/owner.js";
+import { systemClock } from "./runtime/lib/clock.js";
+import { isOwnerDead } from "./stores/shared/owner.js";
 
 /** Makes a worker, which carries on the due sessions of a store. */
 export function createWorker(options: WorkerOptions): Worker {

@@ -2,7 +2,11 @@
  * Pawl: an agent loop that never slips back.
  */
 
+export type { CompactionOptions } from "./context/compaction-options.js";
+export type { ContextOptions } from "./context/context-options.js";
 export { estimateTokens } from "./context/estimate.js";
+export type { ServiceOptions } from "./context/services.js";
+export * from "./core/data/message.js";
 export type {
   Entry,
   Event,
@@ -19,7 +23,6 @@ export type {
   Status,
   ToolChoice,
 } from "./core/index.js";
-export * from "./core/message.js";
 export { type Agent, type AgentOptions, type AnyModel, createAgent } from "./create-agent.js";
 export {
   createEngine,
@@ -95,38 +98,35 @@ export type {
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
-export type { RunStream } from "./runtime/agent.js";
-export { type AiSdkTool, fromAiSdkTool } from "./runtime/ai-sdk-tool.js";
-export type { AnswerOptions, Answers, Decision } from "./runtime/answer.js";
-export type { OpenTextPart } from "./runtime/assembled.js";
+export type { Limits } from "./runtime/agent/agent-parts.js";
+export type { AnswerOptions, Answers, Decision } from "./runtime/agent/answer-types.js";
+export type { LocalOptions } from "./runtime/agent/local-run-options.js";
+export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
+export type { Input, OutputOptions, StartOptions } from "./runtime/agent/run-input.js";
+export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,
   type ClientOptions,
   type ClientSession,
   createClient,
   type GivenAnswer,
-} from "./runtime/client.js";
-export type { CompactionOptions } from "./runtime/compaction.js";
-export type { ContextOptions } from "./runtime/context-options.js";
-export { done, TaskComplete } from "./runtime/done.js";
-export type { View } from "./runtime/iterate.js";
-export type { Callbacks, WatchOptions } from "./runtime/listeners.js";
-export { modelRequests } from "./runtime/model-requests.js";
-export type { Fallback } from "./runtime/models.js";
-export type { Limits } from "./runtime/parts.js";
-export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/redact.js";
+} from "./runtime/api/client.js";
+export type { View } from "./runtime/api/iterate.js";
+export { modelRequests } from "./runtime/api/model-requests.js";
+export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
+export type { Run } from "./runtime/api/start-run.js";
+export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
+export type { OpenTextPart } from "./runtime/model/assembled-message.js";
+export type { Fallback } from "./runtime/model/models.js";
+export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
+export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
-export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/replay/replay.js";
-export type { Input, OutputOptions, StartOptions } from "./runtime/request.js";
-export type { LocalOptions } from "./runtime/run-locals.js";
-export type { ServiceOptions } from "./runtime/services.js";
-export type { Resume, SendOptions, Session } from "./runtime/session.js";
-export type { Run } from "./runtime/start-run.js";
-export { pendingApprovals, type StoredApproval } from "./runtime/stored-approvals.js";
-export type { Snapshot, StreamItem } from "./runtime/subscription.js";
-export type { Tools } from "./runtime/tools.js";
+export type { Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
+export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
+export type { Tools } from "./runtime/tools/compile-tools.js";
+export { done, TaskComplete } from "./runtime/tools/done.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
-export { createMemoryStore } from "./stores/memory.js";
-export { isOwnerDead } from "./stores/owner.js";
-export { type Pruned, pruneSessions } from "./stores/prune.js";
+export { createMemoryStore } from "./stores/memory/index.js";
+export { isOwnerDead } from "./stores/shared/owner.js";
+export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";

@@ -34,7 +34,7 @@ const rows = {
   "LOOP-6":
     "`agent.with({ tools, model, hooks, … })` gives a new agent and leaves the old one as it was; an agent's parts can be read back.",
   "LOOP-7":
-    "Every outcome is data, never a sentence to be parsed: a union by `status` (`completed`, `failed`, `aborted`, `awaiting_human` with its approvals, `interrupted` where the store or the process gave out and `resume` can go on), with one of a closed set of `reason`s (src/core/reasons.ts), `text`, `usage`, `steps`, `sessionId`, `runId`, `error?`. Bad configuration and misuse of the API throw; what a model, tool, hook or store throws is a failure and never leaves a run as an exception.",
+    "Every outcome is data, never a sentence to be parsed: a union by `status` (`completed`, `failed`, `aborted`, `awaiting_human` with its approvals, `interrupted` where the store or the process gave out and `resume` can go on), with one of a closed set of `reason`s (src/core/data/reasons.ts), `text`, `usage`, `steps`, `sessionId`, `runId`, `error?`. Bad configuration and misuse of the API throw; what a model, tool, hook or store throws is a failure and never leaves a run as an exception.",
   "LOOP-8":
     "Two runs never interleave in a session. `send(input, { mode })` while a run is active: `queue` (default; becomes the next run), `steer` (goes in before the next model call; one that arrives during the last model call prevents completion) or `reject`. A steer never drops a call that has started; after an abort it stays first in the queue, and nothing queued starts by itself.",
   "LOOP-9":

@@ -190,7 +190,7 @@ async function held(open, settings, { runs, store }) {
 }
 
 async function sqliteStore(folder) {
-  const { openSqliteStore } = await import("../../dist/stores/sqlite.js");
+  const { openSqliteStore } = await import("../../dist/stores/sqlite/index.js");
   return openSqliteStore({ path: join(folder, "waiting.db"), synchronous: "normal" });
 }
 

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import type { SessionSummary, Store } from "../index.js";
 import { PawlError } from "../index.js";
-import { openSqliteStore } from "../stores/sqlite.js";
+import { openSqliteStore } from "../stores/sqlite/index.js";
 
 export type Environment = { readonly [name: string]: string | undefined };
 

@@ -1,5 +1,5 @@
 /** One entry of a log, by its number. */
-import type { Entry } from "../core/event.js";
+import type { Entry } from "../core/machine/event.js";
 import type { Store } from "../ports/store.js";
 
 export async function entryAt(store: Pick<Store, "read">, sessionId: string, seq: number): Promise<Entry | undefined> {

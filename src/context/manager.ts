@@ -4,7 +4,7 @@
  * The system prompt and the data of a run stay the same and come first; hints change and come last, once each time they say
  * something else. So what a provider has cached of a conversation stays good from one call to the next.
  */
-import type { UserMessage } from "../core/message.js";
+import type { UserMessage } from "../core/data/message.js";
 import type { Context, ContextManager, ContextView } from "../ports/context.js";
 
 export const contextManager: ContextManager = {

@@ -4,8 +4,8 @@
  * 1. It gets the conversation as one text and no tools: any model can sum up what another one said.
  * 2. A call is followed by its result, however much of both is left out to make them fit.
  */
-import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/message.js";
-import { textOfOutput } from "../core/results.js";
+import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";
+import { textOfOutput } from "../core/transcript/results.js";
 import type { CompactionTask, Summary } from "../ports/compaction.js";
 
 export type SummaryWishes = {

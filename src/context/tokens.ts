@@ -5,7 +5,7 @@
  * 2. A message is estimated once: a step pays for what is new.
  * 3. A tokenizer that throws, or says what is no number, costs its exactness and not the run.
  */
-import type { FilePart, Message, ToolOutput } from "../core/message.js";
+import type { FilePart, Message, ToolOutput } from "../core/data/message.js";
 import type { ToolSpecification } from "../ports/model.js";
 import type { Sized, TokenEstimator, Tokenizer } from "../ports/tokens.js";
 import { estimateTokens } from "./estimate.js";

@@ -6,9 +6,10 @@
  * 2. A text is cut by whole lines, within a line only where it is longer than what is shown, and never within a character.
  * 3. What an entry of the log holds has a bound, whatever a tool asks for.
  */
-import { blobOf, describeFile, isUrl, keptFile } from "../core/kept.js";
-import type { FilePart, KeptOutput, TextPart, ToolOutput } from "../core/message.js";
-import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/text-bytes.js";
+
+import type { FilePart, KeptOutput, TextPart, ToolOutput } from "../core/data/message.js";
+import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
+import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
 

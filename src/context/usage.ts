@@ -1,7 +1,7 @@
 /**
  * What a model call cost, by a table of prices. What is not known is not guessed: it is never zero (CTX-9).
  */
-import type { Usage } from "../core/message.js";
+import type { Usage } from "../core/data/message.js";
 import type { Price, PriceTable, Rates, UsageService } from "../ports/services.js";
 
 /** Accounting by a table of prices. */

@@ -1,10 +1,11 @@
 /**
  * The whole of an output that the log holds, cut or not: by the number of its entry.
  */
-import { blobOf, outputIn } from "../core/kept.js";
-import type { ToolOutput } from "../core/message.js";
-import { textOfOutput } from "../core/results.js";
-import { bytesOfText } from "../core/text-bytes.js";
+
+import type { ToolOutput } from "../core/data/message.js";
+import { bytesOfText } from "../core/data/text-bytes.js";
+import { blobOf, outputIn } from "../core/transcript/blob-references.js";
+import { textOfOutput } from "../core/transcript/results.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import { entryAt } from "./entry-at.js";

@@ -4,9 +4,9 @@
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool } from "../ports/tool.js";
-import type { Agent, AgentOptions } from "../runtime/agent.js";
-import { type Fallback, isFallback } from "../runtime/models.js";
-import { listTools, type Tools } from "../runtime/tools.js";
+import type { Agent, AgentOptions } from "../runtime/api/build-agent.js";
+import { type Fallback, isFallback } from "../runtime/model/models.js";
+import { listTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
 
 /** It has a name, and the engine's store; where there is a model there may be a model's name. */

@@ -5,8 +5,8 @@
  * workers may share a store: a claim decides.
  */
 
-import type { RunResult } from "../core/outcome.js";
-import type { SessionInfo } from "../core/state.js";
+import type { SessionInfo } from "../core/machine/state.js";
+import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Owner, Store } from "../ports/store.js";

@@ -1,7 +1,7 @@
 /**
  * The compaction port: what decides when a conversation is made smaller, where it is cut, and what stands for the rest.
  */
-import type { Message } from "../core/message.js";
+import type { Message } from "../core/data/message.js";
 import type { TokenEstimator } from "./tokens.js";
 
 /** What a conversation takes, and what it may take: the model's context window without what is reserved for its answer. */

@@ -6,7 +6,7 @@
  *    does not rewrite what is there. What makes a conversation smaller is a compaction.
  * 3. What stays the same comes first: a provider's prompt cache ends at the first difference.
  */
-import type { Message, UserMessage } from "../core/message.js";
+import type { Message, UserMessage } from "../core/data/message.js";
 import type { ToolSpecification } from "./model.js";
 
 /** What stays the same for all of a run. */

@@ -5,7 +5,7 @@
  * 2. What a hook may change is its return type. It gets frozen data; whatever else it returns is refused.
  * 3. A hook sees what is about to be committed, and is called at least once: again where the process died before the commit.
  */
-import type { RunOptions, ToolChoice } from "../core/event.js";
+
 import type {
   AssistantMessage,
   FinishReason,
@@ -16,10 +16,11 @@ import type {
   Usage,
   UserMessage,
   UserPart,
-} from "../core/message.js";
-import type { RunResult } from "../core/outcome.js";
-import type { Reason } from "../core/reasons.js";
-import type { CallOutcome, Purpose } from "../core/state.js";
+} from "../core/data/message.js";
+import type { Reason } from "../core/data/reasons.js";
+import type { RunOptions, ToolChoice } from "../core/machine/event.js";
+import type { CallOutcome, Purpose } from "../core/machine/state.js";
+import type { RunResult } from "../core/view/outcome.js";
 
 /** What every hook gets beside its subject. */
 export type HookContext = {

@@ -1,7 +1,7 @@
 /**
  * The model port: a model is called by streaming, and in no other way.
  */
-import type { RunOptions, ToolChoice } from "../core/event.js";
+
 import type {
   FinishReason,
   Json,
@@ -10,7 +10,8 @@ import type {
   ProviderMetadata,
   ToolOutput,
   Usage,
-} from "../core/message.js";
+} from "../core/data/message.js";
+import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 
 /** A JSON Schema object (draft 7, or 2020-12 as far as it is alike). */
 export type JsonSchema = { readonly [key: string]: Json };

@@ -1,7 +1,7 @@
 /**
  * The observer port: code that watches, and can change nothing.
  */
-import type { PublicEvent } from "../core/public-event.js";
+import type { PublicEvent } from "../core/view/public-event.js";
 import type { MessageDelta } from "./model.js";
 import type { LoopTrace, TraceRecord } from "./trace.js";
 

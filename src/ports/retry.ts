@@ -1,7 +1,7 @@
 /**
  * The retry port: what follows a failed attempt of a model call.
  */
-import type { ModelFailure } from "../core/message.js";
+import type { ModelFailure } from "../core/data/message.js";
 
 export interface RetryPolicy {
   /**

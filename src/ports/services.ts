@@ -1,7 +1,7 @@
 /**
  * Services: what an agent counts, prices and cuts with. Each may be replaced, or turned off; tools see them as `context.services`.
  */
-import type { ToolOutput, Usage } from "../core/message.js";
+import type { ToolOutput, Usage } from "../core/data/message.js";
 import type { CompactionService } from "./compaction.js";
 import type { TokenEstimator } from "./tokens.js";
 

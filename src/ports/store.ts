@@ -9,9 +9,9 @@
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
  * 7. Times are handed in (epoch milliseconds); a store has no clock of its own.
  */
-import type { Entry, Event } from "../core/event.js";
-import type { InboxMessage } from "../core/inbox.js";
-import type { SessionInfo, State, Status } from "../core/state.js";
+import type { Entry, Event } from "../core/machine/event.js";
+import type { InboxMessage } from "../core/machine/inbox.js";
+import type { SessionInfo, State, Status } from "../core/machine/state.js";
 
 /** A process that holds leases. A dead owner on this host can be replaced at once (REC-9). */
 export type Owner = { readonly id: string; readonly host: string; readonly pid: number; readonly startedAt: number };

@@ -1,8 +1,8 @@
 /**
  * Tokens: what counts them, and what it is asked.
  */
-import type { Measured } from "../core/measured.js";
-import type { Message } from "../core/message.js";
+import type { Measured } from "../core/data/counted-tokens.js";
+import type { Message } from "../core/data/message.js";
 import type { ModelRequest } from "./model.js";
 
 /** Counts the tokens of a text as one model does; without one, they are estimated. */

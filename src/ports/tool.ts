@@ -2,7 +2,7 @@
  * The tool port: something that a model can ask for, and what it may know when it runs.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json, ToolCallPart, ToolOutput } from "../core/message.js";
+import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
 import type { JsonSchema } from "./model.js";
 import type { Services } from "./services.js";
 

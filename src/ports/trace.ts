@@ -4,10 +4,11 @@
  * 1. It is a view of the log: whoever makes it, live or years later, gets the same one.
  * 2. Texts in it went through a redaction. What was said and done is left out unless it is asked for (SEC-14).
  */
-import type { AfterFailure, HookRecord } from "../core/event.js";
-import type { FinishReason, ModelFailure, Usage } from "../core/message.js";
-import type { Reason } from "../core/reasons.js";
-import type { CallOutcome, Purpose, Status } from "../core/state.js";
+
+import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";
+import type { Reason } from "../core/data/reasons.js";
+import type { AfterFailure, HookRecord } from "../core/machine/event.js";
+import type { CallOutcome, Purpose, Status } from "../core/machine/state.js";
 
 /** When it began, in milliseconds since the epoch, and how long it took, in milliseconds. */
 export type TraceSpan = { readonly startedAt: number; readonly durationMs: number };

@@ -3,12 +3,12 @@
  * and without waiting; what Pawl promises is checked after each play.
  */
 import { randomUUID } from "node:crypto";
-import type { Entry } from "../core/event.js";
-import type { RunResult } from "../core/outcome.js";
+import type { Entry } from "../core/machine/event.js";
+import type { RunResult } from "../core/view/outcome.js";
 import type { Agent } from "../create-agent.js";
 import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
-import { createMemoryStore } from "../stores/memory.js";
+import { createMemoryStore } from "../stores/memory/index.js";
 import { startAgent } from "./crash/agent-process.js";
 import { attendRun, type Respond } from "./crash/attend.js";
 import { type CallRecord, callsOf } from "./crash/calls.js";

@@ -9,7 +9,7 @@
  */
 import process from "node:process";
 import { PawlError } from "../errors.js";
-import { sqliteLibrary } from "../stores/sqlite-driver.js";
+import { sqliteLibrary } from "../stores/sqlite/driver.js";
 
 /** What of a database class counts here: every transaction ends through it. */
 type Database = { readonly prototype: { exec: (sql: string) => unknown } };

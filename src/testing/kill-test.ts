@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Entry } from "../core/event.js";
-import { isResting } from "../core/state.js";
+import type { Entry } from "../core/machine/event.js";
+import { isResting } from "../core/machine/state.js";
 import type { Store } from "../ports/store.js";
 import { callsOf } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
@@ -226,7 +226,7 @@ async function live(options: KillTestOptions, folder: string, death: Death): Pro
   return { ...ended, tookTooLong };
 }
 
-const killAtCommit = new URL("../testing/kill-at-commit.js", import.meta.url).href;
+const killAtCommit = new URL("./kill-at-commit.js", import.meta.url).href;
 
 function expectEnd({ code, signal, stderr, tookTooLong }: Lived): void {
   if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);

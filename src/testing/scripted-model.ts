@@ -1,7 +1,7 @@
 /**
  * A model that says what a test wrote down, in order.
  */
-import type { FinishReason, Json, ModelFailure, Usage } from "../core/message.js";
+import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 
 /** One answer: reasoning, then text, then calls, then `done`, or `error` where one is given. */

@@ -6,7 +6,7 @@
  * the invariants are checked.
  */
 import type { Store } from "../ports/store.js";
-import { createMemoryStore } from "../stores/memory.js";
+import { createMemoryStore } from "../stores/memory/index.js";
 import { createChance } from "./simulation/chance.js";
 import { direct, temperOf } from "./simulation/director.js";
 import { type Fact, traceOf } from "./simulation/facts.js";

@@ -3,7 +3,7 @@
  */
 
 import type { Clock } from "../ports/clock.js";
-import { loadValidator } from "../runtime/schema.js";
+import { loadValidator } from "../runtime/tools/schema.js";
 
 export type TestClock = Clock & {
   /** Moves time on by `ms`. Timers that fall due are called in the order of their times, then of their making; what each leads to happens before the next. */

@@ -2,7 +2,7 @@
  * Tools with types: what the schema says of the input reaches `execute`.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json } from "../core/message.js";
+import type { Json } from "../core/data/message.js";
 import type { AiSdkSchema, InputSchema, Tool } from "../ports/tool.js";
 
 /** What `execute` gets for a schema. A JSON Schema says nothing to the compiler: its input is an object of JSON. */

@@ -4,7 +4,7 @@
  * An output goes by the number of its entry in the session's own log, so that a model can name no other one; what these tools give
  * is bounded by what a model is shown of any output, and never cut again.
  */
-import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/text-bytes.js";
+import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/data/text-bytes.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { hexLines } from "./hex.js";

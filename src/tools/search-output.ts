@@ -1,7 +1,7 @@
 /**
  * Literal search in an output, which may be one line of megabytes. Its cost is bounded by the output's length (SEC-15).
  */
-import { bytesOfText, lineAt, startOfCharacter, textOfBytes } from "../core/text-bytes.js";
+import { bytesOfText, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 
 export type OutputSearch = {
   readonly output: number;

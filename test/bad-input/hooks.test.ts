@@ -3,7 +3,7 @@
  */
 import { expect, test } from "vitest";
 import type { Agent, AnyTool, Hook, HookContext, HookPoint, Model } from "../../src/index.js";
-import { hookPoints } from "../../src/runtime/hooks/compile.js";
+import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { deferred } from "../support/agents.js";
 import { writeCompacted } from "../support/compacted.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Entry, Event } from "../../src/core/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { type ProviderServer, type ScriptedAnswer, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, type Ended, type World } from "./pawl.js";

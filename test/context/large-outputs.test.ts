@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { bytesOfText } from "../../src/core/data/text-bytes.js";
 import { blobsOf } from "../../src/core/index.js";
-import { bytesOfText } from "../../src/core/text-bytes.js";
 import { createAgent, defineTool, type Message, type Model, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 import { holdRows } from "../support/page.js";

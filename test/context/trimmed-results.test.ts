@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { appendEntry, createTranscript, textOfOutput } from "../../src/core/index.js";
-import { trimmedMessages } from "../../src/core/trim.js";
+import { trimmedMessages } from "../../src/core/transcript/trim.js";
 import {
   createAgent,
   createMemoryStore,

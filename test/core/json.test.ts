@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalJson, checkJson, formatPath, parseJson } from "../../src/core/json.js";
-import type { Json } from "../../src/core/message.js";
-import { hashInput, sha256 } from "../../src/runtime/hash.js";
+import { canonicalJson, checkJson, formatPath, parseJson } from "../../src/core/data/json.js";
+import type { Json } from "../../src/core/data/message.js";
+import { hashInput, sha256 } from "../../src/runtime/lib/hash.js";
 import { verifies } from "../verifies.js";
 
 const arbitraryJson = fc

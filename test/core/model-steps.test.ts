@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AfterFailure, effects, type RunLimits, refusal, transition } from "../../src/core/index.js";
-import { continueText, remindText } from "../../src/core/told.js";
+import { continueText, remindText } from "../../src/core/transcript/loop-prompts.js";
 import { verifies } from "../verifies.js";
 import {
   allows,

@@ -14,7 +14,7 @@ import {
   type State,
   transition,
 } from "../../src/core/index.js";
-import { loadTranscript } from "../../src/runtime/history.js";
+import { loadTranscript } from "../../src/runtime/log/read-log.js";
 import { verifies } from "../verifies.js";
 import { randomSessions } from "./random-sessions.js";
 import { limits, type Session, userMessage } from "./session.js";

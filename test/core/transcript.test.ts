@@ -7,7 +7,7 @@ import {
   summaryMessage,
   textOf,
 } from "../../src/core/index.js";
-import { continueText, remindText } from "../../src/core/told.js";
+import { continueText, remindText } from "../../src/core/transcript/loop-prompts.js";
 import { verifies } from "../verifies.js";
 import {
   allows,

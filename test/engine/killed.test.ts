@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAuditLog } from "../../examples/plugins/audit-log.js";
 import { createSecretMasking } from "../../examples/plugins/secret-masking.js";
 import { createEngine } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { verifies } from "../verifies.js";
 
 const secret = "correct-horse-battery-staple";

@@ -5,7 +5,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, type ModelFailure, type RunResult } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
-import { createRetryPolicy } from "../../src/runtime/retry.js";
+import { createRetryPolicy } from "../../src/runtime/model/retry.js";
 import { providerErrors } from "../models/provider-errors.js";
 import {
   type FormatName,

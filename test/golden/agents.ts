@@ -3,7 +3,7 @@
  * they are asked, so that what was recorded can be carried on.
  */
 import { defineTool, done, type Json, type ModelRequest, type Tool } from "../../src/index.js";
-import { createRetryPolicy } from "../../src/runtime/retry.js";
+import { createRetryPolicy } from "../../src/runtime/model/retry.js";
 import { createScriptedModel, type ScriptedCall, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import type { Bench, Parts } from "./bench.js";
 

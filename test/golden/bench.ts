@@ -3,7 +3,7 @@
  */
 import { createMemoryStore, type Model, type Store } from "../../src/index.js";
 import type { Owner } from "../../src/ports/store.js";
-import { type Agent, type AgentOptions, buildAgent } from "../../src/runtime/agent.js";
+import { type Agent, type AgentOptions, buildAgent } from "../../src/runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
 
 export type Parts = Pick<

@@ -2,7 +2,7 @@
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
 import type { Model, Session } from "../../src/index.js";
-import type { Agent } from "../../src/runtime/agent.js";
+import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
 import type { Bench, Parts } from "./bench.js";

@@ -2,8 +2,8 @@ import { APICallError, InvalidResponseDataError, JSONParseError, LoadAPIKeyError
 import fc from "fast-check";
 import { APICallError as APICallErrorV4 } from "provider-v4";
 import { describe, expect, test } from "vitest";
-import type { ModelFailureKind } from "../../src/core/message.js";
-import { toModelFailure } from "../../src/models/ai-sdk-failure.js";
+import type { ModelFailureKind } from "../../src/core/data/message.js";
+import { toModelFailure } from "../../src/models/ai-sdk/failure.js";
 import { verifies } from "../verifies.js";
 
 type Answer = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { AssistantMessage, AssistantPart, Message, ToolOutput } from "../../src/core/message.js";
-import { fromAiSdk } from "../../src/models/ai-sdk.js";
-import type { CallOptions } from "../../src/models/ai-sdk-call-options.js";
-import { createPromptConverter } from "../../src/models/ai-sdk-prompt.js";
+import type { AssistantMessage, AssistantPart, Message, ToolOutput } from "../../src/core/data/message.js";
+import { fromAiSdk } from "../../src/models/ai-sdk/adapter.js";
+import type { CallOptions } from "../../src/models/ai-sdk/call-options.js";
+import { createPromptConverter } from "../../src/models/ai-sdk/prompt.js";
 import type { ModelRequest } from "../../src/ports/model.js";
 import { verifies } from "../verifies.js";
 import { collect, requestOf, user, weatherTool } from "./collect.js";

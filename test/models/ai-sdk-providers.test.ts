@@ -2,10 +2,10 @@
  * The real provider packages against a server that speaks their wire formats.
  */
 import { afterEach, describe, expect, test } from "vitest";
-import { type Message, textOf, toolCallsOf } from "../../src/core/message.js";
-import { fromAiSdk } from "../../src/models/ai-sdk.js";
+import { type Message, textOf, toolCallsOf } from "../../src/core/data/message.js";
+import { fromAiSdk } from "../../src/models/ai-sdk/adapter.js";
 import type { Model } from "../../src/ports/model.js";
-import { createRetryPolicy } from "../../src/runtime/retry.js";
+import { createRetryPolicy } from "../../src/runtime/model/retry.js";
 import { verifies } from "../verifies.js";
 import { collect, lastOf, messageOf, requestOf, user, weatherTool } from "./collect.js";
 import { type FailureName, type ProviderServer, type ScriptedReply, startProviderServer } from "./provider-server.js";

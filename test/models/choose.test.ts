@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { chooseModel, defaultModels } from "../../src/models/choose.js";
-import { createModelRegistry } from "../../src/models/registry.js";
+import { chooseModel, defaultModels } from "../../src/models/registry/choose.js";
+import { createModelRegistry } from "../../src/models/registry/registry.js";
 import { finish, streamingV3 } from "./stream-parts.js";
 
 const servers: Server[] = [];

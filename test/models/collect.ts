@@ -1,7 +1,7 @@
 /**
  * What a model streams, and the message that it makes.
  */
-import type { AssistantMessage, AssistantPart, Json, Message, ProviderMetadata } from "../../src/core/message.js";
+import type { AssistantMessage, AssistantPart, Json, Message, ProviderMetadata } from "../../src/core/data/message.js";
 import type { Model, ModelDelta, ModelRequest, ToolSpecification } from "../../src/ports/model.js";
 
 export function requestOf(messages: readonly Message[], more: Partial<ModelRequest> = {}): ModelRequest {

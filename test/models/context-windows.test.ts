@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { contextWindows, windowLists } from "../../src/models/context-windows.js";
+import { contextWindows, windowLists } from "../../src/models/facts/context-windows.js";
 import { listPrices } from "../../src/models/index.js";
 
 test("context windows have the day and the page that they are from", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseRequest, type Task } from "../../src/models/demo-request.js";
+import { parseRequest, type Task } from "../../src/models/demo/request.js";
 
 const notes = (path: string, words = ["TODO", "FIXME"]): Task => ({ type: "find_notes", words, path });
 const typescript = { pattern: "*.{ts,tsx,mts,cts}", named: "TypeScript" };

@@ -1,8 +1,8 @@
-import type { AssistantMessage, Message, ToolMessage } from "../../src/core/message.js";
-import { createDemoModel } from "../../src/models/demo.js";
+import type { AssistantMessage, Message, ToolMessage } from "../../src/core/data/message.js";
+import { createDemoModel } from "../../src/models/demo/demo-model.js";
 import type { ModelDelta } from "../../src/ports/model.js";
 import type { AnyTool } from "../../src/ports/tool.js";
-import { compileTool } from "../../src/runtime/tools.js";
+import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 import { runTool } from "../tools/folder.js";
 
 export type Said = {

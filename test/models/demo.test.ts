@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Message } from "../../src/core/message.js";
-import { createDemoModel } from "../../src/models/demo.js";
-import { readNote, readOutline } from "../../src/models/demo-findings.js";
+import type { Message } from "../../src/core/data/message.js";
+import { createDemoModel } from "../../src/models/demo/demo-model.js";
+import { readNote, readOutline } from "../../src/models/demo/findings.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { createFileTools } from "../../src/tools/files.js";
 import { createShellTool } from "../../src/tools/shell.js";

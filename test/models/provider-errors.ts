@@ -2,7 +2,7 @@
  * Errors as providers write them: status, headers and body, from their public documentation and, where servers are open
  * source, from what those send. `kind` is what each must be read as.
  */
-import type { ModelFailureKind } from "../../src/core/message.js";
+import type { ModelFailureKind } from "../../src/core/data/message.js";
 import type { FormatName, RawReply } from "./provider-server.js";
 
 export type ProviderError = {

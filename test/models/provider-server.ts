@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Json } from "../../src/core/message.js";
+import type { Json } from "../../src/core/data/message.js";
 import { anthropicMessages } from "./formats/anthropic-messages.js";
 import { googleGenerateContent } from "./formats/google-generate-content.js";
 import { openaiChat } from "./formats/openai-chat.js";

@@ -9,8 +9,8 @@ import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
 import { createGoogle as createGoogleV4 } from "google-v4";
 import { createOpenAICompatible as createOpenAICompatibleV4 } from "openai-compatible-v4";
 import { createOpenAI as createOpenAIV4 } from "openai-v4";
-import type { Json, ProviderMetadata } from "../../src/core/message.js";
-import type { LanguageModel } from "../../src/models/language-model.js";
+import type { Json, ProviderMetadata } from "../../src/core/data/message.js";
+import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import type { FormatName, RecordedRequest } from "./provider-server.js";
 
 export type RealProvider = {

@@ -2,7 +2,7 @@
  * An agent as a tool, with real processes: parent and child are sessions of their own, and die in any order.
  */
 import { describe, expect, test } from "vitest";
-import { childIdOf } from "../../src/runtime/children.js";
+import { childIdOf } from "../../src/runtime/effects/children.js";
 import { verifies } from "../verifies.js";
 import { createWorld, eventsOf, type Process, type ProcessOptions, sideBySide, until, type World } from "./rig.js";
 

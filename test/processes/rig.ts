@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import type { Entry, Event } from "../../src/core/index.js";
 import type { Reconciled, RunResult, Store } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import type { ScriptedStep } from "../../src/testing/index.js";
 
 const program = fileURLToPath(new URL("../fixtures/processes/agent.mjs", import.meta.url));

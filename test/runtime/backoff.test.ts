@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildWorker } from "../../src/engine/worker.js";
 import { createAgent, type WorkerReport } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createWorld } from "../cli/pawl.js";
 import { startProviderServer } from "../models/provider-server.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAgent } from "../../src/index.js";
-import { compileInput } from "../../src/runtime/schema.js";
+import { compileInput } from "../../src/runtime/tools/schema.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { compileGlob } from "../../src/tools/glob.js";
 import { findMatches } from "../../src/tools/search.js";

@@ -4,7 +4,7 @@
  */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reasons } from "../../src/core/index.js";
-import { continueText, remindText, summaryText } from "../../src/core/told.js";
+import { continueText, remindText, summaryText } from "../../src/core/transcript/loop-prompts.js";
 import { type AgentOptions, createAgent, createMemoryStore, defineTool, done, TaskComplete } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";

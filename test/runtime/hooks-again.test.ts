@@ -12,7 +12,7 @@ import {
   type HookPoint,
   type RunResult,
 } from "../../src/index.js";
-import { hookPoints } from "../../src/runtime/hooks/compile.js";
+import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";

@@ -13,7 +13,7 @@ import {
   type RunResult,
   type Store,
 } from "../../src/index.js";
-import { hookPoints } from "../../src/runtime/hooks/compile.js";
+import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";

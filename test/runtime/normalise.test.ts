@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkJson } from "../../src/core/json.js";
+import { checkJson } from "../../src/core/data/json.js";
 import { PawlError } from "../../src/errors.js";
-import { normaliseJson, toToolOutput } from "../../src/runtime/normalise.js";
+import { normaliseJson, toToolOutput } from "../../src/runtime/tools/to-json.js";
 import { verifies } from "../verifies.js";
 
 function refusalOf(value: unknown): string {

@@ -2,7 +2,7 @@
  * The rules that providers document for a conversation, held against the bodies that their own packages write.
  */
 import { expect } from "vitest";
-import type { Json } from "../../src/core/message.js";
+import type { Json } from "../../src/core/data/message.js";
 import type { FormatName } from "../models/provider-server.js";
 
 type Item = { readonly [key: string]: Json };

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ModelFailure, ModelFailureKind } from "../../src/core/message.js";
+import type { ModelFailure, ModelFailureKind } from "../../src/core/data/message.js";
 import type { RetryOptions } from "../../src/ports/retry.js";
-import { createRetryPolicy } from "../../src/runtime/retry.js";
+import { createRetryPolicy } from "../../src/runtime/model/retry.js";
 import { verifies } from "../verifies.js";
 
 function failure(kind: ModelFailureKind, more: Partial<ModelFailure> = {}): ModelFailure {

@@ -6,10 +6,10 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import * as zodMini from "zod/mini";
-import type { Json } from "../../src/core/message.js";
+import type { Json } from "../../src/core/data/message.js";
 import type { PawlError } from "../../src/errors.js";
 import type { InputSchema } from "../../src/ports/tool.js";
-import { compileInput, type InputIssue } from "../../src/runtime/schema.js";
+import { compileInput, type InputIssue } from "../../src/runtime/tools/schema.js";
 import { verifies } from "../verifies.js";
 
 const personSchema = {

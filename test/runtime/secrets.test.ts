@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore, createRedaction, defineTool, traceSession } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 

@@ -12,7 +12,7 @@ import {
   type Store,
   type StreamItem,
 } from "../../src/index.js";
-import { compileListeners } from "../../src/runtime/listeners.js";
+import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, eventsOf, isEvent, ofType, typesOf } from "../support/agents.js";

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { PawlError } from "../../src/errors.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
-import { fromAiSdkTool } from "../../src/runtime/ai-sdk-tool.js";
-import { normaliseTools, type Tools } from "../../src/runtime/tools.js";
+import { fromAiSdkTool } from "../../src/runtime/tools/ai-sdk-tool.js";
+import { normaliseTools, type Tools } from "../../src/runtime/tools/compile-tools.js";
 import { verifies } from "../verifies.js";
 
 const context: ToolContext = {

@@ -6,7 +6,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { scenarios } from "../../src/testing/crash/reference.js";
 import { sweepScenario } from "../../src/testing/crash/reference-sweep.js";
 import { verifies } from "../verifies.js";

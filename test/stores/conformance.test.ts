@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createMemoryStore } from "../../src/stores/memory.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { createMemoryStore } from "../../src/stores/memory/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { type StoreUnderTest, storeConformance } from "../../src/testing/store-conformance.js";
 import { verifies } from "../verifies.js";
 import { openFile, openWithLibsql } from "./open.js";

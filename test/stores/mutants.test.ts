@@ -1,15 +1,16 @@
 /**
  * The conformance suite finds what it is for: the memory store is broken in one place at a time, and some case must fail.
  */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { beside, compileStores } from "./children.js";
 
-const files = ["memory", "memory-lists", "lease"] as const;
-type File = (typeof files)[number];
+/** Below the folder of the stores. */
+const files = { memory: "memory/index", "memory-lists": "memory/lists", lease: "shared/lease" } as const;
+type File = keyof typeof files;
 type Sources = { readonly [file in File]: string };
 
 /** What is broken → a piece of the source, and what stands there instead. */
@@ -80,21 +81,22 @@ let compiled = "";
 let sources: Sources;
 beforeAll(() => {
   compiled = compileStores(beside);
-  const source = (file: File): string => readFileSync(join(compiled, "stores", `${file}.js`), "utf8");
+  const source = (file: File): string => readFileSync(join(compiled, "stores", `${files[file]}.js`), "utf8");
   sources = { memory: source("memory"), "memory-lists": source("memory-lists"), lease: source("lease") };
 });
 afterAll(() => {
   rmSync(compiled, { recursive: true });
 });
 
-/** The names of the cases that fail with this source. */
+/** The names of the cases that fail with these sources, in a copy of the stores' folder. */
 async function failing(stem: string, source: Sources): Promise<string[]> {
-  for (const file of files) {
-    const own = files.reduce((text, one) => text.replace(`"./${one}.js"`, `"./${stem}-${one}.js"`), source[file]);
-    writeFileSync(join(compiled, "stores", `${stem}-${file}.js`), own);
-  }
+  cpSync(join(compiled, "stores"), join(compiled, stem), { recursive: true });
+  for (const [file, path] of Object.entries(files))
+    writeFileSync(join(compiled, stem, `${path}.js`), source[file as File]);
   const load = (file: string) => import(pathToFileURL(join(compiled, file)).href);
-  const { createMemoryStore } = (await load(`stores/${stem}-memory.js`)) as typeof import("../../src/stores/memory.js");
+  const { createMemoryStore } = (await load(
+    `${stem}/memory/index.js`,
+  )) as typeof import("../../src/stores/memory/index.js");
   const suite = (await load("testing/store-conformance.js")) as typeof import("../../src/testing/store-conformance.js");
   const cases = suite.storeConformance(async () => {
     const store = createMemoryStore();

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Libsql from "libsql";
 import type { Store } from "../../src/ports/store.js";
-import { openSqliteStore, type SqliteHandle, type SqliteOptions } from "../../src/stores/sqlite.js";
-import { openHandle } from "../../src/stores/sqlite-driver.js";
+import { openHandle } from "../../src/stores/sqlite/driver.js";
+import { openSqliteStore, type SqliteHandle, type SqliteOptions } from "../../src/stores/sqlite/index.js";
 import type { StoreUnderTest } from "../../src/testing/store-conformance.js";
 
 type FileOptions = Omit<SqliteOptions, "path" | "database">;

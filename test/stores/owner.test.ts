@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
-import { createOwner, isOwnerDead } from "../../src/stores/owner.js";
+import { createOwner, isOwnerDead } from "../../src/stores/shared/owner.js";
 import { verifies } from "../verifies.js";
 
 const hasProc = existsSync("/proc/self/stat");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createMemoryStore } from "../../src/stores/memory.js";
-import { pruneSessions } from "../../src/stores/prune.js";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { createMemoryStore } from "../../src/stores/memory/index.js";
+import { pruneSessions } from "../../src/stores/shared/prune.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { claim, message, restingSession, sessionWith, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite.js";
-import { openHandle } from "../../src/stores/sqlite-driver.js";
+import { openHandle } from "../../src/stores/sqlite/driver.js";
+import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
 import { claim, commit } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
-import { isBusy, knownCrash, openHandle, sqliteCode } from "../../src/stores/sqlite-driver.js";
+import { isBusy, knownCrash, openHandle, sqliteCode } from "../../src/stores/sqlite/driver.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { sessionWith } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 

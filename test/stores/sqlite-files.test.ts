@@ -11,11 +11,11 @@ import {
 import { join } from "node:path";
 import Libsql from "libsql";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { formatVersion } from "../../src/core/state.js";
-import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite.js";
-import { createCheckpoints } from "../../src/stores/sqlite-checkpoints.js";
-import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite-file.js";
-import { applicationId } from "../../src/stores/sqlite-schema.js";
+import { formatVersion } from "../../src/core/machine/state.js";
+import { createCheckpoints } from "../../src/stores/sqlite/checkpoints.js";
+import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite/file.js";
+import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
+import { applicationId } from "../../src/stores/sqlite/schema.js";
 import {
   claim,
   commit,

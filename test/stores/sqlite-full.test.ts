@@ -4,8 +4,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/ports/store.js";
-import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite.js";
-import { openHandle } from "../../src/stores/sqlite-driver.js";
+import { openHandle } from "../../src/stores/sqlite/driver.js";
+import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
 import { claim, commit, commitAfter, expectLog, message, textEvent } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 import { inFolder } from "./open.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type KillPlay, type KillTestOptions, killTest } from "pawl/testing";
 import { expect, test } from "vitest";
-import { openSqliteStore } from "../../src/stores/sqlite.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { verifies } from "../verifies.js";
 
 const script = fileURLToPath(new URL("../fixtures/paying-agent.mjs", import.meta.url));

@@ -4,9 +4,9 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { Json } from "../../src/core/message.js";
+import type { Json } from "../../src/core/data/message.js";
 import type { AnyTool, Tool } from "../../src/ports/tool.js";
-import { normaliseTools } from "../../src/runtime/tools.js";
+import { normaliseTools } from "../../src/runtime/tools/compile-tools.js";
 import { defineTool } from "../../src/tools/define.js";
 import { verifies } from "../verifies.js";
 

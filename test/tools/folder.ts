@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
-import { compileTool } from "../../src/runtime/tools.js";
+import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 
 /** A folder with these files, removed when the test has finished. */
 export function createFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {

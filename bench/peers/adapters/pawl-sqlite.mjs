@@ -2,7 +2,7 @@
  * Pawl on its SQLite store.
  */
 import { join } from "node:path";
-import { openSqliteStore } from "../../../dist/stores/sqlite.js";
+import { openSqliteStore } from "../../../dist/stores/sqlite/index.js";
 import { agentFor, runOnce } from "./pawl.mjs";
 
 let files = 0;

@@ -5,7 +5,7 @@ import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isOwnerDead, type Store } from "../../index.js";
 import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
-import { describeSqlite, openSqliteStore } from "../../stores/sqlite.js";
+import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore } from "../home.js";

@@ -1,7 +1,7 @@
 /**
  * Why the driver of a session ended.
  */
-import type { InterruptedReason } from "../../core/reasons.js";
+import type { InterruptedReason } from "../../core/data/reasons.js";
 import { PawlError } from "../../errors.js";
 
 /** Why a driver ended. */

@@ -1,9 +1,9 @@
 /**
  * One entry of the log after its commit, with what it means.
  */
-import type { Entry } from "../../core/event.js";
-import type { PublicEvent } from "../../core/public-event.js";
-import type { State } from "../../core/state.js";
+import type { Entry } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 
 /** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
 export type CommittedEntry = {

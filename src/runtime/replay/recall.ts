@@ -6,20 +6,20 @@
  * 2. What models and tools gave is given too; what is made of it, and whether they would be asked at all, is the present code's.
  * 3. All else (preparing, deciding, what follows a failure, the end of a run) is done again.
  */
-import type { Event, EventBody, EventOf } from "../../core/event.js";
-import { type Call, hasCalls, type State } from "../../core/state.js";
-import type { Transcript } from "../../core/transcript.js";
+import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
+import { type Call, hasCalls, type State } from "../../core/machine/state.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
-import { createCancellation } from "../cancellation.js";
-import { compileHooks } from "../hooks/compile.js";
-import type { CalledModel } from "../models.js";
-import type { AgentParts } from "../parts.js";
-import { perform } from "../perform/index.js";
-import type { CompiledTool } from "../tools.js";
-import { createMemory, type EffectOf, type Work } from "../work.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import { compileHooks } from "../agent/compile-hooks.js";
+import { perform } from "../effects/perform.js";
+import { createCancellation } from "../lib/cancellation.js";
+import type { CalledModel } from "../model/models.js";
+import type { CompiledTool } from "../tools/compile-tools.js";
+import { createMemory, type EffectOf, type Work } from "../work/effect-context.js";
 import { canBeSaid, deltasOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {

@@ -4,13 +4,19 @@
  * 1. The deltas put together give the message that was committed, or the failure; how they were cut is not in the log.
  * 2. What was asked is what the present code makes of the log; the system prompt and the tools, which it names by hash, are not looked up.
  */
-import type { Entry, EventOf } from "../../core/event.js";
-import { type AssistantPart, emptyResponse, type ProviderMetadata, type ToolCallPart } from "../../core/message.js";
-import { appendEntry, createTranscript, type Transcript } from "../../core/transcript.js";
-import { trimmedMessages } from "../../core/trim.js";
+
+import {
+  type AssistantPart,
+  emptyResponse,
+  type ProviderMetadata,
+  type ToolCallPart,
+} from "../../core/data/message.js";
+import type { Entry, EventOf } from "../../core/machine/event.js";
+import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
+import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
-import { rawTextOf } from "../input.js";
-import { summaryRequest } from "../perform/model-request.js";
+import { summaryRequest } from "../effects/model-request.js";
+import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
 

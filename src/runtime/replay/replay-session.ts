@@ -6,21 +6,22 @@
  * 3. What has to follow at once must be the next entry, and nothing may be left to follow where the log ends.
  * 4. The first difference ends the replay: what comes after it would have gone another way.
  */
-import { consequences } from "../../core/consequences.js";
-import { differenceText, firstDifference } from "../../core/difference.js";
-import { effects } from "../../core/effects.js";
-import type { Entry, Event, EventBody } from "../../core/event.js";
-import type { Json, Usage } from "../../core/message.js";
-import { initialState, type State } from "../../core/state.js";
-import { appendEntry, createTranscript } from "../../core/transcript.js";
-import { refusal, transition } from "../../core/transition.js";
+
+import { differenceText, firstDifference } from "../../core/data/difference.js";
+import type { Json, Usage } from "../../core/data/message.js";
+import { consequences } from "../../core/machine/consequences.js";
+import { effects } from "../../core/machine/effects.js";
+import type { Entry, Event, EventBody } from "../../core/machine/event.js";
+import { initialState, type State } from "../../core/machine/state.js";
+import { refusal, transition } from "../../core/machine/transition.js";
+import { appendEntry, createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
-import { childOf } from "../family.js";
-import { noSession } from "../given-out.js";
-import { readEntries } from "../history.js";
-import { type AgentParts, checkAgent } from "../parts.js";
+import { childOf } from "../agent/agent-family.js";
+import { type AgentParts, checkAgent } from "../agent/agent-parts.js";
+import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
+import { noSession } from "../log/driver-errors.js";
+import { readEntries } from "../log/read-log.js";
 import { createRecall, type Recall } from "./recall.js";
-import type { Replay, ReplayDifference, ReplayOptions } from "./replay.js";
 
 /** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */
 export async function replaySession(

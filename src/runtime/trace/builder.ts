@@ -5,13 +5,14 @@
  * 2. Every text goes through the redaction before it is in a record (TRC-2).
  * 3. A step's record is made when what comes next begins: all that belongs to it is in it.
  */
-import type { Event, EventOf, HookRecord } from "../../core/event.js";
-import { textOf, type Usage, type UserMessage } from "../../core/message.js";
-import type { PublicEvent } from "../../core/public-event.js";
-import type { Purpose, State, Status } from "../../core/state.js";
+
+import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
+import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
+import type { Purpose, State, Status } from "../../core/machine/state.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import type { Redact } from "../redact.js";
+import type { Redact } from "../observers/redact.js";
 import { callsOf, type OpenCalls, type Saying, saying, seeCallEvent, seeCallEvents } from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 

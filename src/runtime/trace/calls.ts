@@ -1,12 +1,13 @@
 /**
  * The tool calls of a step, in its trace: when each ran, and for whom it waited.
  */
-import type { EventOf } from "../../core/event.js";
-import type { Json } from "../../core/message.js";
-import type { PublicEvent } from "../../core/public-event.js";
-import { textOfOutput } from "../../core/results.js";
+
+import type { Json } from "../../core/data/message.js";
+import type { EventOf } from "../../core/machine/event.js";
+import { textOfOutput } from "../../core/transcript/results.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 import type { TracedCall, TracedWait } from "../../ports/trace.js";
-import { type Redact, redactJson } from "../redact.js";
+import { type Redact, redactJson } from "../observers/redact.js";
 
 type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits">]: TracedCall[Key] } & {
   readonly waits: TracedWait[];

@@ -1,7 +1,7 @@
 /**
  * The ids of traces: hashes of what they name, so that every process that has a part in a run finds the same ones.
  */
-import { sha256 } from "../hash.js";
+import { sha256 } from "../lib/hash.js";
 
 /** 32 hexadecimal digits. */
 export function traceIdOf(sessionId: string, runId: string): string {

@@ -3,8 +3,8 @@
  */
 import type { Store } from "../../ports/store.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
-import { readSteps } from "../history.js";
-import { createRedaction, guarded, type Redact } from "../redact.js";
+import { readSteps } from "../log/read-log.js";
+import { createRedaction, guarded, type Redact } from "../observers/redact.js";
 import { createTraceBuilder } from "./builder.js";
 
 export type TraceOptions = {

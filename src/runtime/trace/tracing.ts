@@ -3,12 +3,12 @@
  *
  * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
  */
-import { isResting, isTerminal, type State } from "../../core/state.js";
-import { freeze } from "../freeze.js";
-import { readSteps } from "../history.js";
-import type { TraceListener } from "../listeners.js";
+import { isResting, isTerminal, type State } from "../../core/machine/state.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import type { AgentParts } from "../parts.js";
+import { readSteps } from "../log/read-log.js";
+import type { TraceListener } from "../observers/listeners.js";
 import { createTraceBuilder, type TraceBuilder } from "./builder.js";
 
 export type Tracing = {

@@ -2,9 +2,9 @@
  * What the cases of the conformance suite work with: a store, and short ways to claim, commit and post.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import type { Entry, Event } from "../../core/event.js";
-import type { InboxMessage } from "../../core/inbox.js";
-import { initialState, type RunLimits, type State, type Status } from "../../core/state.js";
+import type { Entry, Event } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { initialState, type RunLimits, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { ClaimOptions, Commit, CommitResult, Lease, Owner, Store } from "../../ports/store.js";
 

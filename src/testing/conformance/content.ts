@@ -2,8 +2,8 @@
  * Odd content: what comes back is what went in, or it was refused.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import type { Event } from "../../core/event.js";
-import type { Json } from "../../core/message.js";
+import type { Json } from "../../core/data/message.js";
+import type { Event } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import {

@@ -2,7 +2,7 @@
  * The inbox: anybody posts, each message once, and the holder consumes in a commit.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { InboxMessage } from "../../core/inbox.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
 import {
   cases,
   claim,

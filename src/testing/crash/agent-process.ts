@@ -7,11 +7,11 @@
  * 3. What is under way when its process dies runs to its end in the world outside, as a request that was sent does.
  */
 import type { Agent, AnyModel } from "../../create-agent.js";
-import { asModel } from "../../models/ai-sdk.js";
+import { asModel } from "../../models/ai-sdk/adapter.js";
 import type { Model } from "../../ports/model.js";
 import type { Owner, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, ToolContext } from "../../ports/tool.js";
-import { normaliseTools } from "../../runtime/tools.js";
+import { normaliseTools } from "../../runtime/tools/compile-tools.js";
 import { enterWorld, isKilled, leaseMs } from "../simulation/processes.js";
 import { storeOf } from "../simulation/store.js";
 import { clockOf, type Process, type World } from "../simulation/world.js";

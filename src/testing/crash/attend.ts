@@ -1,9 +1,9 @@
 /**
  * Asks for a run and answers what it asks, until it has ended: the same in each life, so that nothing depends on who died when.
  */
-import type { PendingApproval, RunResult } from "../../core/outcome.js";
+import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Decision } from "../../runtime/answer.js";
+import type { Decision } from "../../runtime/agent/answer-types.js";
 import type { Process } from "../simulation/world.js";
 
 /** What somebody says to a call that waits; to one that runs elsewhere, `result`. */

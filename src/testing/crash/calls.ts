@@ -1,9 +1,10 @@
 /**
  * What became of each call, as the log and the world tell it.
  */
-import type { Entry } from "../../core/event.js";
-import { toolCallsOf } from "../../core/message.js";
-import { callKeyOf } from "../../core/state.js";
+
+import { toolCallsOf } from "../../core/data/message.js";
+import type { Entry } from "../../core/machine/event.js";
+import { callKeyOf } from "../../core/machine/state.js";
 import type { Fact } from "../simulation/facts.js";
 
 export type CallRecord = {

@@ -1,7 +1,7 @@
 /**
  * What must hold after a play with anybody's agent: what the log, the rows and the starts of calls tell.
  */
-import type { Event } from "../../core/event.js";
+import type { Event } from "../../core/machine/event.js";
 import type { History, Invariant } from "../simulation/history.js";
 import { effectInvariants, nameOf } from "../simulation/invariants-effects.js";
 import { logInvariants } from "../simulation/invariants-log.js";

@@ -2,9 +2,9 @@
  * A reference scenario, with processes that die at given points; and how its end compares with the end without crashes.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Entry } from "../../core/event.js";
-import { textOf } from "../../core/message.js";
-import type { RunResult } from "../../core/outcome.js";
+import { textOf } from "../../core/data/message.js";
+import type { Entry } from "../../core/machine/event.js";
+import type { RunResult } from "../../core/view/outcome.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { CanExecuteTool } from "../../ports/tool.js";

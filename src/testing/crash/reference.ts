@@ -1,9 +1,9 @@
 /**
  * Reference scenarios: what a model says and what people do, each the same in every life of the run.
  */
-import type { RunResult } from "../../core/outcome.js";
+import type { RunResult } from "../../core/view/outcome.js";
 import type { ModelRequest } from "../../ports/model.js";
-import type { Decision } from "../../runtime/answer.js";
+import type { Decision } from "../../runtime/agent/answer-types.js";
 import type { ScriptedStep } from "../scripted-model.js";
 import type { Process } from "../simulation/world.js";
 import { attendRun as attend, type Respond } from "./attend.js";

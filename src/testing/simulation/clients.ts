@@ -1,8 +1,8 @@
 /**
  * People: what they ask of processes, and what they are told.
  */
-import type { PendingApproval, RunResult } from "../../core/outcome.js";
-import type { PublicEvent } from "../../core/public-event.js";
+import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import type { Decision } from "../../index.js";
 import type { Chance } from "./chance.js";

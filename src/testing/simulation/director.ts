@@ -2,8 +2,8 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
-import { effects } from "../../core/effects.js";
-import { hasCalls, isResting, type State } from "../../core/state.js";
+import { effects } from "../../core/machine/effects.js";
+import { hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { type Clients, createClients } from "./clients.js";
 import { createHooks, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";

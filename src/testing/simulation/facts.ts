@@ -1,7 +1,7 @@
 /**
  * What happened in a simulation, in the one order in which it did. Invariants are checked against this.
  */
-import type { ToolOutput } from "../../core/message.js";
+import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { Commit } from "../../ports/store.js";
 

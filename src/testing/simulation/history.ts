@@ -1,12 +1,12 @@
 /**
  * What invariants are checked against: everything that happened, and the log that is left.
  */
-import type { Entry } from "../../core/event.js";
-import type { PublicEvent } from "../../core/public-event.js";
-import { initialState, type State } from "../../core/state.js";
-import { appendEntry, createTranscript } from "../../core/transcript.js";
-import { transition } from "../../core/transition.js";
-import { publicEvents } from "../../core/view.js";
+import type { Entry } from "../../core/machine/event.js";
+import { initialState, type State } from "../../core/machine/state.js";
+import { transition } from "../../core/machine/transition.js";
+import { appendEntry, createTranscript } from "../../core/transcript/transcript.js";
+import { publicEvents } from "../../core/view/entry-events.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Clients } from "./clients.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { World } from "./world.js";

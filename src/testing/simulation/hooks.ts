@@ -2,9 +2,9 @@
  * Hooks of every kind: they answer at once or later, hang, throw, return rubbish, spoil what they are given, and change what they
  * may. They draw from a chance of their own, so that worlds without hooks stay as they are.
  */
-import type { HookPoint } from "../../core/event.js";
+import type { HookPoint } from "../../core/machine/event.js";
 import type { Hook } from "../../ports/hook.js";
-import { hookPoints } from "../../runtime/hooks/compile.js";
+import { hookPoints } from "../../runtime/agent/compile-hooks.js";
 import type { Chance } from "./chance.js";
 import type { Process, World } from "./world.js";
 

@@ -1,8 +1,8 @@
 /**
  * Invariants of what was started, whatever the agent and its tools are.
  */
-import { effects } from "../../core/effects.js";
-import { hasCalls, initialState, type State } from "../../core/state.js";
+import { effects } from "../../core/machine/effects.js";
+import { hasCalls, initialState, type State } from "../../core/machine/state.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
 import { leaseMs } from "./processes.js";

@@ -2,10 +2,18 @@
  * Invariants of the log and of its rows.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { EventOf } from "../../core/event.js";
-import { type Message, toolCallsOf } from "../../core/message.js";
-import { callKeyOf, initialState, isResting, isTerminal, isWaiting, maxLives, type State } from "../../core/state.js";
-import { transition } from "../../core/transition.js";
+import { type Message, toolCallsOf } from "../../core/data/message.js";
+import type { EventOf } from "../../core/machine/event.js";
+import {
+  callKeyOf,
+  initialState,
+  isResting,
+  isTerminal,
+  isWaiting,
+  maxLives,
+  type State,
+} from "../../core/machine/state.js";
+import { transition } from "../../core/machine/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";

@@ -1,8 +1,9 @@
 /**
  * Invariants of what people were told.
  */
-import type { RunResult } from "../../core/outcome.js";
-import { hasCalls } from "../../core/state.js";
+
+import { hasCalls } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Question } from "./clients.js";
 import type { History, Invariant } from "./history.js";

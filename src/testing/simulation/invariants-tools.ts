@@ -2,7 +2,7 @@
  * Invariants of what took effect in the world, by the tools of the simulation.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Event } from "../../core/event.js";
+import type { Event } from "../../core/machine/event.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
 import { nameOf } from "./invariants-effects.js";

@@ -1,7 +1,7 @@
 /**
  * A model that answers by chance: with text and calls, and with everything that providers do wrong.
  */
-import type { FinishReason, ModelFailure } from "../../core/message.js";
+import type { FinishReason, ModelFailure } from "../../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { Chance } from "./chance.js";
 import { attemptOf, putTogether } from "./parts.js";

@@ -1,7 +1,7 @@
 /**
  * What a stream or a message says, read as a client would: part by part, in the order in which they began.
  */
-import type { AssistantPart } from "../../core/message.js";
+import type { AssistantPart } from "../../core/data/message.js";
 import type { ModelDelta, RequestIdentity } from "../../ports/model.js";
 
 export function putTogether(deltas: readonly ModelDelta[]): readonly string[] {

@@ -3,8 +3,8 @@
  */
 import type { Observer } from "../../ports/observer.js";
 import type { Owner } from "../../ports/store.js";
-import { type AgentOptions, buildAgent } from "../../runtime/agent.js";
-import { createRetryPolicy } from "../../runtime/retry.js";
+import { type AgentOptions, buildAgent } from "../../runtime/api/build-agent.js";
+import { createRetryPolicy } from "../../runtime/model/retry.js";
 import { storeOf } from "./store.js";
 import { clockOf, type Process, type World } from "./world.js";
 

@@ -1,9 +1,9 @@
 /**
  * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
  */
-import type { Json } from "../../core/message.js";
+import type { Json } from "../../core/data/message.js";
 import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../ports/tool.js";
-import { done } from "../../runtime/done.js";
+import { done } from "../../runtime/tools/done.js";
 import type { Process, World } from "./world.js";
 
 /** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */

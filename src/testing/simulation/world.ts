@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Owner, Store } from "../../ports/store.js";
-import type { Agent } from "../../runtime/agent.js";
+import type { Agent } from "../../runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../test-clock.js";
 import type { Chance } from "./chance.js";
 import type { Fact, Happening } from "./facts.js";

@@ -2,7 +2,7 @@
  * MCP servers as their user names them, and as they are shown and pinned (SEC-10).
  */
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../../core/json.js";
+import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
 
 /** How a server is reached. */

@@ -2,7 +2,7 @@
  * What an MCP server gave for a call, as a tool's output. Text stays text; images and sounds go to the model as files.
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import type { FilePart, Json, TextPart, ToolOutput } from "../../core/message.js";
+import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 
 type Content = CallToolResult["content"][number];
 

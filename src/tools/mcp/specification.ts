@@ -4,8 +4,8 @@
  */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
-import { checkJson } from "../../core/json.js";
-import type { Json } from "../../core/message.js";
+import { checkJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
 import { hashOf } from "./options.js";
 
 /** A tool that can be used. */

@@ -1,0 +1,196 @@
+/**
+ * The rooms of `src`: what each is for, and which other rooms it may import. The import rules (.dependency-cruiser.cjs), the table and the
+ * picture in docs/architecture.md, and `npm run rooms` all go by this list.
+ *
+ * The order is the order of reading, from the bottom up. A room imports only rooms above its own line in this list, so there is no cycle.
+ */
+const core = ["core/data", "core/machine", "core/transcript", "core/view"];
+const contracts = [...core, "errors.ts", "ports"];
+
+const rooms = [
+  { room: "core/data", about: "messages, JSON, reasons: plain data and what can be done with it", imports: [] },
+  {
+    room: "core/machine",
+    about: "events, state, transition, consequences, effects: the loop as pure functions",
+    imports: ["core/data"],
+  },
+  {
+    room: "core/transcript",
+    about: "what a model sees of the log, kept up to date entry by entry",
+    imports: ["core/data", "core/machine"],
+  },
+  {
+    room: "core/view",
+    about: "what the world sees of a session: public events and results",
+    imports: ["core/data", "core/machine", "core/transcript"],
+  },
+  { room: "ports", about: "the contracts: store, model, tool, hook, context, services, clock", imports: core },
+  {
+    room: "context",
+    about: "when, where and how a conversation is shortened; tokens; prices; outputs that are cut",
+    imports: contracts,
+  },
+  { room: "runtime/lib", about: "small helpers that know nothing of agents", imports: ["core/data", "ports"] },
+  {
+    room: "runtime/tools",
+    about: "from what a tool declares to what can be validated and stored",
+    imports: contracts,
+  },
+  {
+    room: "runtime/log",
+    about: "reading what was committed, and checking what a store gives",
+    imports: [...contracts, "context"],
+  },
+  {
+    room: "runtime/model",
+    about: "one attempt of a model call, from request to whole message",
+    imports: [...contracts, "runtime/lib", "runtime/tools"],
+  },
+  {
+    room: "runtime/observers",
+    about: "observers and callbacks, and what they may not see",
+    imports: [...contracts, "runtime/lib"],
+  },
+  {
+    room: "runtime/agent",
+    about: "an agent's options, checked and compiled once",
+    imports: [...contracts, "context", "runtime/lib", "runtime/model", "runtime/observers", "runtime/tools"],
+  },
+  {
+    room: "runtime/trace",
+    about: "the trace: a view of the log",
+    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers"],
+  },
+  {
+    room: "runtime/subscribers",
+    about: "who hears of a session in this process",
+    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/model", "runtime/trace"],
+  },
+  {
+    room: "runtime/work",
+    about: "what an effect has in hand while it runs",
+    imports: [
+      ...contracts,
+      "context",
+      "runtime/agent",
+      "runtime/lib",
+      "runtime/model",
+      "runtime/subscribers",
+      "runtime/tools",
+    ],
+  },
+  {
+    room: "runtime/hooks",
+    about: "calling hooks, and checking what they return",
+    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/tools", "runtime/work"],
+  },
+  {
+    room: "runtime/effects",
+    about: "one file for each effect: what the loop does to the world",
+    imports: [
+      ...contracts,
+      "context",
+      "runtime/agent",
+      "runtime/hooks",
+      "runtime/lib",
+      "runtime/model",
+      "runtime/subscribers",
+      "runtime/tools",
+      "runtime/work",
+    ],
+  },
+  {
+    room: "runtime/driver",
+    about: "commit, compare, start, abort: the only writer of a session",
+    imports: [
+      ...contracts,
+      "runtime/agent",
+      "runtime/effects",
+      "runtime/hooks",
+      "runtime/lib",
+      "runtime/log",
+      "runtime/subscribers",
+      "runtime/work",
+    ],
+  },
+  {
+    room: "runtime/replay",
+    about: "a recorded log against present code",
+    imports: [
+      ...contracts,
+      "runtime/agent",
+      "runtime/effects",
+      "runtime/lib",
+      "runtime/log",
+      "runtime/model",
+      "runtime/tools",
+      "runtime/work",
+    ],
+  },
+  {
+    room: "runtime/session",
+    about: "one session in this process: driven here, or followed",
+    imports: [
+      ...contracts,
+      "runtime/agent",
+      "runtime/driver",
+      "runtime/lib",
+      "runtime/log",
+      "runtime/subscribers",
+      "runtime/tools",
+      "runtime/trace",
+      "runtime/work",
+    ],
+  },
+  {
+    room: "runtime/api",
+    about: "what a user holds: agent, session, client",
+    imports: [
+      ...contracts,
+      "context",
+      "runtime/agent",
+      "runtime/driver",
+      "runtime/effects",
+      "runtime/lib",
+      "runtime/log",
+      "runtime/model",
+      "runtime/observers",
+      "runtime/replay",
+      "runtime/session",
+      "runtime/subscribers",
+      "runtime/tools",
+      "runtime/work",
+    ],
+  },
+  {
+    room: "engine",
+    about: "plugins, agents by name, and the worker that carries due sessions on",
+    imports: [...contracts, "runtime/api", "runtime/model", "runtime/tools"],
+  },
+  { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
+  { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
+  { room: "stores/sqlite", about: "the store in one SQLite file", imports: [...contracts, "stores/shared"] },
+  { room: "models/facts", about: "prices and context windows", imports: ["ports"] },
+  { room: "models/ai-sdk", about: "language models of the AI SDK as Pawl's", imports: contracts },
+  { room: "models/demo", about: "the demo model, which needs no key", imports: [...core, "ports"] },
+  {
+    room: "models/recorded",
+    about: "recording a model's answers, and giving them again",
+    imports: [...contracts, "models/ai-sdk"],
+  },
+  {
+    room: "models/registry",
+    about: "models by name, and which one there is when none is named",
+    imports: [...contracts, "models/ai-sdk", "models/demo"],
+  },
+  { room: "tools", about: "the built-in tools: files, shell, outputs", imports: contracts },
+  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: [...contracts, "tools"] },
+];
+
+/** Programs on top of the package: they use public entry points only, as anybody's could. */
+const programs = [
+  { room: "cli", about: "the command line" },
+  { room: "protocols", about: "OpenTelemetry" },
+];
+
+module.exports = { rooms, programs };

@@ -1,0 +1,156 @@
+/**
+ * The tool calls of a step, from the model's message to one result each.
+ *
+ * 1. A call moves only forward: deciding, asking, ready, running, done; an edited input alone goes back to deciding.
+ * 2. A ready call becomes running when a slot is free, in the commit that frees the slot.
+ * 3. Only running calls are in doubt after a crash; how they recover was written when they were decided.
+ * 4. An answer counts for the input that was shown, once.
+ */
+
+import { addUsage } from "../data/message.js";
+import { applyToCall, askedElsewhere, type CallEvent, identity, settling } from "./call-transition.js";
+import type { EventOf } from "./event.js";
+import {
+  type AwaitingHuman,
+  asksOutside,
+  type Call,
+  type CallOutcome,
+  type Cut,
+  callKeyOf,
+  isHeldOutside,
+  type Preparing,
+  type Run,
+  type ToolRunning,
+} from "./state.js";
+import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./steps.js";
+
+export type Calling = ToolRunning | AwaitingHuman;
+
+/** Enters the calls of a message. With a message that was cut, or a run that stops, they end at once; so do surplus ones. */
+export function enterCalls(run: Run, names: readonly string[], cut: Cut | null): ToolRunning {
+  const seq = run.seq + 1;
+  const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
+  const { maxToolCallsPerStep = names.length } = run.limits;
+  const calls = names.map((name, index): Call => {
+    const call = { callKey: callKeyOf(run.runId, run.modelCallIndex, index + 1), name, inputSeq: seq };
+    const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
+    return outcome === null ? { at: "deciding", ...call } : { at: "settling", outcome, because: seq, ...call };
+  });
+  return toolRunning(run, { calls, cut, doneSeq: null });
+}
+
+/**
+ * Ends the calls that nobody works on, or with `interrupted` all that are open. One that has started, or may have, ends
+ * with `interrupted` whatever is asked for: its outcome is unknown.
+ */
+export function abandonCalls(
+  calls: readonly Call[],
+  outcome: "aborted" | "skipped" | "interrupted",
+  because: number,
+): readonly Call[] {
+  return calls.map((call) => {
+    if (call.at === "done" || call.at === "settling") return call;
+    if (isUnderWay(call) && outcome !== "interrupted") return call;
+    if (mayHaveStarted(call)) return settling(call, "interrupted", because);
+    return settling(call, outcome === "interrupted" ? "aborted" : outcome, because);
+  });
+}
+
+/** It takes a slot: it runs here, or in a session that it started. */
+function isUnderWay(call: Call): boolean {
+  return call.at === "running" || (call.at === "waiting" && call.on === "child");
+}
+
+function mayHaveStarted(call: Call): boolean {
+  switch (call.at) {
+    case "running":
+    case "reconciling":
+    case "waiting":
+      return true;
+    case "asking":
+    case "ready":
+      return call.attempt > 0;
+    case "deciding":
+    case "settling":
+    case "done":
+      return false;
+  }
+}
+
+/** Applies an event to the call that it names; the very same state where it does not apply. */
+export function applyToCalls(state: Calling, event: CallEvent): Calling | Preparing {
+  const index = state.calls.findIndex((call) => call.callKey === event.callKey);
+  const call = state.calls[index];
+  if (call === undefined) return state;
+  const next = applyToCall(call, event, state.seq + 1);
+  if (next === call) return state;
+  const calls = state.calls.with(index, next);
+  const after: Calling = { ...state, calls };
+  return settleCalls(event.type === "tool_finished" ? withResult(after, call, event) : after, event.at);
+}
+
+/** What a result says of more than its own call: progress, usage, a signal that the run is done, an outcome that was given up. */
+function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">): Calling {
+  const { outcome, usage, done } = event;
+  const seq = state.seq + 1;
+  return {
+    ...state,
+    // A result that somebody gave sets the count of lives back; a child's counts for the run that started it.
+    lives: call.at === "settling" ? state.lives : 0,
+    usage: usage === undefined || call.at === "settling" ? state.usage : addUsage(state.usage, usage),
+    interrupted:
+      outcome === "interrupted" ? [...state.interrupted, event.callKey].slice(-maxInterrupted) : state.interrupted,
+    ...(done === undefined || outcome === "interrupted"
+      ? {}
+      : { calls: abandonCalls(state.calls, "skipped", seq), doneSeq: state.doneSeq ?? seq }),
+  };
+}
+
+/** Calls whose late result is still taken; older ones are forgotten. */
+const maxInterrupted = 64;
+
+/** Starts what is ready, and leaves the step when every call has its result. */
+export function settleCalls(state: Calling, at: number): Calling | Preparing {
+  const calls = schedule(state.calls, state.limits.toolConcurrency, at);
+  if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
+  const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
+  if (waits) {
+    if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
+    return awaitingHuman(state, { calls, cut: state.cut, doneSeq: state.doneSeq, since: at });
+  }
+  if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
+  return toolRunning(withWait(state, at), { calls, cut: state.cut, doneSeq: state.doneSeq });
+}
+
+/** The wait for a person is over. */
+function withWait(state: AwaitingHuman, at: number): Run {
+  return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
+}
+
+function leaveStep(state: Calling, at: number): Preparing {
+  const run = state.status === "awaiting_human" ? withWait(state, at) : state;
+  if (state.stopping !== null) return finishRun(run, state.stopping.reason);
+  if (state.doneSeq !== null) return finishRun(run, "done");
+  return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);
+}
+
+/** Gives free slots to ready calls in call order; a sequential call runs alone, and a single slot keeps the order of the calls. */
+function schedule(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
+  if (!calls.some((call) => call.at === "ready")) return calls;
+  const underWay = calls.filter(isUnderWay);
+  let running = underWay.length;
+  let alone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
+  let held = false;
+  return calls.map((call) => {
+    if (concurrency === 1 && (call.at === "deciding" || call.at === "reconciling")) held = true;
+    if (call.at !== "ready") return call;
+    if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
+    if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
+      held = held || call.policy.sequential === true || concurrency === 1;
+      return call;
+    }
+    running += 1;
+    alone = call.policy.sequential === true;
+    return { at: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
+  });
+}

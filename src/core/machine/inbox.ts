@@ -1,0 +1,122 @@
+/**
+ * The inbox: what anybody may say to a session without holding it.
+ *
+ * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
+ */
+
+import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
+import { owesNotice } from "./ended.js";
+import type { Answer, EventBody, RunOptions } from "./event.js";
+import { type Call, hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
+import { transition } from "./transition.js";
+
+export type InboxBody =
+  | {
+      readonly type: "input";
+      readonly mode: "queue" | "steer";
+      readonly runId: string;
+      readonly input: readonly UserMessage[];
+      readonly limits: RunLimits;
+      readonly options?: RunOptions;
+      /** What the session is bound to, where it does not exist yet. */
+      readonly session: SessionInfo;
+    }
+  | {
+      readonly type: "answer";
+      readonly callKey: string;
+      readonly answer: Answer;
+      readonly by?: string;
+      readonly inputHash?: string;
+    }
+  | {
+      readonly type: "result";
+      readonly callKey: string;
+      readonly output: ToolOutput;
+      readonly isError?: boolean;
+      /** Where it is a child session that tells: what it used. It may be faster than the word that it is waited for. */
+      readonly child?: { readonly usage: Usage };
+    }
+  /** Aborts the run under way; or the one that is named, which may also still be queued. */
+  | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string };
+
+/** `id` makes it one message however often it is sent. */
+export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
+
+/** The events that a message stands for in this state; none where it comes too late, or says what is known. */
+export function eventsOf(message: InboxMessage, state: State): readonly EventBody[] {
+  let present = state;
+  return meaningOf(message, state).filter((body) => {
+    const before = present;
+    present = transition(before, { ...body, at: message.at });
+    return present !== before;
+  });
+}
+
+function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
+  const { body } = message;
+  switch (body.type) {
+    case "input":
+      return inputEvents(body, state);
+    case "answer":
+      if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
+      return [
+        {
+          type: "answered",
+          runId: state.runId,
+          callKey: body.callKey,
+          answerId: message.id,
+          answer: body.answer,
+          ...(body.by === undefined ? {} : { by: body.by }),
+          ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
+        },
+      ];
+    case "result":
+      return resultEvents(body, state);
+    case "abort":
+      if (state.status === "idle") return [];
+      return [
+        {
+          type: "abort_requested",
+          runId: body.runId ?? state.runId,
+          ...(body.note === undefined ? {} : { note: body.note }),
+          ...(body.by === undefined ? {} : { by: body.by }),
+        },
+      ];
+  }
+}
+
+/** Nobody took the session up when its time was over: what is said from then on counts no more. */
+function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
+  return calls.some(
+    (call) => call.callKey === callKey && call.at === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
+  );
+}
+
+/** A result counts for a call that waits for it, or, as a note, for one whose outcome was given up. */
+function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
+  const { callKey, output } = body;
+  const outcome = body.isError === true ? "error" : "ok";
+  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
+  if (!hasCalls(state)) return [];
+  const awaited = state.calls.some(
+    ({ callKey: key, at }) => key === callKey && (at === "waiting" || (at === "running" && body.child !== undefined)),
+  );
+  if (!awaited) return [];
+  const used = body.child === undefined ? {} : { usage: body.child.usage };
+  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used }];
+}
+
+function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State): readonly EventBody[] {
+  const created: readonly EventBody[] =
+    state.session === null ? [{ type: "session_created", v: state.v, ...body.session }] : [];
+  const run = {
+    runId: body.runId,
+    limits: body.limits,
+    input: body.input,
+    ...(body.options === undefined ? {} : { options: body.options }),
+  };
+  if (owesNotice(state)) return [{ type: "run_queued", ...run }];
+  if (isResting(state)) return [...created, { type: "run_started", ...run }];
+  if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, by: "user" }];
+  return [{ type: "run_queued", ...run }];
+}

@@ -1,0 +1,136 @@
+/**
+ * The model call of a step: what prepares it, what it settles with, and what follows from that.
+ *
+ * 1. Only the present attempt of the present step counts; whatever comes of another is late.
+ * 2. An answer is one step; a failed attempt is an error, and the step keeps its number.
+ */
+
+import { addUsage, emptyResponse, type Fault, toolCallsOf } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
+import { enterCalls } from "./calls.js";
+import type { EventOf } from "./event.js";
+import type { Cut, Failing, ModelRunning, Preparing, Purpose, Run, State } from "./state.js";
+import { afterCut, finishRun, mayCompact, modelRunning, nextStep, preparing, runOf, spentBudget } from "./steps.js";
+import { stopRun } from "./stopping.js";
+
+export function prepared(state: Preparing, event: EventOf<"prepared">): State {
+  if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
+  if (event.purpose !== state.purpose || event.upTo < state.startSeq || event.upTo > state.seq) return state;
+  const running = modelRunning(state, { purpose: state.purpose, upTo: event.upTo, backoff: null });
+  const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo);
+  return { ...running, attempt: state.attempt + 1, queue };
+}
+
+export function compactionStarted(state: Preparing, event: EventOf<"compaction_started">): State {
+  if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
+  return mayCompact(state) ? compacting(state, state.purpose) : state;
+}
+
+function compacting(run: Run, purpose: Purpose): Preparing {
+  return preparing(run, { for: "compaction", purpose });
+}
+
+export function compacted(state: Preparing, event: EventOf<"compacted">): State {
+  if (state.for !== "compaction" || state.stopping !== null || !isInLog(event, state)) return state;
+  const { from, summary, within, readFrom = from } = event;
+  const shrank = from !== undefined && summary !== undefined && readFrom !== undefined;
+  const weight = shrank ? 1 : 2;
+  const { counters } = state;
+  const compacted: Run = {
+    ...runOf(state),
+    counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
+    compactionsInRow: state.compactionsInRow + weight,
+    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    context: shrank
+      ? { from: readFrom, ...(within === undefined ? {} : { within }), compactedAt: state.seq + 1 }
+      : state.context,
+    lives: shrank ? 0 : state.lives,
+  };
+  const spent = spentBudget(compacted);
+  if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
+  return preparing(compacted, { for: "step", purpose: state.purpose });
+}
+
+/** What a compaction keeps is part of the log. */
+function isInLog({ from, readFrom = from, within = 1 }: EventOf<"compacted">, { seq }: Preparing): boolean {
+  if (from === undefined || readFrom === undefined) return from === readFrom;
+  return within >= 1 && within <= readFrom && readFrom >= 1 && readFrom <= from && from <= seq + 1;
+}
+
+export function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {
+  if (!isPresentAttempt(state, event)) return state;
+  const run: Run = {
+    ...runOf(state),
+    usage: addUsage(state.usage, event.usage),
+    counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
+    lives: 0,
+    compactionsInRow: 0,
+  };
+  if (state.purpose === "summary") return finishRun(run, "max_steps");
+  const calls = toolCallsOf(event.message);
+  const cut = cutOf(event);
+  if (calls.length > 0)
+    return enterCalls(
+      run,
+      calls.map((call) => call.name),
+      cut,
+    );
+  if (state.stopping !== null) return finishRun(run, state.stopping.reason);
+  const steered = state.queue.some((queued) => queued.kind === "steer");
+  if (steered && (cut === null || cut === "length")) return nextStep(run, "step", event.at);
+  if (cut !== null) return afterCut(run, cut, event.at);
+  if (event.finishReason.unified === "other") return finishRun(run, "other");
+  return state.limits.requireDoneTool === true ? nextStep(run, "remind", event.at) : finishRun(run, "stop");
+}
+
+function cutOf({ finishReason: { unified }, cut }: EventOf<"model_finished">): Cut | null {
+  if (cut !== undefined) return cut;
+  return unified === "length" || unified === "content-filter" || unified === "error" ? unified : null;
+}
+
+export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">): State {
+  if (!isPresentAttempt(state, event)) return state;
+  const { next, failure } = event;
+  const isError = failure.kind !== "cancelled";
+  const errorCount = state.counters.errorCount + (isError ? 1 : 0);
+  const failed: ModelRunning = {
+    ...state,
+    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    counters: { ...state.counters, errorCount },
+    failing: isError ? failingAfter(state.failing, event) : state.failing,
+  };
+  const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
+  if (state.stopping !== null) return finishRun(failed, state.stopping.reason);
+  const limit = errorCount >= state.limits.maxErrors ? "max_errors" : spentBudget(failed);
+  if (limit !== undefined && next.type !== "give_up") return endOrSum(failed, limit, event.at, fault);
+  switch (next.type) {
+    case "retry":
+      return next.inMs > 0
+        ? { ...failed, backoff: { until: event.at + next.inMs, ms: next.inMs } }
+        : { ...failed, attempt: state.attempt + 1 };
+    case "fallback":
+      return { ...failed, fallback: next.index, failing: null, attempt: state.attempt + 1 };
+    case "compact":
+      return mayCompact(state) ? compacting(failed, state.purpose) : endOrSum(failed, "context_limit", event.at, fault);
+    case "give_up":
+      return endOrSum(failed, next.reason, event.at, fault);
+  }
+}
+
+function failingAfter(before: Failing | null, { timing, failure }: EventOf<"model_failed">): Failing {
+  const { since, attempts, empty } = before ?? { since: timing.startedAt, attempts: 0, empty: 0 };
+  return { since, attempts: attempts + 1, empty: empty + (failure.code === emptyResponse ? 1 : 0) };
+}
+
+/** A summary that fails ends the run as the limit that it was asked for would have. */
+function endOrSum(state: ModelRunning, reason: Reason, at: number, fault: Fault): State {
+  if (state.purpose === "summary") return finishRun(state, "max_steps");
+  return stopRun(finishRun(state, reason), reason, at, fault);
+}
+
+function isPresentAttempt(
+  state: ModelRunning,
+  event: { readonly modelCallIndex: number; readonly attempt: number },
+): boolean {
+  return event.modelCallIndex === state.modelCallIndex && event.attempt === state.attempt && state.backoff === null;
+}

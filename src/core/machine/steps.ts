@@ -1,0 +1,141 @@
+/**
+ * From one step to the next, and to the end of a run.
+ */
+import type { Reason } from "../data/reasons.js";
+import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, Run, ToolRunning } from "./state.js";
+
+/** What every state of a run has in common. */
+export function runOf(state: Run): Run {
+  return {
+    v: state.v,
+    seq: state.seq,
+    session: state.session,
+    queue: state.queue,
+    interrupted: state.interrupted,
+    context: state.context,
+    runId: state.runId,
+    startedAt: state.startedAt,
+    startSeq: state.startSeq,
+    limits: state.limits,
+    modelCallIndex: state.modelCallIndex,
+    attempt: state.attempt,
+    counters: state.counters,
+    usage: state.usage,
+    lives: state.lives,
+    waitedMs: state.waitedMs,
+    fallback: state.fallback,
+    failing: state.failing,
+    compactionsInRow: state.compactionsInRow,
+    stopping: state.stopping,
+  };
+}
+
+type Beside<Status> = Status extends Run ? Omit<Status, keyof Run | "status"> : never;
+type Begun<Status extends Run> = { -readonly [Key in keyof Status]: Status[Key] };
+
+// States of a run are made key by key: to copy a run into a literal of more keys costs ten times as much.
+
+export function preparing(run: Run, beside: Beside<Preparing>): Preparing {
+  const state = runOf(run) as Begun<Preparing>;
+  state.status = "preparing";
+  state.for = beside.for;
+  if (beside.for === "finish") (state as { reason: Reason }).reason = beside.reason;
+  else (state as { purpose: Purpose }).purpose = beside.purpose;
+  return state as Preparing;
+}
+
+export function modelRunning(run: Run, { purpose, upTo, backoff }: Beside<ModelRunning>): ModelRunning {
+  const state = runOf(run) as Begun<ModelRunning>;
+  state.status = "model_running";
+  state.purpose = purpose;
+  state.upTo = upTo;
+  state.backoff = backoff;
+  return state;
+}
+
+export function toolRunning(run: Run, { calls, cut, doneSeq }: Beside<ToolRunning>): ToolRunning {
+  const state = runOf(run) as Begun<ToolRunning>;
+  state.status = "tool_running";
+  state.calls = calls;
+  state.cut = cut;
+  state.doneSeq = doneSeq;
+  return state;
+}
+
+export function awaitingHuman(run: Run, { calls, cut, doneSeq, since }: Beside<AwaitingHuman>): AwaitingHuman {
+  const state = runOf(run) as Begun<AwaitingHuman>;
+  state.status = "awaiting_human";
+  state.calls = calls;
+  state.cut = cut;
+  state.doneSeq = doneSeq;
+  state.since = since;
+  return state;
+}
+
+/** Goes to the next step, unless a limit of the run is reached. */
+export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
+  const limit = reachedLimit(run, at);
+  if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
+    return finishRun(run, limit);
+  const next = preparing(run, { for: "step", purpose: limit === undefined ? purpose : "summary" });
+  return { ...next, modelCallIndex: run.modelCallIndex + 1, attempt: 0, failing: null };
+}
+
+/** The run is about to end for this reason. */
+export function finishRun(run: Run, reason: Reason): Preparing {
+  return preparing(run, { for: "finish", reason });
+}
+
+/** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */
+export function afterCut(run: Run, cut: Cut, at: number): Preparing {
+  switch (cut) {
+    case "length": {
+      const continuations = run.counters.continuations + 1;
+      if (continuations > run.limits.maxContinuations) return finishRun(run, "output_limit");
+      return nextStep({ ...run, counters: { ...run.counters, continuations } }, "continue", at);
+    }
+    case "context":
+      return finishRun(run, "context_limit");
+    case "content-filter":
+      return finishRun(run, "content_filter");
+    case "error":
+      return finishRun(run, "model_error");
+  }
+}
+
+/** How many compactions may follow on each other without an answer of a model between them (CTX-3). */
+const mostInRow = 2;
+
+/** The context may be made smaller once more in this run, and now. */
+export function mayCompact({ counters, limits, compactionsInRow }: Run): boolean {
+  return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < mostInRow;
+}
+
+/** The limit that keeps a run from another model call. */
+export function reachedLimit(run: Run, at: number): Reason | undefined {
+  const { limits, counters } = run;
+  if (counters.errorCount >= limits.maxErrors) return "max_errors";
+  const spent = spentBudget(run);
+  if (spent !== undefined) return spent;
+  if (isOutOfTime(run, at)) return "max_wall_clock";
+  return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
+}
+
+/** The budget that is used up: it keeps a run from another attempt, too. */
+export function spentBudget({ limits, usage }: Run): Reason | undefined {
+  if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
+    return "max_tokens";
+  return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
+}
+
+/** When a run's time is up, epoch milliseconds; undefined where it is not limited. */
+export function deadlineOf({ limits, startedAt, waitedMs }: Run): number | undefined {
+  const { maxWallClockMs, wallClockIncludesWaiting } = limits;
+  if (maxWallClockMs === undefined) return undefined;
+  return startedAt + maxWallClockMs + (wallClockIncludesWaiting === true ? 0 : waitedMs);
+}
+
+export function isOutOfTime(run: Run, at: number): boolean {
+  const deadline = deadlineOf(run);
+  return deadline !== undefined && at >= deadline;
+}

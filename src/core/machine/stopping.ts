@@ -1,0 +1,52 @@
+/**
+ * The end of a run before its time: what has not started ends at once, what runs is signalled and waited for.
+ */
+
+import type { Fault } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
+import { abandonCalls, settleCalls } from "./calls.js";
+import { type ActiveState, type Call, hasCalls, type Stopping } from "./state.js";
+import { finishRun } from "./steps.js";
+
+/** From here on nothing starts; the run ends when nothing is open, or when the grace is over. */
+export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
+  const graceMs = graceOf(state);
+  const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
+  const stopped: ActiveState = { ...state, stopping };
+  switch (stopped.status) {
+    case "preparing":
+      return finishRun(stopped.for === "compaction" ? withoutLast(stopped) : stopped, reason);
+    case "model_running":
+      return stopped.backoff === null ? stopped : finishRun(stopped, reason);
+    case "tool_running":
+    case "awaiting_human":
+      return settleCalls({ ...stopped, calls: abandonCalls(stopped.calls, "aborted", state.seq + 1) }, at);
+  }
+}
+
+/** The grace is over, or the process that ran it is gone: what is still open is given up. */
+export function giveUp(state: ActiveState, at: number): ActiveState {
+  if (state.stopping === null) return state;
+  if (hasCalls(state)) {
+    const counted = state.calls.some(isChild) ? withoutLast(state) : state;
+    return settleCalls({ ...counted, calls: abandonCalls(state.calls, "interrupted", state.seq + 1) }, at);
+  }
+  return state.status === "model_running" ? finishRun(withoutLast(state), state.stopping.reason) : state;
+}
+
+/** What was under way is never heard of: the usage that is known is the least that it was. */
+export function withoutLast<Active extends ActiveState>(state: Active): Active {
+  return { ...state, usage: { ...state.usage, partial: true } };
+}
+
+function isChild(call: Call): boolean {
+  return call.at === "waiting" && call.on === "child";
+}
+
+function graceOf(state: ActiveState): number {
+  if (!hasCalls(state)) return state.limits.abortGraceMs;
+  const own = state.calls.flatMap((call) =>
+    call.at === "running" ? [call.policy.graceMs ?? state.limits.abortGraceMs] : [],
+  );
+  return own.length === 0 ? state.limits.abortGraceMs : Math.max(...own);
+}

@@ -1,0 +1,298 @@
+/**
+ * The loop: what a session's state becomes when something happened. Pure; the same log always gives the same state.
+ *
+ * 1. An event that does not apply changes nothing: the very same object comes back, and `refusal` says why.
+ * 2. An event that applies is one entry: `seq` goes up by one.
+ * 3. A call gets its one result by `tool_finished`, and in no other way.
+ * 4. Every step enters through `preparing`, where the limits of the run are looked at, but for a run's first.
+ * 5. Nothing starts once `stopping` is set; what runs is waited for until the grace is over.
+ */
+
+import { type Reason, statusOf } from "../data/reasons.js";
+import { recover } from "./call-transition.js";
+import { applyToCalls, type Calling, settleCalls } from "./calls.js";
+import { owesNotice, restartedAtEnd, told } from "./ended.js";
+import type { Decision, Event, EventOf } from "./event.js";
+import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
+import {
+  type ActiveState,
+  hasCalls,
+  type Idle,
+  isTerminal,
+  isWaiting,
+  maxLives,
+  type Preparing,
+  type State,
+} from "./state.js";
+import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.js";
+import { giveUp, stopRun, withoutLast } from "./stopping.js";
+import { pairs } from "./transition-table.js";
+
+export function transition(state: State, event: Event): State {
+  if (pairs[state.status][event.type] !== "applies") return state;
+  const next = apply(state, event);
+  if (next === state) return state;
+  if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
+  // Made for this event just now, and nobody else has it: a copy of it would be a good part of what an event costs.
+  (next as { seq: number }).seq = state.seq + 1;
+  return next;
+}
+
+/** Why an event does not apply in this state; undefined where it does. */
+export type Refusal = { readonly type: "stale" | "misuse"; readonly message: string };
+
+export function refusal(state: State, event: Event): Refusal | undefined {
+  const pair = pairs[state.status][event.type];
+  if (pair === "misuse")
+    return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
+  if (event.type === "run_started" && state.session === null)
+    return { type: "misuse", message: "'run_started' cannot happen while a session is 'idle' and not created yet" };
+  if (pair === "applies" && transition(state, event) !== state) return undefined;
+  return {
+    type: "stale",
+    message: `'${event.type}' comes late, or twice: the session is '${state.status}' and past it`,
+  };
+}
+
+function apply(state: State, event: Event): State {
+  switch (event.type) {
+    case "migrated":
+      return event.state;
+    case "late_result":
+      return state.interrupted.includes(event.callKey)
+        ? { ...state, interrupted: state.interrupted.filter((callKey) => callKey !== event.callKey) }
+        : state;
+    case "session_created":
+      return state.session === null ? { ...state, session: sessionOf(event) } : state;
+    case "run_started":
+      return startRun(state, event);
+    case "run_queued":
+      return queueRun(state, event);
+    case "abort_requested":
+      return state.status === "idle" ? state : requestAbort(state, event);
+    case "parent_notified":
+    case "run_left":
+      return told(state, event);
+    case "restarted":
+      return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
+    default:
+      return state.status === "idle" || isTerminal(state) ? state : applyToRun(state, event);
+  }
+}
+
+type RunEvent = Exclude<
+  Event,
+  EventOf<
+    | "migrated"
+    | "late_result"
+    | "session_created"
+    | "run_started"
+    | "run_queued"
+    | "abort_requested"
+    | "parent_notified"
+    | "run_left"
+    | "restarted"
+  >
+>;
+
+function applyToRun(state: ActiveState, event: RunEvent): State {
+  if (event.type === "steered") return steer(state, event);
+  if (event.runId !== state.runId) return state;
+  switch (event.type) {
+    case "prepared":
+      return state.status === "preparing" ? prepared(state, event) : state;
+    case "compaction_started":
+      return state.status === "preparing" ? compactionStarted(state, event) : state;
+    case "compacted":
+      return state.status === "preparing" ? compacted(state, event) : state;
+    case "model_finished":
+      return state.status === "model_running" ? modelFinished(state, event) : state;
+    case "model_failed":
+      return state.status === "model_running" ? modelFailed(state, event) : state;
+    case "tool_decided":
+      return hasCalls(state) ? decideCall(state, event) : state;
+    case "tool_waiting":
+    case "tool_finished":
+    case "answered":
+      return hasCalls(state) ? applyToCalls(state, event) : state;
+    case "woke":
+      return woke(state, event);
+    case "run_finished":
+      return state.status === "preparing" ? finished(state, event) : state;
+  }
+}
+
+function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_created">): State["session"] {
+  return {
+    agent,
+    model,
+    ...(root === undefined ? {} : { root }),
+    ...(title === undefined ? {} : { title }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(top === undefined ? {} : { top }),
+  };
+}
+
+/** A run is started once: one that is known starts nothing, and one that is queued starts from the queue only. */
+function startRun(state: State, event: EventOf<"run_started">): State {
+  if (state.session === null || owesNotice(state)) return state;
+  if (isTerminal(state) && state.runId === event.runId) return state;
+  const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
+  if (waiting?.seq !== event.queuedSeq) return state;
+  const { v, seq, session, interrupted, context } = state;
+  const preparing: Preparing = {
+    v,
+    seq,
+    session,
+    queue: state.queue.filter((queued) => queued.seq !== event.queuedSeq),
+    interrupted,
+    context,
+    status: "preparing",
+    for: "step",
+    purpose: "step",
+    runId: event.runId,
+    startedAt: event.at,
+    startSeq: seq + 1,
+    limits: event.limits,
+    modelCallIndex: 1,
+    attempt: 0,
+    counters: {
+      totalSteps: 0,
+      errorCount: 0,
+      compactionAttempts: 0,
+      continuations: 0,
+      stopPreventions: 0,
+      outputRetries: 0,
+    },
+    usage: {},
+    lives: 0,
+    waitedMs: 0,
+    fallback: 0,
+    failing: null,
+    compactionsInRow: 0,
+    stopping: null,
+  };
+  return preparing;
+}
+
+/** Nothing is queued behind a session that rests, but for one that has somebody to tell first. */
+function queueRun(state: State, event: EventOf<"run_queued">): State {
+  if (state.status === "idle" || (isTerminal(state) && !owesNotice(state))) return state;
+  const known =
+    event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
+  if (known) return state;
+  const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits } as const;
+  return { ...state, queue: [...state.queue, queued] };
+}
+
+/**
+ * A steer goes in before the next model call; one that comes while a run is about to end keeps it going. What the loop
+ * itself adds does so a bounded number of times, and never past a limit (FIN-8): the run then ends as it was about to.
+ */
+function steer(state: ActiveState, event: EventOf<"steered">): State {
+  const finishing = state.status === "preparing" && state.for === "finish";
+  const byLoop = event.by !== "user";
+  if (state.stopping !== null || (byLoop && !finishing)) return state;
+  const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
+  if (!finishing) return { ...state, queue };
+  if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
+  const { counters, limits, reason } = state;
+  const forOutput = event.by === "output";
+  const isExhausted = forOutput
+    ? counters.outputRetries >= maxOutputRetries
+    : counters.stopPreventions >= limits.maxStopPreventions;
+  if (isExhausted || reachedLimit(state, event.at) !== undefined)
+    return stopRun({ ...state, queue }, forOutput ? "invalid_output" : reason, event.at);
+  const counted = forOutput
+    ? { ...counters, outputRetries: counters.outputRetries + 1 }
+    : { ...counters, stopPreventions: counters.stopPreventions + 1 };
+  return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
+}
+
+/** How often an answer without the shape that was asked for is sent back (OUT-2). */
+export const maxOutputRetries = 1;
+
+/** A run that is aborted while it is queued never starts. */
+function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort_requested">): State {
+  if (runId === state.runId)
+    return isTerminal(state) || state.stopping !== null ? state : stopRun(state, "aborted", at);
+  const queue = state.queue.filter((queued) => queued.kind !== "run" || queued.runId !== runId);
+  return queue.length === state.queue.length ? state : { ...state, queue };
+}
+
+/** A refusal may stop the whole run. */
+function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
+  const next = applyToCalls(state, event);
+  const { decision } = event;
+  if (next === state || next.status === "preparing" || next.stopping !== null) return next;
+  if (!("stopRun" in decision) || decision.stopRun !== true) return next;
+  return stopRun(next, reasonOfStop(decision), event.at);
+}
+
+function reasonOfStop(decision: Extract<Decision, { readonly stopRun?: boolean }>): Reason {
+  if (decision.verdict === "deny") return "denied_stop";
+  return decision.repeated === true ? "repeated_call" : "hook_stopped";
+}
+
+function woke(state: ActiveState, event: EventOf<"woke">): State {
+  switch (event.timer) {
+    case "backoff":
+      return state.status === "model_running" && state.backoff !== null && event.attempt === state.attempt
+        ? { ...state, attempt: state.attempt + 1, backoff: null }
+        : state;
+    case "wall_clock":
+      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockHeld(state)
+        ? state
+        : stopRun(state, "max_wall_clock", event.at);
+    case "grace":
+      return state.stopping === null ? state : giveUp(state, event.at);
+    case "approval":
+      return hasCalls(state) ? applyToCalls(state, event) : state;
+  }
+}
+
+/** The clock of a run stands still while a person is waited for, unless its limits say otherwise. */
+function isClockHeld({ status, limits }: ActiveState): boolean {
+  return status === "awaiting_human" && limits.wallClockIncludesWaiting !== true;
+}
+
+/** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
+function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
+  if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
+  const state: ActiveState = { ...before, lives: before.lives + 1 };
+  if (state.stopping !== null) return giveUp(state, event.at);
+  if (state.lives >= maxLives) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
+  if (isOutOfTime(state, event.at)) return giveUp(stopRun(state, "max_wall_clock", event.at), event.at);
+  switch (state.status) {
+    case "preparing":
+      return state.for === "compaction" ? withoutLast(state) : state;
+    case "model_running":
+      return state.backoff !== null ? state : preparing(withoutLast(state), { for: "step", purpose: state.purpose });
+    case "tool_running":
+    case "awaiting_human":
+      return settleCalls(
+        { ...state, calls: state.calls.map((call) => recover(call, state.seq + 1, event.at)) },
+        event.at,
+      );
+  }
+}
+
+/** The end of a run: the one that it came to, or one that was found on the way to the model call that is named. */
+function finished(state: Preparing, event: EventOf<"run_finished">): State {
+  if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
+  const run = {
+    ...runOf(state),
+    stopping: null,
+    ...(state.session?.parent === undefined ? {} : { notifyParent: true }),
+    ...(event.leaving === true ? { leaving: true, lives: 0 } : {}),
+  };
+  const { reason } = event;
+  switch (statusOf(reason)) {
+    case "completed":
+      return { ...run, status: "completed", reason };
+    case "aborted":
+      return { ...run, status: "aborted", reason };
+    case "failed":
+      return { ...run, status: "failed", reason, ...(event.fault === undefined ? {} : { fault: event.fault }) };
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * What the log names and the store keeps as blobs: prompts, specifications of tools, outputs that were cut, files.
+ */
+
+import type { FilePart, ToolOutput } from "../data/message.js";
+import type { Event } from "../machine/event.js";
+
+/** Stands where a file's data would be, before the name of a blob and its size. It is no base64. */
+export const blobScheme = "blob:";
+
+/** A file whose content is a blob of the session. */
+export function keptFile(file: FilePart, blob: string, bytes: number): FilePart {
+  return { ...file, data: `${blobScheme}${blob}/${bytes}` };
+}
+
+/** The blob that holds a file; undefined where the file stands in the message, or at a URL. */
+export function blobOf({ data }: FilePart): string | undefined {
+  return data.startsWith(blobScheme) ? data.slice(blobScheme.length).split("/")[0] : undefined;
+}
+
+/** The size of a file; undefined where it is at a URL. */
+export function bytesOfFile(file: FilePart): number | undefined {
+  if (isUrl(file)) return undefined;
+  if (blobOf(file) !== undefined) return Number(file.data.split("/")[1]);
+  return Math.floor((file.data.replace(/=+$/, "").length * 3) / 4);
+}
+
+export function isUrl({ data }: FilePart): boolean {
+  return /^https?:/i.test(data.slice(0, 8));
+}
+
+/** A file in words. */
+export function describeFile(file: FilePart): string {
+  const { mediaType, filename } = file;
+  const bytes = bytesOfFile(file);
+  const name = filename === undefined ? [] : [filename];
+  return [mediaType, ...name, bytes === undefined ? file.data : `${bytes} bytes`].join(", ");
+}
+
+/** The blobs that an output names. */
+export function blobsOfOutput(output: ToolOutput): readonly string[] {
+  const whole = output.type !== "json" && output.kept !== undefined ? [output.kept.blob] : [];
+  const files = output.type === "content" ? output.parts.filter((part) => part.type === "file") : [];
+  return [...whole, ...files.flatMap((file) => blobOf(file) ?? [])];
+}
+
+/** The output that an event holds. */
+export function outputIn(event: Event): ToolOutput | undefined {
+  switch (event.type) {
+    case "tool_finished":
+    case "late_result":
+      return event.output;
+    case "answered":
+      return event.answer.type === "result" ? event.answer.output : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The blobs that an event names: a fork needs them, and a log without them is damaged. */
+export function blobsOf(event: Event): readonly string[] {
+  if (event.type === "prepared") return [event.promptHash ?? [], event.toolsHash ?? []].flat();
+  const output = outputIn(event);
+  return output === undefined ? [] : blobsOfOutput(output);
+}

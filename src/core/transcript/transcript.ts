@@ -1,0 +1,273 @@
+/**
+ * The transcript: what a model sees of the log. It is kept up to date entry by entry, so that a step costs the same at
+ * the end of a long session as at its start.
+ *
+ * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
+ * 2. A model call sees the log up to its `upTo`: input that came later is shown after that call's message and results.
+ * 3. Ids of calls are unique within the transcript, whatever the provider gave.
+ * 4. A message that was shown to a model is never changed; its object stays the same. A compaction takes the oldest away,
+ *    and may give calls that are kept the ids back that the provider gave.
+ * 5. What is held does not grow with the log, but with what the model sees.
+ */
+
+import { measuredBy } from "../data/counted-tokens.js";
+import {
+  addUsage,
+  type Message,
+  type ToolOutput,
+  type Usage,
+  type UserMessage,
+  untrimmedTextOf,
+} from "../data/message.js";
+import type { Entry, EventOf } from "../machine/event.js";
+import { callRecords, countCalls, recordEntry } from "./call-records.js";
+import { compact, uniqueIn, userText } from "./compaction.js";
+import { continueText, remindText } from "./loop-prompts.js";
+import { noteShown, noteText, refusalText } from "./results.js";
+import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import type { Transcript } from "./transcript-record.js";
+
+export type { Transcript } from "./transcript-record.js";
+
+export function createTranscript(): Transcript {
+  return {
+    messages: [],
+    seqs: [],
+    origins: [],
+    calls: new Map(),
+    later: [],
+    queued: noRequests,
+    runs: [],
+    run: null,
+    ids: new Set(),
+    given: null,
+    compaction: null,
+    appended: null,
+    shownResults: { budget: undefined, hasFiles: false },
+    promptHash: null,
+    toolsHash: null,
+    measured: null,
+  };
+}
+
+const noRequests: Transcript["queued"] = new Map();
+const noOptions = {};
+
+/** Adds the next entry of the log. */
+export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
+  if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
+  switch (event.type) {
+    case "run_started":
+      startRun(transcript, seq, event);
+      break;
+    case "run_queued":
+      queue(transcript, seq, event);
+      break;
+    case "steered":
+      for (const message of event.input) transcript.later.push({ seq, message });
+      break;
+    case "late_result":
+      transcript.later.push({ seq, message: userText(noteText(event.callKey, event.output, seq)) });
+      break;
+    case "prepared":
+      prepare(transcript, seq, event);
+      break;
+    case "compacted":
+      compact(transcript, event);
+      break;
+    case "model_finished":
+      addAnswer(transcript, seq, event);
+      break;
+    case "model_failed":
+      if (transcript.run !== null && event.usage !== undefined) countUsage(transcript.run, event, event.usage);
+      break;
+    case "tool_decided":
+      recordEntry(transcript.calls, { seq, event });
+      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
+        transcript.run.toldOfRepeat ??= transcript.run.stepUsage.modelCallIndex;
+      break;
+    case "answered":
+    case "woke":
+      recordEntry(transcript.calls, { seq, event });
+      break;
+    case "tool_finished":
+      finish(transcript, seq, event);
+      break;
+    case "run_finished":
+      if (transcript.run !== null && event.output !== undefined) transcript.run.output = event.output;
+      break;
+    case "abort_requested":
+      for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
+      break;
+    case "session_created":
+    case "compaction_started":
+    case "tool_waiting":
+    case "restarted":
+    case "run_left":
+    case "parent_notified":
+    case "migrated":
+      break;
+  }
+}
+
+function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {
+  const request = options === undefined ? { runId, input } : { runId, input, options };
+  transcript.queued = new Map([...transcript.queued, [seq, request]]);
+}
+
+function unqueue(transcript: Transcript, seq: number): void {
+  const rest = [...transcript.queued].filter(([queuedSeq]) => queuedSeq !== seq);
+  transcript.queued = rest.length === 0 ? noRequests : new Map(rest);
+}
+
+function show(transcript: Transcript, seq: number, message: Message, origin = seq): void {
+  transcript.messages.push(message);
+  transcript.seqs.push(seq);
+  transcript.origins.push(origin);
+}
+
+/** Shows the input that came while something else was under way. */
+function showLater(transcript: Transcript, upTo: number, shownAt?: number): void {
+  if (transcript.later.length === 0) return;
+  const rest: Transcript["later"] = [];
+  for (const one of transcript.later) {
+    if (one.seq <= upTo)
+      show(transcript, shownAt ?? Math.max(transcript.seqs.at(-1) ?? 0, one.seq), one.message, one.seq);
+    else rest.push(one);
+  }
+  transcript.later = rest;
+}
+
+function startRun(transcript: Transcript, seq: number, event: EventOf<"run_started">): void {
+  const queued = event.queuedSeq === undefined ? undefined : transcript.queued.get(event.queuedSeq);
+  if (event.queuedSeq !== undefined) unqueue(transcript, event.queuedSeq);
+  showLater(transcript, seq);
+  const input = event.input ?? queued?.input ?? [];
+  const origin = event.input === undefined ? event.queuedSeq : seq;
+  for (const message of input) show(transcript, seq, message, origin);
+  transcript.calls = new Map();
+  transcript.runs = transcript.runs.concat(seq);
+  transcript.run = {
+    runId: event.runId,
+    startedAt: event.at,
+    startSeq: seq,
+    answerSeq: seq,
+    input,
+    options: event.options ?? queued?.options ?? noOptions,
+    limits: event.limits,
+    choices: noOptions,
+    leftSteps: 0,
+    compacted: null,
+    purpose: "step",
+    told: null,
+    answer: "",
+    doneMessage: undefined,
+    stepUsage: { modelCallIndex: 1, usage: {} },
+    steps: 0,
+    lastCall: null,
+    toldOfRepeat: null,
+  };
+}
+
+function countUsage(run: RunRecord, { modelCallIndex }: { readonly modelCallIndex: number }, usage: Usage): void {
+  const known = run.stepUsage.modelCallIndex === modelCallIndex ? run.stepUsage.usage : {};
+  run.stepUsage = { modelCallIndex, usage: addUsage(known, usage) };
+}
+
+function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
+  const { run } = transcript;
+  if (run === null) return;
+  run.purpose = event.purpose;
+  transcript.shownResults.budget = event.resultBytes;
+  run.choices = choicesIn(event);
+  if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
+  if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.input !== undefined) changeInput(transcript, run, event.input);
+  if (event.purpose === "continue") tell(transcript, run, seq, event, continueText);
+  else if (event.purpose === "remind") tell(transcript, run, seq, event, remindText);
+  else run.answer = "";
+  showLater(transcript, event.upTo, seq);
+  if (event.append === undefined) return;
+  for (const message of event.append) show(transcript, seq, message);
+  transcript.appended = { seq, messages: event.append };
+}
+
+function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noOptions;
+  return {
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+}
+
+/** A hook may change what a run was asked before any model has seen it. */
+function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+  run.input = input;
+  const from = seqs.indexOf(run.startSeq);
+  if (from === -1) return;
+  const count = seqs.lastIndexOf(run.startSeq) - from + 1;
+  messages.splice(from, count, ...input);
+  seqs.splice(from, count, ...input.map(() => run.startSeq));
+  origins.splice(from, count, ...input.map(() => run.startSeq));
+}
+
+/** A restart prepares the same step again: the model is told once. */
+function tell(
+  transcript: Transcript,
+  run: RunRecord,
+  seq: number,
+  { modelCallIndex }: EventOf<"prepared">,
+  text: string,
+): void {
+  if (run.told?.modelCallIndex === modelCallIndex) return;
+  run.told = { modelCallIndex, seq };
+  show(transcript, seq, userText(text));
+}
+
+function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_finished">): void {
+  const { run } = transcript;
+  if (run === null) return;
+  countUsage(run, event, event.usage);
+  run.steps = event.modelCallIndex;
+  run.doneMessage = undefined;
+  const text = untrimmedTextOf(event.message);
+  // The model was asked to go on exactly where its answer was cut, which may be within a word.
+  const goesOn = run.purpose === "continue";
+  run.answer = goesOn ? run.answer + text : text;
+  if (!goesOn) run.answerSeq = seq;
+  if (run.purpose === "summary") {
+    transcript.calls = new Map();
+    return;
+  }
+  const message = uniqueIn(transcript, event.message);
+  transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
+  run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
+  show(transcript, seq, message);
+  transcript.measured = measuredBy(event.usage, transcript.messages.length) ?? transcript.measured;
+}
+
+function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
+  const call = transcript.calls.get(event.callKey);
+  if (call === undefined || call.result !== undefined) return;
+  const because = event.because !== undefined && call.because?.seq === event.because ? call.because : undefined;
+  const output: ToolOutput = event.output ??
+    because?.output ?? { type: "text", text: refusalText(event.outcome, because?.text) };
+  const { timing } = event;
+  call.result = {
+    outcome: event.outcome,
+    output,
+    seq: event.output === undefined && because?.output !== undefined ? because.seq : seq,
+    ...(timing === undefined ? {} : { durationMs: timing.durationMs }),
+  };
+  const { run } = transcript;
+  if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
+  showResults(transcript, seq);
+}
+
+/** The results of a step are shown together, in the order of its calls, once the last one is known. */
+function showResults(transcript: Transcript, seq: number): void {
+  for (const call of transcript.calls.values()) if (call.result === undefined) return;
+  const parts = [...transcript.calls.values()].map((call) => noteShown(transcript.shownResults, call));
+  show(transcript, seq, { role: "tool", parts });
+}

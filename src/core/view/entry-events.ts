@@ -1,0 +1,268 @@
+/**
+ * What the world sees of a session: public events and results, a pure view of the log's entries (STRM-4, STRM-6).
+ *
+ * The order within a step: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result`, `call_complete`;
+ * calls side by side interleave. `final` comes last and once in a run, or `suspended` where it waits for a person.
+ */
+
+import { textOf } from "../data/message.js";
+import type { Entry, EventOf } from "../machine/event.js";
+import { hasCalls, isTerminal, type State } from "../machine/state.js";
+import type { Transcript } from "../transcript/transcript.js";
+import { approvalsOf } from "./outcome.js";
+import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
+import { abortEvents, endOf, failedHooks } from "./run-events.js";
+
+/**
+ * The public events of one entry.
+ * @param transcript the transcript after the entry
+ * @param before the state before the entry
+ * @param after the state after it
+ */
+export function publicEvents(
+  sessionId: string,
+  entry: Entry,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEvent[] {
+  const { seq, event } = entry;
+  const events: PublicEvent[] = [];
+  const add = (bodies: readonly PublicEventBody[]): void => {
+    for (const body of bodies) events.push(placed(body, sessionId, seq, event.at));
+  };
+  if (event.hooks !== undefined) add(failedHooks(event, after));
+  add(bodiesOf(sessionId, entry, transcript, before, after));
+  add(endOf(sessionId, transcript, before, after));
+  if (after.status === "awaiting_human" && before.status !== "awaiting_human") {
+    const approvals = approvalsOf(sessionId, after, transcript);
+    add([{ type: "suspended", runId: after.runId, approvals }]);
+  }
+  return events;
+}
+
+/** A body was made for its event, and nobody else has it: a copy would cost more than the rest of it. */
+function placed(body: PublicEventBody, sessionId: string, seq: number, at: number): PublicEvent {
+  const event = body as { -readonly [Key in "sessionId" | "seq" | "at"]?: PublicEvent[Key] };
+  event.sessionId = sessionId;
+  event.seq = seq;
+  event.at = at;
+  return event as PublicEvent;
+}
+
+function bodiesOf(
+  sessionId: string,
+  { event }: Entry,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  switch (event.type) {
+    case "session_created": {
+      const { v: _, at: __, ...body } = event;
+      return [body];
+    }
+    case "run_started":
+      return [{ type: "run_started", runId: event.runId, input: transcript.run?.input ?? [] }];
+    case "run_queued":
+      return [{ type: "run_queued", runId: event.runId, input: event.input }];
+    case "steered":
+      return steeredEvents(event, transcript, before, after);
+    case "model_finished":
+      return messageEvents(event, transcript, after);
+    case "model_failed":
+      return [failedAttempt(event, after)];
+    case "compacted":
+      return [compactedEvent(event)];
+    case "tool_decided":
+      return decidedEvents(event, transcript, before, after);
+    case "answered":
+      return answeredEvents(event, transcript, after);
+    case "tool_waiting":
+      return callEvent(transcript, event, (call, record) =>
+        externalRequest(positionOf(after, event.callKey), call, record),
+      );
+    case "tool_finished":
+      return finishedEvents(event, transcript);
+    case "abort_requested":
+      return abortEvents(sessionId, event, before);
+    case "late_result":
+      return [
+        {
+          type: "late_result",
+          callKey: event.callKey,
+          outcome: event.outcome,
+          ...(event.output === undefined ? {} : { output: event.output }),
+        },
+      ];
+    case "restarted":
+      return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
+    case "run_finished":
+    case "run_left":
+    case "prepared":
+    case "compaction_started":
+    case "woke":
+    case "parent_notified":
+    case "migrated":
+      return [];
+  }
+}
+
+/** The text of an answer that ends the run comes with `final`, so that nobody gets it twice. */
+function messageEvents(
+  event: EventOf<"model_finished">,
+  transcript: Transcript,
+  after: State,
+): readonly PublicEventBody[] {
+  const { runId, modelCallIndex, attempt, model, finishReason, timing } = event;
+  const usage = transcript.run?.stepUsage.usage ?? event.usage;
+  const { parts } = event.message;
+  const bodies: PublicEventBody[] = [];
+  const say = (type: "reasoning" | "text"): void => {
+    for (const part of parts)
+      if (part.type === type && part.text !== "") bodies.push({ type, runId, modelCallIndex, text: part.text });
+  };
+  say("reasoning");
+  if (!isEnding(after)) say("text");
+  for (const { callKey, part } of transcript.calls.values())
+    bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
+  const { durationMs } = timing;
+  bodies.push({ type: "step_finished", runId, modelCallIndex, attempt, model, finishReason, usage, durationMs });
+  return bodies;
+}
+
+function isEnding(state: State): boolean {
+  return state.status === "preparing" && state.for === "finish" && state.stopping === null;
+}
+
+/** An answer that seemed to end the run, and was kept from it, was not shown yet. */
+function steeredEvents(
+  { input, by }: EventOf<"steered">,
+  { messages, calls }: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  const steered: PublicEventBody = { type: "steered", input, by };
+  const answer = messages.at(-1);
+  const goesOn = after.status === "preparing" && after.for === "step";
+  if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === undefined)
+    return [steered];
+  const { runId, modelCallIndex } = before;
+  const text = textOf(answer);
+  return text === "" ? [steered] : [{ type: "text", runId, modelCallIndex, text }, steered];
+}
+
+/** A limit of the run, or its end, may be reached before what was to follow. */
+function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
+  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
+  const used = usage === undefined ? {} : { usage };
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
+  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
+    return { ...body, next: "give_up" };
+  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
+}
+
+function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
+  const { at: _at, hooks: _hooks, from: _from, readFrom: _readFrom, within: _within, timing: _timing, ...told } = event;
+  return told;
+}
+
+type Named = { readonly runId: string; readonly callKey: string };
+type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
+
+function callEvent(
+  transcript: Transcript,
+  { runId, callKey }: Named,
+  make: (call: OfCall, record: CallRecordOf) => readonly PublicEventBody[],
+): readonly PublicEventBody[] {
+  const record = transcript.calls.get(callKey);
+  if (record === undefined) return [];
+  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: record.part.name }, record);
+}
+
+function positionOf(state: State, callKey: string) {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+function decidedEvents(
+  event: EventOf<"tool_decided">,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) => {
+    const was = positionOf(before, event.callKey);
+    const first = was?.at === "deciding" && was.edited === undefined;
+    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
+    const now = positionOf(after, event.callKey);
+    bodies.push(...externalRequest(now, call, record));
+    if (now?.at === "asking") bodies.push({ ...question(now, record), ...call });
+    return bodies;
+  });
+}
+
+/** A call whose result is to come from outside. */
+function externalRequest(
+  now: ReturnType<typeof positionOf>,
+  call: OfCall,
+  { input }: CallRecordOf,
+): readonly PublicEventBody[] {
+  return now?.at === "waiting" && now.on === "external"
+    ? [{ type: "approval_requested", why: "external", input, ...call }]
+    : [];
+}
+
+function question(call: Extract<NonNullable<ReturnType<typeof positionOf>>, { at: "asking" }>, record: CallRecordOf) {
+  return {
+    type: "approval_requested",
+    why: call.why,
+    input: record.input,
+    ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
+    ...(record.question === undefined ? {} : { question: record.question }),
+    ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
+  } as const;
+}
+
+function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
+  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
+}
+
+/** A restart may turn calls that were running into questions. */
+function recoveryQuestions(transcript: Transcript, before: State, after: State): readonly PublicEventBody[] {
+  if (!hasCalls(after)) return [];
+  return after.calls.flatMap((now) => {
+    if (now.at !== "asking" || positionOf(before, now.callKey)?.at === "asking") return [];
+    return callEvent(transcript, { runId: after.runId, callKey: now.callKey }, (call, record) => [
+      { ...question(now, record), ...call },
+    ]);
+  });
+}
+
+function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
+  const { answer, by } = event;
+  const note = "note" in answer ? answer.note : undefined;
+  return callEvent(transcript, event, (call, record) => [
+    {
+      type: "approval_answered",
+      answer: answer.type,
+      ...(answer.type === "modify" ? { input: answer.input } : {}),
+      ...(note === undefined ? {} : { note }),
+      ...(by === undefined ? {} : { by }),
+      ...call,
+    },
+    ...externalRequest(positionOf(after, event.callKey), call, record),
+  ]);
+}
+
+function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) => {
+    const { result } = record;
+    if (result === undefined) return [];
+    const isError = result.outcome !== "ok";
+    return [
+      ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
+      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...call },
+      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+    ];
+  });
+}

@@ -1,0 +1,110 @@
+/**
+ * Public events: the names and shapes that a user of a run sees (STRM-4).
+ */
+
+import type { Fault, FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type { AfterFailure, HookPoint } from "../machine/event.js";
+import type { CallOutcome, SessionInfo } from "../machine/state.js";
+import type { PendingApproval, RunResult } from "./outcome.js";
+
+export type OfCall = {
+  readonly runId: string;
+  readonly callKey: string;
+  readonly toolCallId: string;
+  readonly name: string;
+};
+
+export type PublicEventBody =
+  | ({ readonly type: "session_created" } & SessionInfo)
+  | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
+  | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
+  | { readonly type: "steered"; readonly input: readonly UserMessage[]; readonly by: "user" | "before_stop" | "output" }
+  | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  | ({ readonly type: "call_start" } & OfCall)
+  | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  | ({
+      readonly type: "approval_requested";
+      readonly input: Json;
+      readonly why: "policy" | "recovery" | "external";
+      readonly inputHash?: string;
+      readonly question?: string;
+      readonly expiresAt?: number;
+    } & OfCall)
+  | ({
+      readonly type: "approval_answered";
+      readonly answer: string;
+      readonly input?: Json;
+      readonly note?: string;
+      readonly by?: string;
+    } & OfCall)
+  | ({
+      readonly type: "tool_result";
+      readonly outcome: CallOutcome;
+      readonly output: ToolOutput;
+      readonly isError: boolean;
+    } & OfCall)
+  | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
+  | {
+      readonly type: "step_finished";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+      readonly model: string;
+      readonly finishReason: FinishReason;
+      /** Of the whole step: its failed attempts are included. */
+      readonly usage: Usage;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: "attempt_failed";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+      readonly model: string;
+      readonly failure: ModelFailure;
+      /** What follows: another attempt, the next model, a shorter context, or nothing more of this step. */
+      readonly next: AfterFailure["type"];
+      readonly retryInMs?: number;
+      /** What the attempt used, where something of it is known or may have been used. */
+      readonly usage?: Usage;
+    }
+  | {
+      readonly type: "compacted";
+      readonly runId: string;
+      /** What stands for the messages that were replaced; absent where nothing changes. */
+      readonly summary?: string;
+      readonly retained?: readonly string[];
+      /** How many messages were replaced, and the first entry of the log that they come from. */
+      readonly replaced?: { readonly from: number; readonly messages: number };
+      readonly model?: string;
+      readonly usage?: Usage;
+      /** Why nothing changes. */
+      readonly fault?: Fault;
+      readonly tokensBefore?: number;
+      readonly tokensAfter?: number;
+    }
+  | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
+  /** `fault`: what kept the step from going on, where no process died. */
+  | { readonly type: "restarted"; readonly runId: string; readonly fault?: Fault }
+  | {
+      readonly type: "late_result";
+      readonly callKey: string;
+      readonly outcome: CallOutcome;
+      readonly output?: ToolOutput;
+    }
+  /** A hook failed, was cut off, or returned what it may not: what its `onFailure` says follows. */
+  | {
+      readonly type: "hook_failed";
+      readonly runId: string;
+      readonly name: string;
+      readonly hook: HookPoint;
+      readonly outcome: "threw" | "timed_out" | "refused";
+      readonly message: string;
+    }
+  | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
+  | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
+
+/** A public event: the entry that it comes from, and when that happened. Events of one entry share its number. */
+export type PublicEvent = PublicEventBody & { readonly sessionId: string; readonly seq: number; readonly at: number };
+export type PublicEventType = PublicEvent["type"];

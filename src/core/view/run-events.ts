@@ -1,0 +1,51 @@
+/**
+ * What the world sees of a run as a whole: its end, an abort, the hooks that failed on its way.
+ */
+import type { Event, EventOf } from "../machine/event.js";
+import { isTerminal, type State, type TerminalState } from "../machine/state.js";
+import type { Transcript } from "../transcript/transcript.js";
+import { abortedBefore, resultOf } from "./outcome.js";
+import type { PublicEventBody } from "./public-event.js";
+
+/** A run has ended for the world when the hooks that come after it were called too. */
+export function endOf(
+  sessionId: string,
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
+  if (!isOver(after) || (isOver(before) && before.runId === after.runId)) return none;
+  const result = resultOf(sessionId, after, transcript);
+  return result === null ? none : [{ type: "final", runId: after.runId, result }];
+}
+
+/** The run that is aborted is the one under way, or one that is queued: that one ends here. */
+export function abortEvents(
+  sessionId: string,
+  event: EventOf<"abort_requested">,
+  before: State,
+): readonly PublicEventBody[] {
+  const { runId } = event;
+  const requested: PublicEventBody = { type: "abort_requested", runId, ...noteOf(event) };
+  return "runId" in before && before.runId !== runId
+    ? [requested, { type: "final", runId, result: abortedBefore(sessionId, runId) }]
+    : [requested];
+}
+
+export function failedHooks({ hooks }: Event, after: State): readonly PublicEventBody[] {
+  if (hooks === undefined || after.status === "idle") return none;
+  const { runId } = after;
+  return hooks.flatMap(({ name, hook, outcome, message = "" }): readonly PublicEventBody[] =>
+    outcome === "ok" || outcome === "changed" ? none : [{ type: "hook_failed", runId, name, hook, outcome, message }],
+  );
+}
+
+const none: readonly PublicEventBody[] = [];
+
+function isOver(state: State): state is TerminalState {
+  return isTerminal(state) && state.leaving !== true;
+}
+
+function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
+  return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
+}

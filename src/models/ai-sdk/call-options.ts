@@ -1,0 +1,91 @@
+/**
+ * What `doStream` of the AI SDK takes, as far as it is used; specification v3 and v4 together.
+ */
+import type { Json, ProviderMetadata } from "../../core/data/message.js";
+import type { JsonSchema, ModelRequest } from "../../ports/model.js";
+
+export type SpecificationVersion = "v3" | "v4";
+
+export type WithOptions = { readonly providerOptions?: ProviderMetadata };
+
+export type FileData =
+  | string
+  | URL
+  | { readonly type: "data"; readonly data: string }
+  | { readonly type: "url"; readonly url: URL };
+
+export type PromptFile = WithOptions & {
+  readonly type: "file";
+  readonly mediaType: string;
+  readonly data: FileData;
+  readonly filename?: string;
+};
+
+export type PromptContent = WithOptions &
+  (
+    | { readonly type: "text"; readonly text: string }
+    | { readonly type: "file"; readonly mediaType: string; readonly data: FileData; readonly filename?: string }
+    | { readonly type: "file-data" | "image-data"; readonly mediaType: string; readonly data: string }
+    | { readonly type: "file-url" | "image-url"; readonly url: string }
+  );
+
+export type PromptOutput =
+  | { readonly type: "text" | "error-text"; readonly value: string }
+  | { readonly type: "json" | "error-json"; readonly value: Json }
+  | { readonly type: "content"; readonly value: readonly PromptContent[] };
+
+export type PromptPart = WithOptions &
+  (
+    | { readonly type: "text" | "reasoning"; readonly text: string }
+    | PromptFile
+    | { readonly type: "reasoning-file"; readonly mediaType: string; readonly data: FileData }
+    | { readonly type: "custom"; readonly kind: string }
+    | {
+        readonly type: "tool-call";
+        readonly toolCallId: string;
+        readonly toolName: string;
+        readonly input: Json;
+        readonly providerExecuted?: true;
+      }
+    | {
+        readonly type: "tool-result";
+        readonly toolCallId: string;
+        readonly toolName: string;
+        readonly output: PromptOutput;
+      }
+  );
+
+export type PromptMessage =
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user" | "assistant" | "tool"; readonly content: readonly PromptPart[] };
+
+export type PromptTool = {
+  readonly type: "function";
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+};
+
+/** A tool that the provider runs itself, as provider packages make them (`anthropic.tools.webSearch_…()`). */
+export type ProviderTool = {
+  readonly type: "provider";
+  readonly id: `${string}.${string}`;
+  readonly name: string;
+  readonly args: { readonly [key: string]: unknown };
+};
+
+export type PromptToolChoice =
+  | { readonly type: "auto" | "none" | "required" }
+  | { readonly type: "tool"; readonly toolName: string };
+
+/** The options of `doStream`, as far as they are used. */
+export type CallOptions = {
+  readonly prompt: readonly PromptMessage[];
+  readonly tools?: readonly (PromptTool | ProviderTool)[];
+  readonly toolChoice?: PromptToolChoice;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly responseFormat?: NonNullable<ModelRequest["responseFormat"]>;
+  readonly providerOptions?: ProviderMetadata;
+  readonly abortSignal: AbortSignal;
+};

@@ -1,0 +1,46 @@
+/**
+ * How a stream of the AI SDK ends: its finish reason and its usage, any of which may be absent.
+ */
+import { unifiedReason } from "../../core/data/finish-reason.js";
+import { endedWithError, type FinishReason, type ModelFailure, type Usage } from "../../core/data/message.js";
+import { cutShort, isObject, MalformedPart } from "./part.js";
+
+export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
+
+/** How a stream ended. v4 calls one that gave no reason `interrupted`; v3 says `other`, with no word of the provider's. */
+export function endingOf(value: unknown): Ending {
+  if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
+  const raw = typeof value.raw === "string" ? value.raw : undefined;
+  const unified = unifiedReason(value.unified);
+  const finishReason: FinishReason = { unified, ...(raw !== undefined && { raw }) };
+  if (value.unified === "interrupted" || (unified === "other" && raw === undefined)) {
+    return { finishReason, failure: cutShort };
+  }
+  if (unified !== "error") return { finishReason };
+  return { finishReason, failure: { ...endedWithError, ...(raw !== undefined && { code: raw }) } };
+}
+
+export function usageOf(value: unknown): Usage {
+  if (!isObject(value)) return {};
+  const input = isObject(value.inputTokens) ? value.inputTokens : {};
+  const output = isObject(value.outputTokens) ? value.outputTokens : {};
+  return {
+    ...count("inputTokens", input.total),
+    ...count("outputTokens", output.total),
+    ...count("reasoningTokens", output.reasoning),
+    ...count("cacheReadTokens", input.cacheRead),
+    ...count("cacheWriteTokens", input.cacheWrite),
+  };
+}
+
+function count<Key extends Exclude<keyof Usage, "partial">>(
+  key: Key,
+  value: unknown,
+): { readonly [K in Key]?: number } {
+  const known = typeof value === "number" && Number.isFinite(value) && value >= 0;
+  return known ? ({ [key]: value } as { readonly [K in Key]: number }) : {};
+}
+
+export function hasCounts(usage: Usage): boolean {
+  return Object.keys(usage).length > 0;
+}

@@ -1,0 +1,270 @@
+/**
+ * What a provider's error means: kind first from documented codes, then from the HTTP status, then from what the
+ * connection did; from words only where a provider has nothing else.
+ */
+import type { ModelFailure, ModelFailureKind } from "../../core/data/message.js";
+import { type ErrorBody, readErrorBody } from "./error-body.js";
+import { readRetryAfter } from "./retry-after.js";
+
+/** Codes that decide by themselves, whatever the status: one status stands for several things. */
+const kindOfCode: ReadonlyMap<string, ModelFailureKind> = new Map([
+  ["insufficient_quota", "quota"],
+  ["billing_hard_limit_reached", "quota"],
+  ["billing_not_active", "quota"],
+  ["billing_error", "quota"],
+  ["context_length_exceeded", "context_overflow"],
+  ["exceed_context_size_error", "context_overflow"],
+  ["request_too_large", "context_overflow"],
+  ["overloaded_error", "overloaded"],
+  ["server_is_overloaded", "overloaded"],
+  ["slow_down", "overloaded"],
+  ["rate_limit_error", "rate_limit"],
+  ["rate_limit_exceeded", "rate_limit"],
+  ["authentication_error", "auth"],
+  ["permission_error", "auth"],
+  ["invalid_api_key", "auth"],
+  ["API_KEY_INVALID", "auth"],
+  ["content_filter", "content_filter"],
+  ["content_policy_violation", "content_filter"],
+  ["timeout_error", "timeout"],
+]);
+
+/** The status that a documented code stands for, for errors that come inside a stream and so have none. */
+const statusOfCode: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["model_not_found", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["rate_limit_exceeded", 429],
+  ["insufficient_quota", 429],
+  ["api_error", 500],
+  ["server_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+  ["INVALID_ARGUMENT", 400],
+  ["FAILED_PRECONDITION", 400],
+  ["OUT_OF_RANGE", 400],
+  ["UNAUTHENTICATED", 401],
+  ["PERMISSION_DENIED", 403],
+  ["NOT_FOUND", 404],
+  ["RESOURCE_EXHAUSTED", 429],
+  ["INTERNAL", 500],
+  ["UNKNOWN", 500],
+  ["UNAVAILABLE", 503],
+  ["DEADLINE_EXCEEDED", 504],
+]);
+
+/** Documented sentences of providers that have no code for a prompt that does not fit. */
+const overflowSentences: readonly RegExp[] = [
+  /prompt is too long/i,
+  /input length and `?max_tokens`? exceed context limit/i,
+  /input token count[^.]{0,40} exceeds the maximum number of tokens/i,
+  /maximum context length/i,
+  /exceeds? the available context size/i,
+  /context the overflows/i,
+];
+
+/** The same, of providers that have no code of its own for an account without money. */
+const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
+
+const timeoutCodes: ReadonlySet<string> = new Set([
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+]);
+
+/** Errors of the SDK about what it was asked to send. */
+const requestErrors: ReadonlySet<string> = new Set([
+  "AI_UnsupportedFunctionalityError",
+  "AI_InvalidPromptError",
+  "AI_InvalidArgumentError",
+  "AI_NoSuchModelError",
+  "AI_LoadSettingError",
+]);
+
+/**
+ * A provider's error, thrown or sent inside a stream, as a typed failure (RTRY-1). It never throws, and its message
+ * holds no headers and no keys.
+ *
+ * @param now epoch milliseconds, against which a `Retry-After` date is read
+ */
+export function toModelFailure(error: unknown, now: number = Date.now()): ModelFailure {
+  const body = readErrorBody(error);
+  const statusCode = errorStatus(error, body);
+  const systemCode = systemCodeOf(error);
+  const kind = kindOf(error, body, statusCode, systemCode);
+  const code = body.codes[0] ?? systemCode;
+  const retryAfterMs = readRetryAfter(headersOf(error), body.details, now);
+  return {
+    kind,
+    message: describe(error, body, statusCode, kind, code),
+    ...(statusCode !== undefined && { statusCode }),
+    ...(code !== undefined && { code }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}
+
+function kindOf(
+  error: unknown,
+  body: ErrorBody,
+  statusCode: number | undefined,
+  systemCode: string | undefined,
+): ModelFailureKind {
+  for (const code of body.codes) {
+    const kind = kindOfCode.get(code);
+    if (kind !== undefined) return kind;
+  }
+  if (body.dailyQuota) return "quota";
+  if (body.flagged) return "content_filter";
+  const kind = statusCode !== undefined ? kindOfStatus(statusCode) : kindWithoutStatus(error, systemCode);
+  return kind === "invalid_request" || kind === "provider" ? kindOfWords(body.message ?? messageOf(error), kind) : kind;
+}
+
+function kindOfWords(message: string, kind: ModelFailureKind): ModelFailureKind {
+  if (overflowSentences.some((sentence) => sentence.test(message))) return "context_overflow";
+  return quotaSentences.some((sentence) => sentence.test(message)) ? "quota" : kind;
+}
+
+function kindOfStatus(status: number): ModelFailureKind {
+  switch (status) {
+    case 401:
+    case 403:
+      return "auth";
+    case 402:
+      return "quota";
+    case 408:
+    case 504:
+    case 522:
+    case 524:
+      return "timeout";
+    case 413:
+      return "context_overflow";
+    case 429:
+      return "rate_limit";
+    case 498: // Groq: the capacity of its flexible tier is used up.
+    case 503:
+    case 529:
+      return "overloaded";
+    default:
+      return status < 500 ? "invalid_request" : "provider";
+  }
+}
+
+function kindWithoutStatus(error: unknown, systemCode: string | undefined): ModelFailureKind {
+  const name = nameOf(error);
+  if (name === "AbortError") return "cancelled";
+  if (name === "TimeoutError") return "timeout";
+  if (name === "AI_LoadAPIKeyError") return "auth";
+  if (requestErrors.has(name)) return "invalid_request";
+  if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
+  // Not an answer, or a good status and then no whole answer: the connection broke.
+  if (name === "AI_APICallError" || isFailedFetch(error)) return "network";
+  return isCutShort(error, name) ? "network" : "provider";
+}
+
+function isFailedFetch(error: unknown): boolean {
+  return error instanceof TypeError && /^(fetch failed|failed to fetch|terminated)$/i.test(error.message);
+}
+
+/** Half a JSON text, no body, or a stream that ended early (which the SDK reports as invalid data of nothing). */
+function isCutShort(error: unknown, name: string): boolean {
+  if (name === "AI_JSONParseError" || name === "AI_EmptyResponseBodyError") return true;
+  return name === "AI_InvalidResponseDataError" && (error as { readonly data?: unknown }).data === undefined;
+}
+
+/** The HTTP status where it is one of failure, or the one that the code inside a stream stands for. */
+function errorStatus(error: unknown, body: ErrorBody): number | undefined {
+  const own = numberOf(error, "statusCode") ?? numberOf(error, "status");
+  if (own !== undefined && isErrorStatus(own)) return own;
+  if (body.status !== undefined && isErrorStatus(body.status)) return body.status;
+  for (const code of body.codes) {
+    const status = statusOfCode.get(code);
+    if (status !== undefined) return status;
+  }
+  return undefined;
+}
+
+function isErrorStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 400 && status <= 599;
+}
+
+/** The code of the system or socket error underneath (`ECONNRESET`). */
+function systemCodeOf(error: unknown): string | undefined {
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
+    const code = (current as { readonly code?: unknown }).code;
+    if (typeof code === "string" && /^(E(?!RR_)[A-Z_]+|UND_ERR_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
+    current = current.cause;
+  }
+  return undefined;
+}
+
+function headersOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null
+    ? (error as { readonly responseHeaders?: unknown }).responseHeaders
+    : undefined;
+}
+
+function numberOf(error: unknown, key: "statusCode" | "status"): number | undefined {
+  if (typeof error !== "object" || error === null) return undefined;
+  const value = (error as { readonly [key: string]: unknown })[key];
+  return typeof value === "number" ? value : undefined;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "";
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  return typeof error === "string" ? error : "";
+}
+
+function describe(
+  error: unknown,
+  body: ErrorBody,
+  statusCode: number | undefined,
+  kind: ModelFailureKind,
+  code: string | undefined,
+): string {
+  // A provider may repeat the key that it refuses.
+  if (statusCode === 401) return "The provider refused the credentials (status 401). Check the API key.";
+  if (body.page !== undefined) return inSentence("The provider answered with a web page", body.page, statusCode);
+  const said = body.message ?? messageOf(error);
+  if (kind === "network" && body.message === undefined) return connectionLost(error, said, code);
+  return said === "" ? inSentence("The provider failed without saying why", undefined, statusCode) : readable(said);
+}
+
+function inSentence(what: string, title: string | undefined, statusCode: number | undefined): string {
+  const status = statusCode !== undefined ? ` (status ${statusCode})` : "";
+  return readable(`${what} instead of an answer${status}${title ? `: ${title}` : "."}`);
+}
+
+function connectionLost(error: unknown, said: string, code: string | undefined): string {
+  const inMidAnswer = numberOf(error, "statusCode") !== undefined;
+  const why = code !== undefined && !said.includes(code) ? ` (${code})` : "";
+  if (inMidAnswer) return `The connection to the provider was lost in the middle of its answer${why}.`;
+  return readable(said === "" ? `The provider could not be reached${why}.` : `${said}${why}`);
+}
+
+const longestMessage = 600;
+
+/** One line of bounded length, without what looks like a key. */
+function readable(text: string): string {
+  const line = text
+    .slice(0, 4 * longestMessage)
+    .replace(/[\s\u0000-\u001f\u007f]+/g, " ")
+    .replace(/\b(?:sk|pk|rk|gsk|xai|hf|csk|tgp|pplx|nvapi|AIza|ya29)[-_.]?[A-Za-z0-9_\-.*]{8,}/g, "[redacted]")
+    .replace(/\b(Bearer|Basic)\s+[^\s"']+/gi, "$1 [redacted]")
+    .replace(
+      /\b(api[-_ ]?key(?: provided)?|authorization)(\s*[:=]\s*["']?)(?!Bearer|Basic)[^\s"',]+/gi,
+      "$1$2[redacted]",
+    )
+    .trim();
+  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
+}

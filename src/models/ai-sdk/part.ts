@@ -1,0 +1,19 @@
+/**
+ * Stream parts of the AI SDK, as far as they can be trusted: not at all.
+ */
+import type { ModelFailure } from "../../core/data/message.js";
+
+export class MalformedPart extends Error {
+  constructor(type: string, field: string) {
+    super(`The provider sent a malformed stream part: "${type.slice(0, 40)}" has no usable "${field}".`);
+  }
+}
+
+export const cutShort: ModelFailure = {
+  kind: "network",
+  message: "The provider's answer was cut short: it ended without a finish.",
+};
+
+export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,230 @@
+/**
+ * Messages, tools and settings as an AI SDK provider wants them. Written in the terms of specification v4; v3 differs
+ * in how files are held, nowhere else.
+ *
+ * Each message is converted once: a step pays for what is new, not for the whole history.
+ */
+import { createHash } from "node:crypto";
+import type {
+  AssistantPart,
+  FilePart,
+  Message,
+  ProviderMetadata,
+  ToolCallPart,
+  ToolOutput,
+  ToolResultPart,
+  UserPart,
+} from "../../core/data/message.js";
+import type { ToolChoice } from "../../core/machine/event.js";
+import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
+import type {
+  CallOptions,
+  FileData,
+  PromptContent,
+  PromptMessage,
+  PromptOutput,
+  PromptPart,
+  PromptTool,
+  PromptToolChoice,
+  ProviderTool,
+  SpecificationVersion,
+  WithOptions,
+} from "./call-options.js";
+
+/**
+ * Marks, in a part's metadata, what specification v4 has and a message does not: the part comes back as what it was.
+ * No provider reads this name.
+ */
+export const ownMetadata = "pawl";
+
+/** Converts requests for one model. It keeps what it converted for as long as the messages live. */
+export function createPromptConverter(
+  version: SpecificationVersion,
+  providerTools: readonly ProviderTool[],
+  defaults: ProviderMetadata,
+): (request: ModelRequest, signal: AbortSignal) => CallOptions {
+  const converted = new WeakMap<Message, PromptMessage>();
+  const convertedTools = new WeakMap<readonly ToolSpecification[], readonly (PromptTool | ProviderTool)[]>();
+
+  function promptOf(request: ModelRequest): readonly PromptMessage[] {
+    const prompt: PromptMessage[] = [];
+    if (request.systemPrompt !== undefined) prompt.push({ role: "system", content: request.systemPrompt });
+    for (const message of request.messages) {
+      let own = converted.get(message);
+      if (own === undefined) {
+        own = convertMessage(message, version);
+        converted.set(message, own);
+      }
+      // Providers refuse a message of nothing.
+      if (own.content.length > 0) prompt.push(own);
+    }
+    return prompt;
+  }
+
+  function toolsOf(specifications: readonly ToolSpecification[]): readonly (PromptTool | ProviderTool)[] {
+    let tools = convertedTools.get(specifications);
+    if (tools === undefined) {
+      tools = [...specifications.map(convertTool), ...providerTools];
+      convertedTools.set(specifications, tools);
+    }
+    return tools;
+  }
+
+  return (request, signal) => {
+    const tools = toolsOf(request.tools);
+    return {
+      prompt: promptOf(request),
+      ...(tools.length > 0 && { tools }),
+      ...(tools.length > 0 &&
+        request.toolChoice !== undefined && { toolChoice: convertToolChoice(request.toolChoice) }),
+      ...(request.maxOutputTokens !== undefined && { maxOutputTokens: request.maxOutputTokens }),
+      ...(request.temperature !== undefined && { temperature: request.temperature }),
+      ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
+      providerOptions: mergeOptions(defaults, request.providerOptions),
+      abortSignal: signal,
+    };
+  };
+}
+
+function convertTool(tool: ToolSpecification): PromptTool {
+  return { type: "function", name: tool.name, description: tool.description, inputSchema: tool.inputSchema };
+}
+
+function convertToolChoice(choice: ToolChoice): PromptToolChoice {
+  return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
+}
+
+function mergeOptions(defaults: ProviderMetadata, own: ProviderMetadata | undefined): ProviderMetadata {
+  if (own === undefined) return defaults;
+  const merged: { [provider: string]: ProviderMetadata[string] } = { ...defaults };
+  for (const [provider, options] of Object.entries(own)) merged[provider] = { ...merged[provider], ...options };
+  return merged;
+}
+
+function convertMessage(message: Message, version: SpecificationVersion): PromptMessage {
+  const content: PromptPart[] = [];
+  for (const part of message.parts) {
+    const own = convertPart(part, version);
+    if (own !== undefined) content.push(own);
+  }
+  return { role: message.role, content };
+}
+
+function convertPart(part: UserPart | AssistantPart, version: SpecificationVersion): PromptPart | undefined {
+  switch (part.type) {
+    case "text":
+      // Providers refuse empty text; with metadata it carries something (a signature).
+      if (part.text === "" && part.providerMetadata === undefined) return undefined;
+      return { type: "text", text: part.text, ...optionsOf(part) };
+    case "reasoning":
+      return convertReasoning(part, version);
+    case "file":
+      return convertFile(part, version);
+    case "source":
+      return undefined;
+    case "tool_call":
+      return {
+        type: "tool-call",
+        toolCallId: acceptableId(part),
+        toolName: part.name,
+        input: part.input,
+        ...(part.providerExecuted === true && { providerExecuted: true as const }),
+        ...optionsOf(part),
+      };
+    case "tool_result":
+      return {
+        type: "tool-result",
+        toolCallId: acceptableId(part),
+        toolName: part.name,
+        output: convertOutput(part, version),
+        ...optionsOf(part),
+      };
+  }
+}
+
+function convertReasoning(
+  part: { readonly text: string; readonly providerMetadata?: ProviderMetadata },
+  version: SpecificationVersion,
+): PromptPart | undefined {
+  const custom = part.providerMetadata?.[ownMetadata]?.custom;
+  if (typeof custom !== "string") return { type: "reasoning", text: part.text, ...optionsOf(part) };
+  return version === "v4" ? { type: "custom", kind: custom, ...optionsOf(part) } : undefined;
+}
+
+function convertFile(part: FilePart, version: SpecificationVersion): PromptPart {
+  const common = { mediaType: part.mediaType, data: fileData(part.data, version), ...optionsOf(part) };
+  if (version === "v4" && part.providerMetadata?.[ownMetadata]?.reasoning === true) {
+    return { type: "reasoning-file", ...common };
+  }
+  return { type: "file", ...common, ...(part.filename !== undefined && { filename: part.filename }) };
+}
+
+function fileData(data: string, version: SpecificationVersion): FileData {
+  if (version === "v3") return isUrl(data) ? new URL(data) : data;
+  return isUrl(data) ? { type: "url", url: new URL(data) } : { type: "data", data };
+}
+
+function isUrl(data: string): boolean {
+  return /^https?:\/\//i.test(data.slice(0, 8)) && URL.canParse(data);
+}
+
+function convertOutput(part: ToolResultPart, version: SpecificationVersion): PromptOutput {
+  const output = part.output;
+  const failed = part.isError === true;
+  switch (output.type) {
+    case "text":
+      return { type: failed ? "error-text" : "text", value: output.text };
+    case "json":
+      return { type: failed ? "error-json" : "json", value: output.value };
+    case "content": {
+      const text = failed ? onlyText(output) : undefined;
+      if (text !== undefined) return { type: "error-text", value: text };
+      return { type: "content", value: output.parts.map((item) => convertContent(item, version)) };
+    }
+  }
+}
+
+/** Content is never marked as an error; text can be. */
+function onlyText(output: Extract<ToolOutput, { readonly type: "content" }>): string | undefined {
+  const texts: string[] = [];
+  for (const part of output.parts) {
+    if (part.type !== "text") return undefined;
+    texts.push(part.text);
+  }
+  return texts.join("\n");
+}
+
+function convertContent(
+  part: Extract<ToolOutput, { readonly type: "content" }>["parts"][number],
+  version: SpecificationVersion,
+): PromptContent {
+  if (part.type === "text") return { type: "text", text: part.text, ...optionsOf(part) };
+  const { mediaType, data } = part;
+  if (version === "v4") {
+    const filename = part.filename !== undefined ? { filename: part.filename } : {};
+    return { type: "file", mediaType, data: fileData(data, version), ...filename, ...optionsOf(part) };
+  }
+  const image = mediaType.startsWith("image/");
+  if (isUrl(data)) return { type: image ? "image-url" : "file-url", url: data, ...optionsOf(part) };
+  return { type: image ? "image-data" : "file-data", mediaType, data, ...optionsOf(part) };
+}
+
+/** What a provider attached to a part goes back with it. */
+function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): WithOptions {
+  const metadata = part.providerMetadata;
+  if (metadata === undefined) return {};
+  if (!(ownMetadata in metadata)) return { providerOptions: metadata };
+  const { [ownMetadata]: _own, ...providerOptions } = metadata;
+  return { providerOptions };
+}
+
+/**
+ * An id that every provider takes (Anthropic wants 1 to 64 letters, digits, `_` and `-`). Call and result get the same,
+ * in each request again. What a provider ran itself keeps the id that this provider knows.
+ */
+function acceptableId(part: ToolCallPart | ToolResultPart): string {
+  const id = part.toolCallId;
+  if (part.providerExecuted === true || /^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
+  const hash = createHash("sha256").update(id).digest("hex").slice(0, 16);
+  return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 40)}_${hash}`;
+}

@@ -1,0 +1,112 @@
+/**
+ * Which model, when none is named: the first that the surroundings offer, and at the end one that needs nothing.
+ *
+ * What is offered is taken at its word. A key that does not work fails when it is used, and a package that is missing
+ * fails here: nobody gets the demo model who meant another.
+ */
+import { PawlError } from "../../errors.js";
+import type { Model } from "../../ports/model.js";
+import { createDemoModel } from "../demo/demo-model.js";
+import type { ImportPackage } from "./import-package.js";
+import { findLocalModel, type ModelList, readModelList } from "./local-servers.js";
+import { type Environment, variable } from "./providers.js";
+import { createModelRegistry, type ModelRegistry } from "./registry.js";
+
+/** The model for each provider whose key is set, in the order in which they are looked at. */
+export const defaultModels = [
+  { key: "ANTHROPIC_API_KEY", model: "anthropic/claude-sonnet-5-5" },
+  { key: "OPENAI_API_KEY", model: "openai/gpt-6-astra" },
+  { key: "GOOGLE_GENERATIVE_AI_API_KEY", model: "google/gemini-flash-latest" },
+  { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
+] as const;
+
+export type ChooseOptions = {
+  /** `provider/model`, or `demo`. Nothing else is looked at. */
+  readonly name?: string;
+  /** Where keys, addresses and `PAWL_MODEL` (a name, as above) come from; `process.env`. */
+  readonly env?: Environment;
+  /** What asks local servers for their models; the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** How long local servers are waited for, all at once: milliseconds, 300. */
+  readonly timeoutMs?: number;
+  readonly importPackage?: ImportPackage;
+  /** Looks names up instead of a registry of the known providers. */
+  readonly registry?: ModelRegistry;
+};
+
+export type Choice = {
+  readonly model: Model;
+  /** One sentence for people: which model, and why this one. */
+  readonly why: string;
+};
+
+/**
+ * Chooses in this order: the name; `PAWL_MODEL`; a key in the environment; a server on this machine; the demo model.
+ *
+ * @throws PawlError `unknown_model`, `missing_package` or `bad_configuration`, as `ModelRegistry.resolve` does, and
+ *   `unknown_model` where the server at `OPENAI_BASE_URL` names no model
+ */
+export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> {
+  const environment = options.env ?? process.env;
+  const registry =
+    options.registry ??
+    createModelRegistry({
+      env: environment,
+      ...(options.importPackage !== undefined && { importPackage: options.importPackage }),
+    });
+  const list: ModelList = {
+    fetch: options.fetch ?? globalThis.fetch,
+    timeoutMs: options.timeoutMs ?? 300,
+  };
+
+  if (options.name !== undefined) return named(options.name, registry, "it was asked for");
+  const preset = variable(environment, "PAWL_MODEL");
+  if (preset !== undefined) return named(preset, registry, "PAWL_MODEL names it");
+
+  const ownServer = variable(environment, "OPENAI_BASE_URL");
+  for (const { key, model } of defaultModels) {
+    if (key === "OPENAI_API_KEY" && ownServer !== undefined && !isOpenAi(ownServer)) {
+      return fromOwnServer(ownServer, environment, registry, list.fetch);
+    }
+    if (variable(environment, key) !== undefined) return named(model, registry, `${key} is set`);
+  }
+
+  const local = await findLocalModel(environment, list);
+  if (local !== undefined) return named(local.name, registry, `${local.server} answers at ${local.address}`);
+  const nothing = "no model was named, no key is set and no model server answers on this machine";
+  return { model: createDemoModel(), why: demoSentence(nothing) };
+}
+
+async function named(name: string, registry: ModelRegistry, because: string): Promise<Choice> {
+  if (name === "demo") return { model: createDemoModel(), why: demoSentence(because) };
+  return { model: await registry.resolve(name), why: `Using ${name}, because ${because}.` };
+}
+
+function demoSentence(because: string): string {
+  return `Using the demo model, not an LLM, because ${because}.`;
+}
+
+function isOpenAi(address: string): boolean {
+  return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
+}
+
+/** How long a server that the user named is waited for: it may be far away. Milliseconds. */
+const ownServerTimeoutMs = 5_000;
+
+async function fromOwnServer(
+  address: string,
+  environment: Environment,
+  registry: ModelRegistry,
+  fetch: ModelList["fetch"],
+): Promise<Choice> {
+  const key = variable(environment, "OPENAI_API_KEY");
+  const list: ModelList = { fetch, timeoutMs: ownServerTimeoutMs, ...(key !== undefined && { key }) };
+  const modelId = await readModelList(address, list);
+  if (modelId === undefined) {
+    throw new PawlError(
+      "unknown_model",
+      `The server at OPENAI_BASE_URL (${address}) does not say which models it has. Name one: openai-compatible/<model>.`,
+    );
+  }
+  return named(`openai-compatible/${modelId}`, registry, "OPENAI_BASE_URL is set");
+}

@@ -1,0 +1,58 @@
+/**
+ * Who is behind the tools of an agent, and whose tool it is itself.
+ */
+
+import { hasCalls, type RunLimits, type SessionInfo, type State } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import type { Answers } from "./answer-types.js";
+import type { Replay, ReplayOptions } from "./replay-types.js";
+
+/** An agent that sessions of a parent may start, in the parent's store. */
+export type ChildAgent = {
+  readonly name: string;
+  /** The models without a price that a session of it may call, its own children included. */
+  readonly unpriced: readonly string[];
+  readonly limits: RunLimits;
+  readonly sessionInfo: (title: string) => SessionInfo;
+  readonly budgetShare: number;
+  readonly request: (input: unknown) => string;
+  /** Takes a child session up in this process, where it is not held elsewhere. */
+  readonly takeUp: (sessionId: string) => Promise<void>;
+  readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
+  readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
+  readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
+};
+
+/** Who is behind the tools of an agent, and whose tool it is itself, in one process. */
+export type Family = {
+  /** The agents behind tools, by the tool's name. */
+  readonly children: ReadonlyMap<string, ChildAgent>;
+  readonly parent?: ParentLink;
+};
+
+export type ParentLink = {
+  /** A parent has mail from its child. */
+  readonly takeUp: (sessionId: string) => Promise<void>;
+  /** A child waits for a person: so does its parent. */
+  readonly tellWaiting: (sessionId: string) => Promise<void>;
+};
+
+/** The agent behind a tool; undefined where it is an ordinary one. */
+export function childOf(toolName: string, family: Family): ChildAgent | undefined {
+  return family.children.get(toolName);
+}
+
+/** The child sessions that a state waits for. */
+export function waitingChildren(state: State): readonly { readonly name: string; readonly childId: string }[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.flatMap((call) =>
+    call.at === "waiting" && call.on === "child" && call.childId !== undefined
+      ? [{ name: call.name, childId: call.childId }]
+      : [],
+  );
+}
+
+/** Takes up the children that a state waits for. One that cannot be taken up here is due in the store. */
+export function takeUpChildren(state: State, family: Family): void {
+  for (const { name, childId } of waitingChildren(state)) void childOf(name, family)?.takeUp(childId);
+}

@@ -1,0 +1,90 @@
+/**
+ * An agent as a tool: each call is a session of its own, which the parent waits for without holding anything (TOOL-11).
+ */
+
+import { PawlError } from "../../errors.js";
+import type { InputSchema, Tool } from "../../ports/tool.js";
+import type { ChildAgent, Family, ParentLink } from "./agent-family.js";
+import type { AgentParts } from "./agent-parts.js";
+
+const mark = Symbol("pawl.agent");
+
+export type AgentToolOptions<Input> = {
+  /** The agent's name unless given. */
+  readonly name?: string;
+  readonly description: string;
+  /** `{ task: string }` unless given. */
+  readonly input?: InputSchema<Input>;
+  /** What the agent is asked; `input.task` unless given. */
+  readonly request?: (input: Input) => string;
+  /** The part of what is left of the parent's budget of tokens that one call may use; 0.5. */
+  readonly budgetShare?: number;
+};
+
+/** What a tool says of the agent behind it. `Handle` is the agent. */
+export type AgentBehind<Handle> = {
+  readonly agent: Handle;
+  readonly budgetShare: number;
+  readonly request: (input: unknown) => string;
+};
+
+const taskSchema = {
+  type: "object",
+  properties: { task: { type: "string", description: "What is to be done, with all that is needed to do it." } },
+  required: ["task"],
+  additionalProperties: false,
+} as const;
+
+/** @throws PawlError `bad_configuration` */
+export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, options: AgentToolOptions<Input>): Tool {
+  const { name = agentName, description, input = taskSchema, request, budgetShare = 0.5 } = options;
+  if (!(budgetShare > 0 && budgetShare <= 1))
+    throw new PawlError(
+      "bad_configuration",
+      `The budgetShare of the tool "${name}" is ${budgetShare}; it must be more than 0 and at most 1.`,
+    );
+  if (options.input !== undefined && request === undefined)
+    throw new PawlError(
+      "bad_configuration",
+      `The tool "${name}" has an input of its own; say with \`request\` what the agent is asked.`,
+    );
+  const behind: AgentBehind<Handle> = {
+    agent,
+    budgetShare,
+    request: (given) => (request === undefined ? taskOf(given) : request(given as Input)),
+  };
+  const tool: Tool = { name, description, input, recover: "rerun", [mark]: behind } as Tool;
+  return tool;
+}
+
+/** The agent behind a tool; undefined where it is an ordinary one. */
+export function agentBehind<Handle>(tool: object): AgentBehind<Handle> | undefined {
+  return mark in tool ? (tool[mark] as AgentBehind<Handle>) : undefined;
+}
+
+function taskOf(input: unknown): string {
+  return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
+}
+
+type Shared = Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">;
+
+/** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
+export type BindChild = (link: ParentLink, shared: Shared) => BoundChild;
+
+export type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
+
+/** The agents behind these tools, as parts of this process. */
+export function familyOf(
+  tools: AgentParts["tools"],
+  link: ParentLink,
+  shared: Shared,
+  parent: ParentLink | undefined,
+): Family {
+  const children = new Map<string, ChildAgent>();
+  for (const [name, { tool }] of tools) {
+    const behind = agentBehind<BindChild>(tool);
+    if (behind === undefined) continue;
+    children.set(name, { ...behind.agent(link, shared), budgetShare: behind.budgetShare, request: behind.request });
+  }
+  return parent === undefined ? { children } : { children, parent };
+}

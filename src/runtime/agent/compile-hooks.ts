@@ -1,0 +1,81 @@
+/**
+ * The hooks of an agent, checked once, by the point at which they are called.
+ */
+import type { HookPoint } from "../../core/machine/event.js";
+import { PawlError } from "../../errors.js";
+import type { Hook, HookContext } from "../../ports/hook.js";
+
+export type CompiledHook = {
+  readonly name: string;
+  readonly timeoutMs: number;
+  /** Where it fails, what it was asked about does not happen. */
+  readonly isClosed: boolean;
+  readonly call: (subject: unknown, context: HookContext) => unknown;
+};
+
+export type Hooks = { readonly [Point in HookPoint]: readonly CompiledHook[] };
+
+/** How long a hook, or a permission check, may take. */
+export const defaultHookTimeoutMs = 10_000;
+
+/** Whether a failure counts as closed where the hook does not say. */
+const closedUnlessSaid: { readonly [Point in HookPoint]: boolean } = {
+  beforeRun: false,
+  beforeStep: false,
+  beforeLLMCall: false,
+  afterLLMCall: false,
+  beforeToolCall: true,
+  afterToolCall: true,
+  afterStep: false,
+  beforeStop: false,
+  onError: false,
+  onCompacted: false,
+  afterRun: false,
+};
+
+/** Every point, in the order of a run. */
+export const hookPoints = Object.keys(closedUnlessSaid) as readonly HookPoint[];
+
+/** @throws PawlError `bad_configuration` */
+export function compileHooks(hooks: readonly Hook[]): Hooks {
+  if (!Array.isArray(hooks)) throw misconfigured("The hooks of an agent are an array.");
+  hooks.forEach(checkHook);
+  const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
+  for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compileAt(point, hook));
+  return compiled as Hooks;
+}
+
+function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
+  if (hook[point] === undefined) return [];
+  const { name, timeoutMs = defaultHookTimeoutMs, onFailure } = hook;
+  const isClosed = onFailure === undefined ? closedUnlessSaid[point] : onFailure === "closed";
+  const call = hook[point] as CompiledHook["call"];
+  return [{ name, timeoutMs, isClosed, call: (subject, context) => call.call(hook, subject, context) }];
+}
+
+function checkHook(hook: Hook, index: number): void {
+  if (typeof hook !== "object" || hook === null) throw misconfigured(`Hook ${index + 1} is no object.`);
+  const { name, timeoutMs, onFailure } = hook;
+  if (typeof name !== "string" || name === "" || name.length > 100)
+    throw misconfigured(`Hook ${index + 1} has no name. Give it one of 1 to 100 characters: events call it by that.`);
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0))
+    throw misconfigured(
+      `The hook "${name}" has timeoutMs ${String(timeoutMs)}; it must be more than 0. Leave it out for ${defaultHookTimeoutMs}.`,
+    );
+  if (onFailure !== undefined && onFailure !== "open" && onFailure !== "closed")
+    throw misconfigured(
+      `The hook "${name}" has onFailure ${JSON.stringify(onFailure)}; it must be "open" or "closed".`,
+    );
+  for (const [key, value] of Object.entries(hook)) {
+    const isPoint = (hookPoints as readonly string[]).includes(key);
+    // A hook that is never called because of a typing error is a hole in what it guards.
+    if (isPoint ? value !== undefined && typeof value !== "function" : typeof value === "function")
+      throw misconfigured(
+        `The hook "${name}" has ${key}, which is ${isPoint ? "no function" : "no point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,
+      );
+  }
+}
+
+function misconfigured(message: string): PawlError {
+  return new PawlError("bad_configuration", message);
+}

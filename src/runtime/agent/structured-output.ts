@@ -1,0 +1,115 @@
+/**
+ * Answers with a shape (OUT-1, OUT-2): how a model is asked for one, and how an answer is checked.
+ *
+ * 1. The log keeps the schema as JSON Schema, and the answer as the JSON that the model gave. Any process can check and go on.
+ * 2. The caller's own schema reads that JSON where the result is handed out: what it makes of it is never stored.
+ */
+import { isDangerousKey, parseJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import { reasons } from "../../core/data/reasons.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import type { JsonSchema, ModelRequest } from "../../ports/model.js";
+import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
+import type { AllLocals, RunLocals } from "./local-run-options.js";
+
+/** What is added to the requests of a run whose answer has a shape. */
+export type AskedOutput = {
+  readonly responseFormat: NonNullable<ModelRequest["responseFormat"]>;
+  readonly prompt: string;
+};
+
+const asked = new WeakMap<object, AskedOutput>();
+
+/** The same for each request of a run: it is made once. */
+export function askedOutput(schema: JsonSchema): AskedOutput {
+  const known = asked.get(schema);
+  if (known !== undefined) return known;
+  const closed = closedSchema(schema) as JsonSchema;
+  const made: AskedOutput = {
+    responseFormat: { type: "json", name: "answer", schema: closed },
+    prompt: `Your final answer must be JSON that fits this JSON Schema, and nothing else: no other words, no code fence.\n${JSON.stringify(closed)}`,
+  };
+  asked.set(schema, made);
+  return made;
+}
+
+/** Objects take no other properties than those named, unless the schema says so: providers that go by a schema want it said. */
+function closedSchema(schema: Json): Json {
+  if (schema === null || typeof schema !== "object") return schema;
+  if (Array.isArray(schema)) return schema.map(closedSchema);
+  const closed = Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key]) => !isDangerousKey(key))
+      .map(([key, value]) => [key, literal.has(key) ? value : closedSchema(value)]),
+  );
+  const isObject = closed.type === "object" && typeof closed.properties === "object";
+  return isObject && !("additionalProperties" in closed) ? { ...closed, additionalProperties: false } : closed;
+}
+
+/** Keywords that hold values, not schemas. */
+const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
+
+export type CheckedAnswer =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly message: string };
+
+/** The answer as data, or what does not fit. `own` is the caller's schema, where this process has it. */
+export function checkAnswer(
+  text: string,
+  schema: JsonSchema,
+  own: CompiledInput | undefined,
+): CheckedAnswer | Promise<CheckedAnswer> {
+  const parsed = parseJson(withoutFence(text));
+  if (!parsed.ok) return { ok: false, message: `it is not JSON: ${parsed.error}` };
+  const { value } = parsed;
+  const result = (own ?? compileInput(schema)).validate(structuredClone(value));
+  return result instanceof Promise ? result.then((done) => told(done, value)) : told(result, value);
+}
+
+function told(result: InputResult, value: Json): CheckedAnswer {
+  if (result.ok) return { ok: true, value };
+  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  return { ok: false, message: `it does not fit the schema:\n- ${issues.join("\n- ")}` };
+}
+
+/** Models like to put JSON between fences. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith("```") || !trimmed.endsWith("```")) return trimmed;
+  const start = trimmed.indexOf("\n");
+  return start === -1 ? trimmed : trimmed.slice(start, -3).trim();
+}
+
+/** What the model is told of an answer that does not fit. */
+export function repairText(message: string): string {
+  return `Your answer cannot be used: ${message}\nAnswer again with nothing but the JSON that was asked for.`;
+}
+
+/** Does something about a run while this process keeps what it was given, and reads its answer by the caller's schema. */
+export async function withOutput(
+  runId: string,
+  locals: RunLocals,
+  all: AllLocals,
+  act: () => Promise<RunResult>,
+): Promise<RunResult> {
+  all.set(runId, locals);
+  const result = await act();
+  if (result.status !== "awaiting_human" && result.status !== "interrupted") all.delete(runId);
+  if (result.status !== "completed" || locals.output === undefined) return result;
+  const { output, ...rest } = result;
+  const read =
+    output === undefined
+      ? { ok: false as const, issues: [{ path: "", message: "the run was asked for no data" }] }
+      : await locals.output.validate(structuredClone(output));
+  if (read.ok) return { ...rest, output: read.value as Json };
+  const checked = told(read, output ?? null);
+  const message = checked.ok ? "" : `The answer cannot be used: ${checked.message}`;
+  const text = rest.text === "" ? reasons.invalid_output.text : rest.text;
+  return {
+    ...rest,
+    text,
+    status: "failed",
+    reason: "invalid_output",
+    error: { code: "invalid_output", message, retryable: false },
+  };
+}

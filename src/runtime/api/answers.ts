@@ -1,0 +1,152 @@
+/**
+ * What people and other programs say to the calls of a session that wait, and to those of its children.
+ *
+ * The first of two answers counts, whichever process they come from: the store takes a message's id once.
+ */
+import type { Answer } from "../../core/machine/event.js";
+import type { InboxBody } from "../../core/machine/inbox.js";
+import { type Call, hasCalls, initialState, type State } from "../../core/machine/state.js";
+import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Store } from "../../ports/store.js";
+import { childOf, waitingChildren } from "../agent/agent-family.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import type { AnswerOptions, Answers, Decision } from "../agent/answer-types.js";
+import { hashInput } from "../lib/hash.js";
+import { loadTranscript, readEntries } from "../log/read-log.js";
+import { toToolOutput } from "../tools/to-json.js";
+import { keepOutput } from "../work/cap-output.js";
+import { checkDecision, checkWords, editedInput } from "./check-answer.js";
+
+type Post = (messageId: string, body: InboxBody) => Promise<"said" | "duplicate">;
+type Abort = (options: { readonly note?: string; readonly by?: string }) => Promise<void>;
+
+export function createAnswers(
+  id: string,
+  parts: Pick<AgentParts, "store" | "family" | "clock" | "services" | "tools">,
+  post: Post,
+  abort: Abort,
+): Answers {
+  const { store, family, clock } = parts;
+  const load = async () => (await store.load(id))?.state ?? initialState;
+
+  async function answer(callKey: string, decision: Decision, options: AnswerOptions = {}): Promise<"first" | "second"> {
+    const state = await load();
+    const call = findCall(state, callKey);
+    if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
+    if (call.at !== "asking") return "second";
+    const { by, inputHash = call.inputHash } = options;
+    checkDecision(call, decision);
+    checkWords({ by });
+    checkHash(call, inputHash);
+    if (call.expiresAt !== undefined && clock.now() >= call.expiresAt) return "second";
+    const who = by === undefined ? {} : { by };
+    if (decision.type === "abort") {
+      await abort({ ...(decision.note === undefined ? {} : { note: decision.note }), ...who });
+      return "first";
+    }
+    const hash = inputHash === undefined ? {} : { inputHash };
+    const given = await capResult(answerOf(call, decision), call.name);
+    const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
+    const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body);
+    return said === "said" ? "first" : "second";
+  }
+
+  async function provideResult(
+    callKey: string,
+    output: unknown,
+    { isError = false }: { readonly isError?: boolean } = {},
+  ): Promise<"first" | "second"> {
+    const state = await load();
+    const call = findCall(state, callKey);
+    if (call === undefined)
+      return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
+    if (call.at !== "waiting") return "second";
+    const shown = await keepOutput(toToolOutput(output), call.name, id, parts);
+    const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
+    return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
+  }
+
+  /** A call that is none of the present step: a child's, or one that is over, and who answers that comes second. */
+  async function saidBefore(
+    callKey: string,
+    state: State,
+    say: (child: Answers) => Promise<"first" | "second">,
+  ): Promise<"first" | "second"> {
+    for (const child of children(state)) {
+      const said = await say(child).catch(orUnknown);
+      if (said !== "unknown") return said;
+    }
+    if (await wasThere(callKey, id, store)) return "second";
+    throw new PawlError(
+      "no_such_call",
+      `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
+    );
+  }
+
+  async function capResult(given: Answer, toolName: string): Promise<Answer> {
+    return given.type === "result" ? { ...given, output: await keepOutput(given.output, toolName, id, parts) } : given;
+  }
+
+  function children(state: State): readonly Answers[] {
+    return waitingChildren(state).flatMap(({ name, childId }) => childOf(name, family)?.session(childId) ?? []);
+  }
+
+  async function pendingApprovals(): Promise<readonly PendingApproval[]> {
+    const state = await load();
+    if (!hasCalls(state)) return [];
+    const own = approvalsOf(id, state, await loadTranscript(store, id, state));
+    const nested = await Promise.all(children(state).map((child) => child.pendingApprovals()));
+    return [...own, ...nested.flat()];
+  }
+
+  return { answer, provideResult, pendingApprovals };
+}
+
+/** Whether the log of a session, or of a child that it has had, tells of a call. */
+async function wasThere(callKey: string, sessionId: string, store: Store): Promise<boolean> {
+  const children: string[] = [];
+  for await (const { event } of readEntries(store, sessionId, 0)) {
+    if ("callKey" in event && event.callKey === callKey) return true;
+    if (event.type === "tool_waiting" && event.childId !== undefined) children.push(event.childId);
+  }
+  for (const childId of children) if (await wasThere(callKey, childId, store)) return true;
+  return false;
+}
+
+function findCall(state: State, callKey: string): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+function orUnknown(error: unknown): "unknown" {
+  if (error instanceof PawlError && error.code === "no_such_call") return "unknown";
+  throw error;
+}
+
+/** An answer that cannot count is refused before it takes the place of one that can. */
+function checkHash(call: Extract<Call, { at: "asking" }>, inputHash: string | undefined): void {
+  if (inputHash === call.inputHash) return;
+  throw new PawlError(
+    "bad_input",
+    `The input of call ${call.callKey} has changed since it was shown. Look at it again, and answer to its present hash.`,
+  );
+}
+
+function answerOf(call: Extract<Call, { at: "asking" }>, decision: Exclude<Decision, { type: "abort" }>): Answer {
+  switch (decision.type) {
+    case "modify": {
+      const input = editedInput(call, decision.input);
+      return { type: "modify", input, inputHash: hashInput(input) };
+    }
+    case "result": {
+      const output = toToolOutput(decision.output);
+      return decision.isError === true ? { type: "result", output, isError: true } : { type: "result", output };
+    }
+    case "deny":
+    case "fail":
+      return decision.note === undefined ? { type: decision.type } : { type: decision.type, note: decision.note };
+    case "approve":
+    case "rerun":
+      return { type: decision.type };
+  }
+}

@@ -1,0 +1,306 @@
+/**
+ * An agent: a model, tools and rules, ready to run. It is handed everything and registers nothing (LOOP-1).
+ */
+
+import { type CompactionOptions, compileCompaction } from "../../context/compaction-options.js";
+import { type ContextOptions, compileContext } from "../../context/context-options.js";
+import { compileServices, outputToolsOf, type ServiceOptions } from "../../context/services.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Clock, MakeId } from "../../ports/clock.js";
+import type { Hook } from "../../ports/hook.js";
+import type { Model, ModelTimeouts } from "../../ports/model.js";
+import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
+import type { PriceTable } from "../../ports/services.js";
+import type { Owner, Store } from "../../ports/store.js";
+import type { AnyTool, CanExecuteTool, Tool } from "../../ports/tool.js";
+import type { ParentLink } from "../agent/agent-family.js";
+import {
+  type AgentParts,
+  checkLease,
+  checkName,
+  compileTools,
+  type Limits,
+  limitsOf,
+  unpricedModels,
+} from "../agent/agent-parts.js";
+import {
+  type AgentToolOptions,
+  type BindChild,
+  type BoundChild,
+  familyOf,
+  makeAgentTool,
+} from "../agent/agent-tool.js";
+import { compileHooks } from "../agent/compile-hooks.js";
+import type { Replay, ReplayOptions } from "../agent/replay-types.js";
+import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
+import { createLeaseKeeper } from "../driver/lease-keeper.js";
+import { makeRandomId, systemClock } from "../lib/clock.js";
+import { checkedStore } from "../log/checked-store.js";
+import { shutDownError } from "../log/driver-errors.js";
+import { compileModels, type Fallback } from "../model/models.js";
+import { compileListeners, type WatchOptions } from "../observers/listeners.js";
+import { replaySession } from "../replay/replay-session.js";
+import { say, takeUp } from "../session/deliver.js";
+import { createLive, drainLive, type Live, type Place, subscribe } from "../session/local-session.js";
+import { createInboxes } from "../session/watch-inbox.js";
+import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import { settleRun } from "../subscribers/waiters.js";
+import type { Tools } from "../tools/compile-tools.js";
+import { forkSession } from "./fork.js";
+import { createIterator, type View } from "./iterate.js";
+import { createSession, type Session } from "./session.js";
+import { type Run, startRun } from "./start-run.js";
+
+export type AgentOptions<ModelLike = Model> = WatchOptions &
+  ServiceOptions & {
+    /** Sessions belong to the agent of this name; "agent" unless given. */
+    readonly name?: string;
+    /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
+    readonly model: ModelLike;
+    readonly tools?: Tools;
+    readonly systemPrompt?: string;
+    readonly limits?: Limits;
+    /** What a model is told beside the conversation: data that stays the same, hints that change. */
+    readonly context?: ContextOptions;
+    /** How conversations that grow too long are made smaller; null, or `{ auto: false }`, leaves them as they are. */
+    readonly compaction?: CompactionOptions<ModelLike> | null;
+    /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
+    readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
+    /** A policy, or changes to the default one. */
+    readonly retry?: RetryOptions | RetryPolicy;
+    /** How long a model is waited for. */
+    readonly timeouts?: ModelTimeouts;
+    /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
+    readonly canExecuteTool?: CanExecuteTool;
+    /** Code that has a part in a run, called in this order. */
+    readonly hooks?: readonly Hook[];
+    /** What tools get as `context.deps`. */
+    readonly deps?: unknown;
+    /** The folder that the agent works in; a session is bound to it. */
+    readonly root?: string;
+    /** In memory unless given. */
+    readonly store?: Store;
+    /** Real time, unless a test owns it. */
+    readonly clock?: Clock;
+    readonly makeId?: MakeId;
+    /** How long a lease lasts without a sign of life; 15 s. */
+    readonly leaseMs?: number;
+  };
+
+/** A run, as a stream of what happens. Leaving the loop detaches; it does not cancel. */
+export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly result: Promise<RunResult<Output>>;
+};
+
+export type Agent<ModelLike = Model> = {
+  /** What the agent was made of. */
+  readonly options: AgentOptions<ModelLike>;
+  /** Runs a request to its end, or to where it waits. What fails inside is in the result; only misuse throws. */
+  readonly run: Run;
+  /** The same, with everything that happens on the way. */
+  readonly runStream: {
+    <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
+    (input: Input, options?: StartOptions): RunStream;
+  };
+  /** The same, a frozen view after each step, after each error and at the end. */
+  readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
+  readonly session: (sessionId: string) => Session;
+  /** A new agent with other parts; this one stays as it is. */
+  readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
+  /**
+   * This agent as a tool of another: each call is a session of its own in the other's store, which the other waits for without holding anything.
+   * @throws PawlError `bad_configuration` where this agent has no name
+   */
+  readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
+  /** Starts nothing more, waits for what runs, and gives its sessions back. What is cut off is `interrupted` and can be resumed. */
+  readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
+};
+
+/** What an agent is given where its author leaves it out. */
+export type Surroundings<ModelLike> = {
+  readonly asModel: (model: ModelLike) => Model;
+  readonly createStore: () => Store;
+  readonly createOwner: () => Owner;
+  readonly isDead: (owner: Owner) => boolean;
+  readonly listPrices: PriceTable;
+  readonly contextWindows: { readonly [modelId: string]: number };
+  readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
+};
+
+/** @throws PawlError `bad_configuration`, `duplicate_tool` */
+export function buildAgent<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: Surroundings<ModelLike>,
+): Agent<ModelLike> {
+  const { parts, live, session, shutdown } = assemble(options, surroundings);
+  const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
+  const run = async (input: Input, startOptions: StartOptions = {}) => start(input, startOptions).begin();
+  const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
+    const { sessionId, runId, begin } = start(input, startOptions);
+    const subscription = subscribe(live(sessionId), { runId });
+    const result = begin(subscription);
+    result.catch(() => {});
+    const items = () => itemsOf(subscription);
+    return { sessionId, runId, result, [Symbol.asyncIterator]: items };
+  };
+
+  return {
+    options,
+    // What the schema makes of the answer is what it says that it does.
+    run: run as Run,
+    runStream: runStream as Agent["runStream"],
+    iterate(input, startOptions = {}) {
+      const { sessionId, runId, begin } = start(input, startOptions);
+      return createIterator(() => live(sessionId), runId, begin);
+    },
+    session,
+    with: (changes) => buildAgent({ ...options, ...changes }, surroundings),
+    asTool(toolOptions) {
+      if (options.name === undefined)
+        throw new PawlError(
+          "bad_configuration",
+          "An agent that is used as a tool needs a name of its own: its sessions are carried on by it.",
+        );
+      const bind: BindChild = (link, shared) =>
+        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
+      return makeAgentTool(bind, options.name, toolOptions);
+    },
+    shutdown,
+  };
+}
+
+/** What an agent is made of in this process: its sessions, and those of the agents behind its tools. */
+type Assembled = {
+  readonly parts: AgentParts;
+  readonly live: (sessionId: string) => Live;
+  readonly session: (sessionId: string) => Session;
+  readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
+  readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
+};
+
+function assemble<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+): Assembled {
+  const link: ParentLink = {
+    async takeUp(sessionId) {
+      if (ending === null) await takeUp(live(sessionId));
+    },
+    async tellWaiting(sessionId) {
+      const { seq } = await session(sessionId).state();
+      const result = await session(sessionId).result();
+      if (result !== null && ending === null) settleRun(live(sessionId), result, seq);
+    },
+  };
+  const parts = compileParts(options, surroundings, link);
+  const { store, clock, leaseMs } = parts;
+  const lives = new Map<string, Live>();
+  let ending: Promise<void> | null = null;
+  const owner = surroundings.createOwner();
+  const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
+  const place: Place = {
+    keeper,
+    inboxes: createInboxes(store, clock),
+    lives,
+    sayLate: (sessionId, message) => void sayLate(sessionId, message),
+  };
+
+  function live(sessionId: string): Live {
+    let found = lives.get(sessionId);
+    if (found === undefined) {
+      if (ending !== null) throw shutDownError(parts.name, sessionId);
+      found = createLive(sessionId, parts, place);
+      lives.set(sessionId, found);
+    }
+    return found;
+  }
+
+  async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
+    try {
+      await say(live(sessionId), message, { shared: true });
+    } catch {
+      // The store that refuses it has ended the run as well, and its result said so; so has a shutdown.
+    }
+  }
+
+  function session(sessionId: string): Session {
+    return createSession(sessionId, parts, {
+      live: () => live(sessionId),
+      async fork(at, targetId) {
+        await forkSession(sessionId, targetId, at, parts, keeper);
+        return session(targetId);
+      },
+      replay: (replayOptions) => replay(sessionId, replayOptions),
+    });
+  }
+
+  const replay: Assembled["replay"] = (sessionId, replayOptions) =>
+    replaySession(sessionId, parts, surroundings.createStore(), replayOptions);
+
+  function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+    ending ??= shutDown(graceMs);
+    return ending;
+  }
+
+  async function shutDown(graceMs: number): Promise<void> {
+    const children = [...parts.family.children.values()];
+    await Promise.all([
+      ...[...lives.values()].map((one) => drainLive(one, graceMs)),
+      ...children.map((child) => child.shutdown({ graceMs })),
+    ]);
+    for (const { catchUp } of parts.listeners) catchUp();
+  }
+
+  return { parts, live, session, replay, shutdown };
+}
+
+function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {
+  return {
+    name: parts.name,
+    unpriced: unpricedModels(parts),
+    limits: parts.limits,
+    sessionInfo: (title) => sessionInfo(parts, title),
+    takeUp: (sessionId) => takeUp(live(sessionId)),
+    session,
+    replay,
+    shutdown,
+  };
+}
+
+function compileParts<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+  link: ParentLink,
+): AgentParts {
+  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
+  const shared = {
+    store: checkedStore(options.store ?? surroundings.createStore()),
+    clock: options.clock ?? systemClock,
+    makeId: options.makeId ?? makeRandomId,
+    leaseMs: checkLease(leaseMs),
+  };
+  const services = compileServices(options, surroundings.listPrices, shared.store);
+  const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
+  const family = familyOf(compiled.tools, link, shared, surroundings.parent);
+  const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
+  return {
+    name: checkName(name),
+    ...budgeted,
+    compaction: compileCompaction(options.compaction, surroundings),
+    context: compileContext(options.context),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...compiled,
+    limits: limitsOf(limits, budgeted),
+    ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
+    hooks: compileHooks(options.hooks ?? []),
+    deps: options.deps,
+    locals: new Map(),
+    ...(root === undefined ? {} : { root }),
+    ...shared,
+    ...compileListeners(options),
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * What a person says of a call, looked at before it is posted: a message is taken once, and what it says must fit into the log.
+ */
+import { checkJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import type { Call } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { Decision } from "../agent/answer-types.js";
+import { isTooLong } from "../model/parse-tool-call.js";
+
+type Asking = Extract<Call, { readonly at: "asking" }>;
+
+const toPolicy: ReadonlySet<unknown> = new Set<Decision["type"]>(["approve", "deny", "modify", "abort"]);
+const toRecovery: ReadonlySet<unknown> = new Set<Decision["type"]>([
+  "approve",
+  "deny",
+  "rerun",
+  "result",
+  "fail",
+  "abort",
+]);
+
+/**
+ * The decision is one that answers what is asked, in words that can be kept.
+ * @throws PawlError `bad_input`
+ */
+export function checkDecision({ callKey, why }: Asking, decision: Decision): void {
+  const type: unknown = typeof decision === "object" && decision !== null ? decision.type : undefined;
+  if (!(why === "recovery" ? toRecovery : toPolicy).has(type))
+    throw new PawlError(
+      "bad_input",
+      why === "recovery"
+        ? `Call ${callKey} had started and its outcome is unknown: answer rerun, result, fail or abort.`
+        : `Call ${callKey} waits for an approval: answer approve, deny, modify or abort.`,
+    );
+  checkWords("note" in decision ? { note: decision.note } : {});
+}
+
+/** @throws PawlError `bad_input` */
+export function checkWords({ note, by }: { readonly note?: unknown; readonly by?: unknown }): void {
+  checkText("note", note, longestNote);
+  checkText("by", by, longestName);
+}
+
+/** Characters. */
+const longestNote = 10_000;
+const longestName = 500;
+
+function checkText(name: string, text: unknown, most: number): void {
+  if (text === undefined || (typeof text === "string" && text.length <= most)) return;
+  const given = typeof text === "string" ? `has ${text.length} characters` : "is no text";
+  throw new PawlError("bad_input", `What is given as \`${name}\` ${given}; it must be a text of at most ${most}.`);
+}
+
+/**
+ * An edited input as it is kept: plain JSON as it is, for what is approved is what runs.
+ * @throws PawlError `bad_input`
+ */
+export function editedInput({ callKey }: Asking, input: unknown): Json {
+  const checked = checkJson(input);
+  const isLong = checked.ok && isTooLong(JSON.stringify(checked.value));
+  if (checked.ok && !isLong) return structuredClone(checked.value);
+  const problem = checked.ok ? "it is too long to be kept" : checked.error;
+  const what = `The edited input of call ${callKey} cannot be taken: ${problem}.`;
+  throw new PawlError("bad_input", `${what} Change it and answer again.`);
+}

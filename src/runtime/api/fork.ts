@@ -1,0 +1,107 @@
+/**
+ * A new session that shares another's history up to a point (REC-6).
+ *
+ * What was under way at that point is ended in the copy: a fork runs nothing that its source may run as well.
+ */
+import { advance } from "../../core/machine/consequences.js";
+import { dueAt } from "../../core/machine/effects.js";
+import type { Event } from "../../core/machine/event.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
+import { transition } from "../../core/machine/transition.js";
+import { blobsOf } from "../../core/transcript/blob-references.js";
+import { askedAt } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Lease } from "../../ports/store.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import type { LeaseKeeper } from "../driver/lease-keeper.js";
+import { readEntries } from "../log/read-log.js";
+
+/** Events of one commit while copying. */
+const batchSize = 200;
+
+/**
+ * Copies the log up to entry `at` into a new session.
+ * @throws PawlError `no_session`, `bad_input` where `at` is no entry of it, `session_busy` where the new id is taken
+ */
+export async function forkSession(
+  sourceId: string,
+  targetId: string,
+  at: number,
+  { store, clock }: Pick<AgentParts, "store" | "clock">,
+  keeper: Pick<LeaseKeeper, "owner" | "leaseMs">,
+): Promise<void> {
+  const events = await eventsUpTo(store, sourceId, at);
+  const claimed = await store.claim(targetId, { owner: keeper.owner, now: clock.now(), leaseMs: keeper.leaseMs });
+  if (claimed.type === "held" || claimed.state !== null)
+    throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
+  await copyBlobs(sourceId, targetId, events, store);
+  await copy(claimed.lease, events, clock.now(), store);
+}
+
+async function eventsUpTo(store: AgentParts["store"], sourceId: string, at: number): Promise<readonly Event[]> {
+  const events: Event[] = [];
+  for await (const { seq, event } of readEntries(store, sourceId, 0)) {
+    if (seq > at) break;
+    events.push(event.type === "session_created" ? withoutParent(event) : event);
+  }
+  if (events.length === 0)
+    throw new PawlError("no_session", `There is no session ${sourceId} in this store, or it is empty.`);
+  if (!Number.isInteger(at) || at < 1 || events.length < at)
+    throw new PawlError("bad_input", `Session ${sourceId} has no entry ${at}; its last one is ${events.length}.`);
+  return events;
+}
+
+/** A fork of a child has nobody to tell. */
+function withoutParent(event: Extract<Event, { type: "session_created" }>): Event {
+  const { parent: _, top: __, ...own } = event;
+  return own;
+}
+
+/** A blob belongs to one session. */
+async function copyBlobs(
+  sourceId: string,
+  targetId: string,
+  events: readonly Event[],
+  store: AgentParts["store"],
+): Promise<void> {
+  const hashes = new Set(events.flatMap(blobsOf));
+  for (const hash of hashes) {
+    const bytes = await store.getBlob(sourceId, hash);
+    if (bytes !== null) await store.putBlob(targetId, bytes);
+  }
+}
+
+async function copy(lease: Lease, events: readonly Event[], now: number, store: AgentParts["store"]): Promise<void> {
+  let state: State = initialState;
+  for (let start = 0; start < events.length; start += batchSize) {
+    const batch = events.slice(start, start + batchSize);
+    const expectedSeq = state.seq;
+    for (const event of batch) state = transition(state, event);
+    const isLast = start + batchSize >= events.length;
+    const ended: Ended = isLast ? endOf(state, now) : { state, events: [] };
+    state = ended.state;
+    const result = await store.commit(lease, {
+      expectedSeq,
+      events: [...batch, ...ended.events],
+      state,
+      at: now,
+      activity: isResting(state) ? "resting" : "active",
+      dueAt: dueAt(state),
+      askedAt: askedAt(state),
+      ...(isLast ? { release: true } : {}),
+    });
+    if (result.type !== "ok")
+      throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and try again.`);
+  }
+}
+
+type Ended = { readonly state: State; readonly events: readonly Event[] };
+
+/** Ends what was under way, as an abort whose calls nobody runs any more does. */
+function endOf(state: State, at: number): Ended {
+  if (isResting(state)) return { state, events: [] };
+  const { runId } = state;
+  const aborted = advance(state, { type: "abort_requested", runId, note: "forked", at });
+  const given = advance(aborted.state, { type: "restarted", runId, owner: "fork", at });
+  return { state: given.state, events: [...aborted.events, ...given.events] };
+}

@@ -1,0 +1,64 @@
+/**
+ * A run as a sequence of frozen views.
+ */
+import type { Message } from "../../core/data/message.js";
+import type { State } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import { freeze } from "../lib/freeze.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
+import type { Live } from "../session/local-session.js";
+import { onStep } from "../subscribers/broadcast.js";
+
+/** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
+export type View = { readonly state: State; readonly messages: readonly Message[] };
+
+export async function* createIterator(
+  live: () => Live,
+  runId: string,
+  begin: () => Promise<RunResult>,
+): AsyncGenerator<View, RunResult, undefined> {
+  const views: View[] = [];
+  let wake = () => {};
+  const stop = onStep(live(), (step, transcript) => {
+    if (!isShown(step, runId)) return;
+    views.push(freeze({ state: step.after, messages: transcript.messages.slice(0, step.shown) }));
+    wake();
+  });
+  let outcome: { readonly result: RunResult } | { readonly error: unknown } | null = null;
+  begin()
+    .then(
+      (result) => {
+        outcome = { result };
+      },
+      (error) => {
+        outcome = { error };
+      },
+    )
+    .finally(() => wake());
+  try {
+    for (;;) {
+      const view = views.shift();
+      if (view !== undefined) yield view;
+      else if (outcome !== null) return resultIn(outcome);
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  } finally {
+    stop();
+  }
+}
+
+function isShown({ entry, before, after }: CommittedEntry, runId: string): boolean {
+  if (after.status === "idle" || after.runId !== runId) return false;
+  const { type } = entry.event;
+  if (type === "model_failed" || type === "run_finished") return true;
+  if (after.status === "awaiting_human") return before.status !== "awaiting_human";
+  return "modelCallIndex" in before && before.runId === runId && after.modelCallIndex > before.modelCallIndex;
+}
+
+function resultIn(outcome: { readonly result: RunResult } | { readonly error: unknown }): RunResult {
+  if ("error" in outcome) throw outcome.error;
+  return outcome.result;
+}

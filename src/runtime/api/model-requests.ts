@@ -1,0 +1,60 @@
+/**
+ * The requests of a session's model calls, made again from its log alone: no agent is needed, nor the code that it had (TRC-3).
+ */
+import { effects } from "../../core/machine/effects.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
+import { PawlError } from "../../errors.js";
+import type { ModelRequest } from "../../ports/model.js";
+import type { Store } from "../../ports/store.js";
+import { requestFrom } from "../effects/model-request.js";
+import { checkedStore } from "../log/checked-store.js";
+import { noSession } from "../log/driver-errors.js";
+import { createFollower, followEntry, readEntries } from "../log/read-log.js";
+import { readNamedText, specificationsIn, type Texts } from "../work/prompt-blobs.js";
+import { shownMessages } from "../work/request-messages.js";
+
+/**
+ * Every request that the log of a session called for, one for each attempt, in order and exactly as the model got it: prompt, tools,
+ * options and messages (files in results as a model got them that can be shown them). An attempt whose process died before it could be sent is there too. They are read as they are taken.
+ *
+ * @throws PawlError `no_session`, `store_failed`; `store_corrupt` where what the log names is missing
+ */
+export async function* modelRequests(store: Store, sessionId: string): AsyncGenerator<ModelRequest, void, undefined> {
+  const follower = createFollower(sessionId);
+  const textsOf = createTexts(sessionId, store);
+  let last = "";
+  for await (const entry of readEntries(checkedStore(store), sessionId, 0)) {
+    followEntry(follower, entry);
+    const effect = effects(follower.state).find((one) => one.type === "call_model");
+    if (effect === undefined || effect.key === last) continue;
+    last = effect.key;
+    const { state, transcript } = follower;
+    const messages = await shownMessages(transcript, {}, { sessionId, store });
+    const texts = await textsOf(transcript);
+    const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
+    // The transcript grows while others look at what they were given.
+    yield { ...request, messages: [...request.messages] };
+  }
+  if (follower.state.seq === 0) noSession(sessionId);
+}
+
+/** A session's texts change seldom: each is read once. */
+function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
+  const known = new Map<string, string>();
+
+  async function textOf(hash: string): Promise<string> {
+    const text = known.get(hash) ?? (await readNamedText(sessionId, hash, store));
+    if (text === null)
+      throw new PawlError(
+        "store_corrupt",
+        `The blob ${hash}, which the log of session ${sessionId} names, is missing in the store. Restore it from a copy.`,
+      );
+    known.set(hash, text);
+    return text;
+  }
+
+  return async ({ promptHash, toolsHash }: Transcript): Promise<Texts> => ({
+    systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
+    specifications: toolsHash == null ? [] : specificationsIn(await textOf(toolsHash)),
+  });
+}

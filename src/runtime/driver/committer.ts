@@ -1,0 +1,124 @@
+/**
+ * Writes a session's commits under its lease.
+ */
+
+import { isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { askedAt } from "../../core/view/outcome.js";
+import type { Activity, Commit, CommitResult } from "../../ports/store.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import type { Closing } from "../log/closing.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
+import { type NamedTexts, writeTexts } from "../work/prompt-blobs.js";
+import { isSure, type Kept, type LeaseKeeper, makeSure } from "./lease-keeper.js";
+
+export type Written =
+  | { readonly type: "committed" | "released" | "inbox_not_empty" }
+  | { readonly type: "failed"; readonly closing: Closing };
+
+type Beside = {
+  /** When the state wants a driver. */
+  readonly dueAt: number | null;
+  readonly consume: readonly string[];
+  readonly record: readonly string[];
+  readonly release: boolean;
+};
+
+/** What a driver writes with. */
+export type Committer = {
+  readonly sessionId: string;
+  readonly parts: Pick<AgentParts, "store" | "clock">;
+  readonly keeper: LeaseKeeper;
+  readonly kept: Kept;
+  readonly memory: { readonly texts: NamedTexts };
+  /** The last entry of the log. */
+  seq: number;
+};
+
+const busyRetries = 20;
+const busyWaitMs = 50;
+
+/**
+ * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
+ * its lease meanwhile without knowing, and renews it first.
+ */
+export async function commit(
+  committer: Committer,
+  steps: readonly CommittedEntry[],
+  state: State,
+  beside: Beside,
+): Promise<Written> {
+  const { parts, keeper, kept, memory, seq, sessionId } = committer;
+  const { store, clock } = parts;
+  const { dueAt, consume, record, release } = beside;
+  const row: Commit = {
+    expectedSeq: seq,
+    events: steps.map((step) => step.entry.event),
+    state,
+    at: clock.now(),
+    activity: activityOf(state),
+    dueAt,
+    askedAt: askedAt(state),
+    ...(consume.length === 0 ? {} : { consume }),
+    ...(record.length === 0 ? {} : { record }),
+    ...(release ? { release } : {}),
+  };
+  try {
+    const writing = writeTexts(memory.texts);
+    if (writing !== undefined) await writing;
+    let result = await store.commit(kept.lease, row);
+    if (result.type === "busy") result = await insist(committer, row);
+    if (result.type === "ok") {
+      const last = seq + steps.length;
+      if (result.seq !== last) throw new Error(`The store says that it wrote entry ${result.seq} for ${last}.`);
+      committer.seq = last;
+      while (!release && !isSure(keeper, kept))
+        if (!(await makeSure(keeper, kept)))
+          return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
+      return { type: release ? "released" : "committed" };
+    }
+    if (result.type === "inbox_not_empty") {
+      const written = await commit(committer, steps, state, { ...beside, release: false });
+      return written.type === "committed" ? { type: "inbox_not_empty" } : written;
+    }
+    return { type: "failed", closing: refused(result, sessionId) };
+  } catch (error) {
+    return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
+  }
+}
+
+/** Tries again as long as the store is busy. */
+async function insist({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
+  const { store, clock } = parts;
+  for (let attempt = 1; ; attempt += 1) {
+    await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
+    const result = await store.commit(kept.lease, row);
+    if (result.type !== "busy" || attempt >= busyRetries) return result;
+  }
+}
+
+function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>, sessionId: string): Closing {
+  switch (result.type) {
+    case "busy":
+      return {
+        type: "interrupted",
+        reason: "store_failed",
+        error: new Error(`The store stayed busy; session ${sessionId} was not written.`),
+      };
+    case "fenced":
+    case "conflict":
+      return { type: "interrupted", reason: "lease_lost" };
+    case "duplicate":
+      return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
+    default:
+      return {
+        type: "interrupted",
+        reason: "store_failed",
+        error: new Error("The store gave no answer that is known."),
+      };
+  }
+}
+
+function activityOf(state: State): Activity {
+  if (isResting(state)) return "resting";
+  return isWaiting(state) ? "waiting" : "active";
+}

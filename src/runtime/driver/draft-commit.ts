@@ -1,0 +1,60 @@
+/**
+ * What a commit will hold: events, with all that follows from each at once, on top of what is committed.
+ */
+import { consequences } from "../../core/machine/consequences.js";
+import type { Event, EventBody } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+import { transition } from "../../core/machine/transition.js";
+import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
+import { publicEvents } from "../../core/view/entry-events.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+import { hasEndHooks } from "../hooks/end-hooks.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
+import { lateResult } from "./internal-messages.js";
+
+export type Draft = {
+  readonly apply: (body: EventBody) => void;
+  readonly state: () => State;
+  readonly steps: readonly CommittedEntry[];
+};
+
+export type DraftOptions = {
+  readonly sessionId: string;
+  readonly parts: Pick<AgentParts, "hooks">;
+  readonly transcript: Transcript;
+};
+
+/** @param at when its events happen (epoch milliseconds), where they do not say */
+export function createDraft(committed: State, at: number, { sessionId, parts, transcript }: DraftOptions): Draft {
+  const steps: CommittedEntry[] = [];
+  let state = committed;
+
+  function apply(body: EventBody): void {
+    const event = stamped(body, at);
+    const isLate = event.type === "tool_finished" && state.interrupted.includes(event.callKey);
+    append(isLate ? lateResult(event) : event);
+    for (let follow = consequences(state); follow.length > 0; follow = consequences(state))
+      for (const next of follow) append(stamped(next, event.at));
+  }
+
+  function append(given: Event): void {
+    const before = state;
+    const event = given.type === "run_finished" && hasEndHooks(parts) ? { ...given, leaving: true as const } : given;
+    const after = transition(before, event);
+    if (after === before) return;
+    const entry = { seq: after.seq, event };
+    appendEntry(transcript, entry);
+    state = after;
+    const events = publicEvents(sessionId, entry, transcript, before, after);
+    steps.push({ entry, events, before, after, shown: transcript.messages.length });
+  }
+
+  return { apply, state: () => state, steps };
+}
+
+/** A body was made for the log, and nobody else has it: a copy would be a good part of what its event costs. */
+function stamped(body: EventBody, at: number): Event {
+  const event = body as { at?: number };
+  event.at ??= at;
+  return event as Event;
+}

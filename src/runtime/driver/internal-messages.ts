@@ -1,0 +1,45 @@
+/**
+ * What a process says to its sessions by itself.
+ */
+import type { Event, EventBody } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { isResting, type State } from "../../core/machine/state.js";
+import type { AgentParts } from "../agent/agent-parts.js";
+
+type Means = Pick<AgentParts, "clock" | "makeId">;
+
+/** Aborts a run because the signal that it was started with was aborted. */
+export function abortMessage(runId: string, { clock, makeId }: Means): InboxMessage {
+  return {
+    id: `abort/${makeId()}`,
+    at: clock.now(),
+    body: { type: "abort", runId, note: "its signal was aborted" },
+  };
+}
+
+/** The result of a call that settled after its run; undefined for what is no result. */
+export function lateMessage(event: EventBody, { clock }: Means): InboxMessage | undefined {
+  if (event.type !== "tool_finished" || event.output === undefined) return undefined;
+  const { callKey, output, outcome } = event;
+  return {
+    id: `late/${callKey}`,
+    at: clock.now(),
+    body: { type: "result", callKey, output, isError: outcome !== "ok" },
+  };
+}
+
+/** The same, where the session is driven still: the call was given up. */
+export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
+  const { callKey, outcome, output, at } = event;
+  return output === undefined
+    ? { type: "late_result", callKey, outcome, at }
+    : { type: "late_result", callKey, outcome, output, at };
+}
+
+/** Starts the next run of the queue, where none is under way (after an abort). */
+export function startQueued(state: State): readonly EventBody[] {
+  if (!isResting(state)) return [];
+  const next = state.queue.find((one) => one.kind === "run");
+  if (next?.kind !== "run") return [];
+  return [{ type: "run_started", runId: next.runId, limits: next.limits, queuedSeq: next.seq }];
+}

@@ -1,0 +1,100 @@
+/**
+ * Renews the leases of a process: one timer and one statement for all of them.
+ */
+import type { Clock } from "../../ports/clock.js";
+import type { Lease, Owner, Store } from "../../ports/store.js";
+
+export type LeaseKeeperOptions = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly owner: Owner;
+  readonly leaseMs: number;
+  /** Tells whether an owner is known to be dead, where that can be known. */
+  readonly isDead?: (owner: Owner) => boolean;
+};
+
+export type LeaseKeeper = LeaseKeeperOptions & {
+  /** By session. */
+  readonly kept: Map<string, Kept>;
+  cancel: (() => void) | null;
+  renewing: Promise<void> | null;
+};
+
+/** A time by both clocks: others go by the wall clock, which can be set back; the other one may stand still in a sleep. */
+export type Moment = { readonly wall: number; readonly elapsed: number };
+
+/** A lease that is renewed until it is dropped; `lost` is called when it turns out to be gone, and `renewedAt` is null then. */
+export type Kept = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
+
+export function momentOf(clock: Clock): Moment {
+  return { wall: clock.now(), elapsed: clock.elapsed() };
+}
+
+export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
+  return { ...options, kept: new Map(), cancel: null, renewing: null };
+}
+
+/** @param claimedAt when the lease was asked for */
+export function keepLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, lost: () => void): Kept {
+  const one: Kept = { lease, lost, renewedAt: claimedAt };
+  keeper.kept.set(lease.sessionId, one);
+  if (keeper.cancel === null) schedule(keeper);
+  return one;
+}
+
+export function dropLease(keeper: LeaseKeeper, one: Kept): void {
+  if (isKept(keeper, one)) keeper.kept.delete(one.lease.sessionId);
+  if (keeper.kept.size > 0) return;
+  keeper.cancel?.();
+  keeper.cancel = null;
+}
+
+/** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
+export function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: Kept): boolean {
+  if (renewedAt === null) return false;
+  const age = clock.now() - renewedAt.wall;
+  return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
+}
+
+/** Renews it now; false where it is gone, or was dropped. @throws what the store throws */
+export async function makeSure(keeper: LeaseKeeper, one: Kept): Promise<boolean> {
+  await renew(keeper);
+  return isKept(keeper, one) && one.renewedAt !== null;
+}
+
+function isKept({ kept }: LeaseKeeper, one: Kept): boolean {
+  return kept.get(one.lease.sessionId) === one;
+}
+
+function schedule(keeper: LeaseKeeper): void {
+  keeper.cancel = keeper.clock.after(keeper.leaseMs / 3, () => void renewInTime(keeper));
+}
+
+async function renewInTime(keeper: LeaseKeeper): Promise<void> {
+  try {
+    await renew(keeper);
+  } catch {
+    // A store that does not answer now is asked again; the next commit tells in any case.
+  }
+  if (keeper.kept.size > 0) schedule(keeper);
+  else keeper.cancel = null;
+}
+
+function renew(keeper: LeaseKeeper): Promise<void> {
+  keeper.renewing ??= renewAll(keeper).finally(() => {
+    keeper.renewing = null;
+  });
+  return keeper.renewing;
+}
+
+async function renewAll(keeper: LeaseKeeper): Promise<void> {
+  const all = [...keeper.kept.values()];
+  const now = momentOf(keeper.clock);
+  const leases = all.map((one) => one.lease);
+  const gone = await keeper.store.renew(leases, now.wall, keeper.leaseMs);
+  for (const one of all) {
+    const isGone = gone.includes(one.lease.sessionId);
+    one.renewedAt = isGone ? null : now;
+    if (isGone && isKept(keeper, one)) one.lost();
+  }
+}

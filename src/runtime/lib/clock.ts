@@ -1,0 +1,37 @@
+/**
+ * The clock of a process.
+ */
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../../ports/clock.js";
+
+/** Node fires longer timers at once. */
+const longestTimerMs = 2_000_000_000;
+
+/** Real time. Waits of more than 23 days are chained. Timers keep a process alive only while something is under way. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  after(ms, callback) {
+    if (ms > longestTimerMs) return afterParts(ms, callback);
+    const timer = setTimeout(callback, Math.max(0, ms));
+    return () => clearTimeout(timer);
+  },
+};
+
+function afterParts(ms: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (left: number) => {
+    const part = Math.min(left, longestTimerMs);
+    timer = setTimeout(() => (left > part ? wait(left - part) : callback()), part);
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
+}
+
+/** 128 bits of chance, as 26 characters that are safe in names and paths. */
+export function makeRandomId(): string {
+  const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+  let id = "";
+  for (const byte of randomBytes(26)) id += alphabet[byte & 31];
+  return id;
+}

@@ -1,0 +1,146 @@
+/**
+ * What a store gives, looked at before anything follows from it (SEC-13): a store may be anybody's code, and its file
+ * anybody's file. The stores of this package check more, and say where.
+ */
+
+import { checkJson } from "../../core/data/json.js";
+import type { Entry } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { formatVersion, hasCalls, type State } from "../../core/machine/state.js";
+import { pairs } from "../../core/machine/transition-table.js";
+import { PawlError } from "../../errors.js";
+import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
+import { giveBack } from "./driver-errors.js";
+
+/** The same store; what cannot be what it should be is `store_corrupt`. */
+export function checkedStore(store: Store): Store {
+  return {
+    ...delegating(store),
+    async claim(sessionId, options) {
+      const claimed = await store.claim(sessionId, options);
+      if (!isClaim(claimed)) throw corrupt(sessionId, "what it answers to a claim");
+      if (claimed.type === "claimed" && claimed.state !== null)
+        try {
+          checkState(sessionId, claimed.state, claimed.seq);
+        } catch (error) {
+          // Nobody here can carry it on: it is left to others at once.
+          await giveBack(store, claimed.lease);
+          throw error;
+        }
+      return claimed;
+    },
+    async load(sessionId) {
+      const loaded = await store.load(sessionId);
+      if (loaded !== null) checkState(sessionId, loaded.state, loaded.seq);
+      return loaded;
+    },
+    async read(sessionId, after, limit) {
+      const entries = await store.read(sessionId, after, limit);
+      if (!Array.isArray(entries) || !entries.every(isEntry)) throw corrupt(sessionId, "an entry of its log");
+      return entries;
+    },
+    async asking(options) {
+      const sessions = await store.asking(options);
+      if (!Array.isArray(sessions) || !sessions.every(isAsking)) throw corrupt(null, "a session that asks");
+      for (const { sessionId, state } of sessions) if (state !== null) checkState(sessionId, state, state.seq);
+      return sessions;
+    },
+    async inbox(sessionId) {
+      const messages = await store.inbox(sessionId);
+      if (!Array.isArray(messages) || !messages.every(isMessage)) throw corrupt(sessionId, "a message in its inbox");
+      return messages;
+    },
+  };
+}
+
+/** A store may be an instance of a class: its methods are called on itself. */
+function delegating(store: Store): Store {
+  return {
+    claim: (sessionId, options) => store.claim(sessionId, options),
+    renew: (leases, now, leaseMs) => store.renew(leases, now, leaseMs),
+    release: (lease) => store.release(lease),
+    commit: (lease, commit) => store.commit(lease, commit),
+    load: (sessionId) => store.load(sessionId),
+    read: (sessionId, after, limit) => store.read(sessionId, after, limit),
+    post: (sessionId, message) => store.post(sessionId, message),
+    inbox: (sessionId) => store.inbox(sessionId),
+    list: (options) => store.list(options),
+    asking: (options) => store.asking(options),
+    due: (now, limit, isDead) => store.due(now, limit, isDead),
+    watch: (listener) => store.watch(listener),
+    putBlob: (sessionId, bytes) => store.putBlob(sessionId, bytes),
+    getBlob: (sessionId, hash) => store.getBlob(sessionId, hash),
+    delete: (sessionId, options) => store.delete(sessionId, options),
+    verify: (sessionId) => store.verify(sessionId),
+    close: () => store.close(),
+  };
+}
+
+function isClaim(claimed: ClaimResult): boolean {
+  return isObject(claimed) && (claimed.type === "held" || (claimed.type === "claimed" && isObject(claimed.lease)));
+}
+
+function checkState(sessionId: string, state: State, seq: number): void {
+  if (isObject(state) && state.v > formatVersion)
+    throw new PawlError(
+      "newer_format",
+      `Session ${sessionId} was written in format ${state.v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
+    );
+  if (!isState(state) || state.seq !== seq) throw corrupt(sessionId, "its state");
+}
+
+/** A state is small: all of it is looked at. */
+function isState(state: State): boolean {
+  try {
+    if (!isObject(state) || !Object.hasOwn(pairs, state.status) || !checkJson(state).ok) return false;
+  } catch {
+    return false;
+  }
+  const isRun = state.status === "idle" || (typeof state.runId === "string" && isObject(state.limits));
+  const hasItsCalls = !hasCalls(state) || areObjects(state.calls);
+  return isRun && hasItsCalls && isObject(state.context) && Array.isArray(state.interrupted) && areObjects(state.queue);
+}
+
+const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(pairs.idle));
+const messageTypes: ReadonlySet<unknown> = new Set<InboxMessage["body"]["type"]>([
+  "input",
+  "answer",
+  "result",
+  "abort",
+]);
+
+function isEntry(entry: Entry): boolean {
+  return (
+    isObject(entry) && Number.isSafeInteger(entry.seq) && isObject(entry.event) && eventTypes.has(entry.event.type)
+  );
+}
+
+function isMessage(message: InboxMessage): boolean {
+  return (
+    isObject(message) &&
+    typeof message.id === "string" &&
+    typeof message.at === "number" &&
+    isObject(message.body) &&
+    messageTypes.has(message.body.type)
+  );
+}
+
+function isAsking(session: AskingSession): boolean {
+  return isObject(session) && typeof session.sessionId === "string" && Number.isFinite(session.askedAt);
+}
+
+function areObjects(list: readonly unknown[]): boolean {
+  return Array.isArray(list) && list.every(isObject);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function corrupt(sessionId: string | null, what: string): PawlError {
+  const whose = sessionId === null ? what : `${what} of session ${sessionId}`;
+  return new PawlError(
+    "store_corrupt",
+    `The store gives ${whose} in no form that is known. Nothing was done. Look at what store.verify() finds.`,
+  );
+}

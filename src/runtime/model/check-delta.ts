@@ -1,0 +1,148 @@
+/**
+ * The shape of what a model yields, checked before anything is made of it: a model may be anybody's code (SEC-12).
+ *
+ * The end of an answer is put right where that can be done: counts that are no counts are unknown, a reason that is none is
+ * `other`. What else does not fit is the provider's failure.
+ */
+import { unifiedReason } from "../../core/data/finish-reason.js";
+import {
+  type FinishReason,
+  type ModelFailure,
+  type ModelFailureKind,
+  type ToolOutput,
+  type Usage,
+  usageCounts,
+} from "../../core/data/message.js";
+import type { DeltaKind, ModelDelta } from "../../ports/model.js";
+import { normaliseJson, toToolOutput } from "../tools/to-json.js";
+
+/** The delta, or what is wrong with it. */
+export type Shaped = { readonly ok: true; readonly delta: ModelDelta } | { readonly ok: false; readonly fault: string };
+
+export function shapeDelta(given: unknown): Shaped {
+  if (typeof given !== "object" || given === null) return { ok: false, fault: "A delta is not an object." };
+  const delta = given as ModelDelta & { readonly [field: string]: unknown };
+  const fields = fieldsOf(delta.kind);
+  if (fields === undefined) return { ok: false, fault: `A delta has the unknown kind ${shown(delta.kind)}.` };
+  for (const field of fields)
+    if (typeof delta[field] !== "string")
+      return { ok: false, fault: `A ${delta.kind} delta has no text in '${field}'.` };
+  switch (delta.kind) {
+    case "done":
+      return {
+        ok: true,
+        delta: { ...delta, finishReason: finishReasonOf(delta.finishReason), usage: usageOf(delta.usage) },
+      };
+    case "error":
+      return { ok: true, delta: failureOf(delta) };
+    case "tool-result":
+      return { ok: true, delta: { ...delta, output: outputOf(delta.output) } };
+    default:
+      return { ok: true, delta };
+  }
+}
+
+const noFields: readonly string[] = [];
+const id: readonly string[] = ["id"];
+const idAndText: readonly string[] = ["id", "text"];
+const idAndName: readonly string[] = ["id", "name"];
+
+/** What must be text, by kind; undefined for what is no kind. */
+function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
+  switch (kind) {
+    case "text-delta":
+    case "reasoning-delta":
+    case "tool-input-delta":
+      return idAndText;
+    case "text-start":
+    case "text-end":
+    case "reasoning-start":
+    case "reasoning-end":
+    case "tool-input-end":
+    case "source":
+      return id;
+    case "tool-input-start":
+    case "tool-result":
+      return idAndName;
+    case "tool-call":
+      return ["id", "name", "input"];
+    case "file":
+      return ["mediaType", "data"];
+    case "start":
+    case "done":
+    case "error":
+      return noFields;
+    default:
+      return undefined;
+  }
+}
+
+function finishReasonOf(given: unknown): FinishReason {
+  const { unified, raw } = fieldsIn(given);
+  return {
+    unified: unifiedReason(unified),
+    ...(typeof raw === "string" ? { raw: raw.slice(0, longestWord) } : {}),
+  };
+}
+
+function usageOf(given: unknown): Usage {
+  const fields = fieldsIn(given);
+  const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
+  for (const count of usageCounts) {
+    const value = fields[count];
+    if (typeof value === "number" && Number.isFinite(value) && value >= 0) usage[count] = value;
+  }
+  if (fields.partial === true) usage.partial = true;
+  return usage;
+}
+
+const failureKinds: ReadonlySet<unknown> = new Set<ModelFailureKind>([
+  "rate_limit",
+  "overloaded",
+  "timeout",
+  "network",
+  "context_overflow",
+  "quota",
+  "auth",
+  "invalid_request",
+  "content_filter",
+  "provider",
+  "cancelled",
+]);
+
+function failureOf(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
+  const { kind, message, statusCode, code, retryAfterMs } = fieldsIn(delta.failure);
+  const failure: ModelFailure = {
+    kind: failureKinds.has(kind) ? (kind as ModelFailureKind) : "provider",
+    message: typeof message === "string" ? message.slice(0, longestMessage) : "The provider did not say what failed.",
+    ...(isCount(statusCode) ? { statusCode } : {}),
+    ...(typeof code === "string" ? { code: code.slice(0, longestWord) } : {}),
+    ...(isCount(retryAfterMs) ? { retryAfterMs } : {}),
+  };
+  return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: usageOf(delta.usage) }) };
+}
+
+/** Characters of a failure's message, and of a reason or a code. */
+const longestMessage = 10_000;
+const longestWord = 200;
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+/** What is not an output by its shape is shown as the JSON that it is. */
+function outputOf(given: unknown): ToolOutput {
+  try {
+    return toToolOutput(normaliseJson(given));
+  } catch (error) {
+    return { type: "text", text: error instanceof Error ? error.message : "The result cannot be shown." };
+  }
+}
+
+function fieldsIn(value: unknown): { readonly [field: string]: unknown } {
+  return typeof value === "object" && value !== null ? (value as { readonly [field: string]: unknown }) : {};
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? `'${value.slice(0, 40)}'` : `of type ${typeof value}`;
+}

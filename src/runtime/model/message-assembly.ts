@@ -1,0 +1,263 @@
+/**
+ * From deltas to a message.
+ *
+ * 1. Deltas put together equal the committed message: it is made here, and nowhere else.
+ * 2. The first delta is `start`, numbers count up by one, and exactly one `done` or `error` is last, whatever the model yields.
+ * 3. A repeated, late or out-of-order delta changes nothing; one that is missing, or names another place, is a failure.
+ */
+import { checkJson } from "../../core/data/json.js";
+import type { AssistantPart, ModelFailure, ProviderMetadata, Usage } from "../../core/data/message.js";
+import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../../ports/model.js";
+import { shapeDelta } from "./check-delta.js";
+import { isTooLong, toolCallOf } from "./parse-tool-call.js";
+
+/** Characters of one message that are taken in; an entry of the log has a bound as well. */
+const maxMessageCharacters = 900_000;
+
+/** Calls that one message may ask for: the work of a step grows with their square. */
+const maxMessageCalls = 500;
+
+const tooManyCalls: ModelFailure = {
+  kind: "invalid_request",
+  message: `The model asked for more than ${maxMessageCalls} calls at once.`,
+};
+
+export type Assembly = {
+  readonly identity: RequestIdentity;
+  /** The number of the last delta. */
+  seq: number;
+  /** Deltas that the model gave, as it counts them itself where it does. */
+  given: number;
+  readonly parts: OpenPart[];
+  /** Parts that may still grow, by the model's ids. */
+  readonly open: { [Type in TextType]: Map<string, OpenText> | null };
+  characters: number;
+  calls: number;
+  end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
+};
+
+type TextType = "text" | "reasoning";
+type OpenText = { readonly type: TextType; readonly texts: string[]; providerMetadata?: ProviderMetadata };
+export type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
+
+export function createAssembly(identity: RequestIdentity): Assembly {
+  const open = { text: null, reasoning: null };
+  return { identity, seq: 0, given: 0, parts: [], open, characters: 0, calls: 0, end: null };
+}
+
+/**
+ * Takes in what a model yielded; returns the deltas that it stands for, in order, none where it changes nothing.
+ * Once `end` is set, nothing more is taken.
+ */
+export function addDelta(assembly: Assembly, given: ModelDelta): readonly MessageDelta[] {
+  if (assembly.end !== null) return none;
+  if (given?.kind === "text-delta" && assembly.seq > 0) {
+    const emitted = addPlainText(assembly, given);
+    if (emitted !== null) return emitted;
+  }
+  const shaped = shapeDelta(given);
+  if (!shaped.ok) return endWith(assembly, provider(shaped.fault));
+  const { delta } = shaped;
+  if (isElsewhere(assembly.identity, delta))
+    return endWith(assembly, provider("A delta named another session, run, step or attempt."));
+  const expected = assembly.given + 1;
+  const seq = delta.seq ?? expected;
+  if (seq < expected) return none;
+  if (seq > expected) return endWith(assembly, missing(expected, seq - 1));
+  assembly.given = expected;
+  const body = withoutPlace(delta);
+  if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, body)] : none;
+  const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
+  const fault = take(assembly, body);
+  if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
+  if (body.kind === "done" || body.kind === "error") assembly.end = body;
+  const emitted = emit(assembly, body);
+  return first.length === 0 ? [emitted] : [...first, emitted];
+}
+
+/** Text that comes with nothing else, as almost every delta of an answer does; null for what has to be looked at closely. */
+function addPlainText(assembly: Assembly, given: Extract<ModelDelta, { kind: "text-delta" }>) {
+  const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = given;
+  if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
+  if ((seq ?? runId ?? sessionId ?? modelCallIndex ?? attempt) !== undefined) return null;
+  assembly.given += 1;
+  const fault = addText(assembly, "text", id, text);
+  return fault === undefined ? [emitText(assembly, id, text)] : endWith(assembly, fault);
+}
+
+/** The numbers that a delta goes out with are ours. */
+function withoutPlace(delta: ModelDelta): DeltaBody {
+  const hasPlace = "seq" in delta || "runId" in delta || "sessionId" in delta;
+  if (!hasPlace && !("modelCallIndex" in delta || "attempt" in delta)) return delta;
+  const { seq: _seq, runId: _run, sessionId: _session, modelCallIndex: _index, attempt: _attempt, ...body } = delta;
+  return body;
+}
+
+function missing(from: number, to: number): ModelFailure {
+  const which = from === to ? `Delta ${from} is missing.` : `Deltas ${from} to ${to} are missing.`;
+  return { kind: "network", message: which };
+}
+
+/** Ends an attempt whose stream gave no end of its own. */
+export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
+  if (assembly.end !== null) return none;
+  const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
+  const body: Extract<DeltaBody, { kind: "error" }> =
+    usage === undefined ? { kind: "error", failure } : { kind: "error", failure, usage };
+  assembly.end = body;
+  return [...first, emit(assembly, body)];
+}
+
+const none: readonly MessageDelta[] = [];
+
+function emit(assembly: Assembly, delta: DeltaBody): MessageDelta {
+  assembly.seq += 1;
+  const { runId, modelCallIndex, attempt } = assembly.identity;
+  // Adding keys to a copy is twenty times slower than copying into what has them.
+  return { runId, modelCallIndex, attempt, seq: assembly.seq, ...delta };
+}
+
+/** The same for plain text, key by key: much quicker than copying. */
+function emitText(assembly: Assembly, id: string, text: string): MessageDelta {
+  assembly.seq += 1;
+  const { runId, modelCallIndex, attempt } = assembly.identity;
+  return { runId, modelCallIndex, attempt, seq: assembly.seq, kind: "text-delta", id, text };
+}
+
+function isElsewhere(identity: RequestIdentity, delta: ModelDelta): boolean {
+  return (
+    (delta.runId !== undefined && delta.runId !== identity.runId) ||
+    (delta.sessionId !== undefined && delta.sessionId !== identity.sessionId) ||
+    (delta.modelCallIndex !== undefined && delta.modelCallIndex !== identity.modelCallIndex) ||
+    (delta.attempt !== undefined && delta.attempt !== identity.attempt)
+  );
+}
+
+function provider(message: string): ModelFailure {
+  return { kind: "provider", message };
+}
+
+/** Adds a delta to the parts; a failure where it cannot be taken. */
+function take(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
+  const fault = checkMetadata(assembly, delta);
+  if (fault !== undefined) return fault;
+  switch (delta.kind) {
+    case "text-start":
+    case "reasoning-start":
+      openText(assembly, delta.kind === "text-start" ? "text" : "reasoning", delta.id, delta.providerMetadata);
+      return undefined;
+    case "text-delta":
+    case "reasoning-delta":
+      return addText(
+        assembly,
+        delta.kind === "text-delta" ? "text" : "reasoning",
+        delta.id,
+        delta.text,
+        delta.providerMetadata,
+      );
+    case "text-end":
+    case "reasoning-end":
+      closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
+      return undefined;
+    case "tool-call": {
+      assembly.calls += 1;
+      if (assembly.calls > maxMessageCalls) return tooManyCalls;
+      const call = toolCallOf(delta);
+      const kept = call.name.length + call.toolCallId.length + (isTooLong(delta.input) ? 0 : delta.input.length);
+      return grown(assembly, kept) ?? whole(assembly, call);
+    }
+    case "tool-result": {
+      const { id, name, output, isError, providerMetadata } = delta;
+      const part: AssistantPart = {
+        type: "tool_result",
+        toolCallId: id,
+        name,
+        output,
+        providerExecuted: true,
+        ...(isError === true ? { isError } : {}),
+        ...metadata(providerMetadata),
+      };
+      return grown(assembly, id.length + name.length + JSON.stringify(output).length) ?? whole(assembly, part);
+    }
+    case "file": {
+      const { mediaType, data, providerMetadata } = delta;
+      return (
+        grown(assembly, data.length + mediaType.length) ??
+        whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
+      );
+    }
+    case "source":
+      return addSource(assembly, delta);
+    case "start":
+    case "tool-input-start":
+    case "tool-input-delta":
+    case "tool-input-end":
+    case "done":
+    case "error":
+      return undefined;
+  }
+}
+
+function addSource(assembly: Assembly, delta: Extract<ModelDelta, { kind: "source" }>): ModelFailure | undefined {
+  const { id, url, title, providerMetadata } = delta;
+  const named = {
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof title === "string" ? { title } : {}),
+  };
+  return (
+    grown(assembly, id.length + JSON.stringify(named).length) ??
+    whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) })
+  );
+}
+
+function checkMetadata(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
+  if (!("providerMetadata" in delta) || delta.providerMetadata === undefined) return undefined;
+  const checked = checkJson(delta.providerMetadata);
+  if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
+  return grown(assembly, JSON.stringify(checked.value).length);
+}
+
+/** To be spread: nothing where there is none. */
+export function metadata(providerMetadata: ProviderMetadata | undefined): {
+  readonly providerMetadata?: ProviderMetadata;
+} {
+  return providerMetadata === undefined ? {} : { providerMetadata };
+}
+
+function openText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): OpenText {
+  const part: OpenText = { type, texts: [] };
+  if (metadata !== undefined) part.providerMetadata = metadata;
+  const open = assembly.open[type] ?? new Map<string, OpenText>();
+  assembly.open[type] = open.set(id, part);
+  assembly.parts.push(part);
+  return part;
+}
+
+function addText(
+  assembly: Assembly,
+  type: TextType,
+  id: string,
+  text: string,
+  metadata?: ProviderMetadata,
+): ModelFailure | undefined {
+  const part = assembly.open[type]?.get(id) ?? openText(assembly, type, id);
+  part.texts.push(text);
+  if (metadata !== undefined) part.providerMetadata = metadata;
+  return grown(assembly, text.length);
+}
+
+function closeText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): void {
+  const part = assembly.open[type]?.get(id);
+  assembly.open[type]?.delete(id);
+  if (part !== undefined && metadata !== undefined) part.providerMetadata = metadata;
+}
+
+function whole(assembly: Assembly, part: AssistantPart): undefined {
+  assembly.parts.push({ type: "whole", part });
+}
+
+function grown(assembly: Assembly, characters: number): ModelFailure | undefined {
+  assembly.characters += characters;
+  if (assembly.characters <= maxMessageCharacters) return undefined;
+  return { kind: "invalid_request", message: `The model's message is longer than ${maxMessageCharacters} characters.` };
+}

@@ -1,0 +1,80 @@
+/**
+ * The default retry policy (RTRY-2): the kind of a failure decides first, then its status.
+ */
+import type { ModelFailure } from "../../core/data/message.js";
+import { PawlError } from "../../errors.js";
+import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
+
+const defaults = {
+  maxRetries: 5,
+  baseDelayMs: 2_000,
+  maxDelayMs: 30_000,
+  statusCodes: [500, 502, 503, 504, 529],
+} as const satisfies Required<RetryOptions>;
+
+/** The longest wait that a provider may ask for; beyond it, giving up is more use than waiting. */
+const longestRetryAfterMs = 60_000;
+
+/**
+ * Waits double from `baseDelayMs` to `maxDelayMs`, each cut by up to half at random, so that clients do not come back
+ * together. A provider's `Retry-After` of up to 60 s is kept to exactly.
+ *
+ * @param random a number from 0 up to, not including, 1; `Math.random`
+ * @throws PawlError `bad_configuration` for a count or a time that is negative or not a number
+ */
+export function createRetryPolicy(options: RetryOptions = {}, random: () => number = Math.random): RetryPolicy {
+  const maxRetries = atLeastZero("maxRetries", options.maxRetries ?? defaults.maxRetries);
+  const baseDelayMs = atLeastZero("baseDelayMs", options.baseDelayMs ?? defaults.baseDelayMs);
+  const maxDelayMs = atLeastZero("maxDelayMs", options.maxDelayMs ?? defaults.maxDelayMs);
+  const statusCodes: ReadonlySet<number> = new Set(options.statusCodes ?? defaults.statusCodes);
+
+  return {
+    decide(failure, attempt) {
+      const refusal = refusalOf(failure, statusCodes);
+      if (refusal !== undefined) return { giveUp: refusal };
+      if (attempt > maxRetries) {
+        return {
+          giveUp: `It failed ${attempt === 1 ? "once" : `${attempt} times`}; the limit is ${maxRetries} retries.`,
+        };
+      }
+      if (failure.retryAfterMs !== undefined) return { retryInMs: failure.retryAfterMs };
+      const delay = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempt - 1));
+      return { retryInMs: Math.round(delay * (0.5 + random() / 2)) };
+    },
+  };
+}
+
+/** Why a failure is not worth another attempt; undefined where it is. */
+function refusalOf(failure: ModelFailure, statusCodes: ReadonlySet<number>): string | undefined {
+  switch (failure.kind) {
+    case "rate_limit":
+    case "overloaded":
+    case "timeout":
+    case "network":
+      return tooLong(failure.retryAfterMs);
+    case "provider":
+      if (failure.statusCode !== undefined && statusCodes.has(failure.statusCode)) return tooLong(failure.retryAfterMs);
+      return failure.statusCode === undefined
+        ? "A provider's failure without a status is not retried."
+        : `Status ${failure.statusCode} is not retried.`;
+    case "context_overflow":
+      return "The request does not fit the model's context window: it has to be made smaller, not sent again.";
+    case "quota":
+    case "auth":
+    case "invalid_request":
+    case "content_filter":
+    case "cancelled":
+      return `A failure of kind ${failure.kind} is not retried.`;
+  }
+}
+
+function tooLong(retryAfterMs: number | undefined): string | undefined {
+  if (retryAfterMs === undefined || retryAfterMs <= longestRetryAfterMs) return undefined;
+  const asked = Math.ceil(retryAfterMs / 1_000);
+  return `The provider asks to wait ${asked} s, longer than the ${longestRetryAfterMs / 1_000} s that are waited for.`;
+}
+
+function atLeastZero(name: keyof RetryOptions, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new PawlError("bad_configuration", `retry.${name} is ${value}; give a number of 0 or more.`);
+}

@@ -1,0 +1,135 @@
+/**
+ * What is said to a session in this process, and what comes of it.
+ *
+ * 1. What anybody says is posted to the inbox, or, by the driver itself, committed with its id taken; so it counts once.
+ * 2. Whoever waits for a run gets one result: its end, what it waits for, or why it stopped here. A store that gives out is no
+ *    exception: the run is interrupted.
+ */
+import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
+import { initialState } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import type { PostResult } from "../../ports/store.js";
+import { checkAgent } from "../agent/agent-parts.js";
+import { type Driver, dispatch } from "../driver/driver.js";
+import { abortMessage, startQueued } from "../driver/internal-messages.js";
+import { inTurn } from "../lib/serial.js";
+import { lossOf, noSession, shutDownError } from "../log/driver-errors.js";
+import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
+import { endSubscription, type Subscription } from "../subscribers/subscription.js";
+import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
+import { knownResult } from "./known-result.js";
+import { type Live, leaveIfIdle, open, settleHere, using } from "./local-session.js";
+
+type Said = "said" | "duplicate";
+/** `check` comes first; nothing else is asked for between it and the request. */
+type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
+
+/**
+ * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
+ * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
+ */
+export function say(live: Live, message: InboxMessage, options: { readonly shared: boolean }): Promise<Said> {
+  return using(live, () => sayAll(live, [message], options));
+}
+
+/** Messages that are said together are taken together. */
+async function sayAll(
+  live: Live,
+  messages: readonly InboxMessage[],
+  { shared }: { readonly shared: boolean },
+): Promise<Said> {
+  const { sessionId, parts } = live;
+  while (!shared && (await open(live)) === "driving") {
+    if (await sayToDriver(live.driver, messages)) return "said";
+    if (live.lastClosing?.type === "parked") continue;
+    const loss = lossOf(sessionId, live.lastClosing);
+    if (loss !== undefined) throw loss;
+    break;
+  }
+  if (live.drained) throw shutDownError(parts.name, sessionId);
+  checkAgent(sessionId, (await parts.store.load(sessionId))?.state ?? initialState, parts);
+  const posted: PostResult[] = [];
+  for (const message of messages) posted.push(await parts.store.post(sessionId, message));
+  await settleHere(live);
+  return posted[0]?.type === "duplicate" ? "duplicate" : "said";
+}
+
+async function sayToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
+  if (driver === null) return false;
+  const said = messages.map((message) => dispatch(driver, (state) => eventsOf(message, state), { record: message.id }));
+  return (await Promise.all(said)).every((durable) => durable);
+}
+
+/** Sends the message that asks for a run; its signal aborts that run, from the start where it is aborted already. */
+export function ask(live: Live, runId: string, message: InboxMessage, options: AskOptions): Promise<Said> {
+  return using(live, () => inTurn(live, () => askNow(live, runId, message, options)));
+}
+
+async function askNow(
+  live: Live,
+  runId: string,
+  message: InboxMessage,
+  { shared, signal, check }: AskOptions,
+): Promise<Said> {
+  await check?.();
+  const abort = () => abortMessage(runId, live.parts);
+  if (signal?.aborted === true) return sayAll(live, [message, abort()], { shared });
+  const said = await sayAll(live, [message], { shared });
+  if (signal !== undefined)
+    watchSignal(live, runId, signal, () => void say(live, abort(), { shared: false }).catch(() => {}));
+  return said;
+}
+
+/** The same, and gives the run's result. A subscription gets the end of a run that is known and over, too, and ends with the run. */
+export function run(
+  live: Live,
+  runId: string,
+  message: InboxMessage,
+  options: AskOptions & { readonly subscription?: Subscription },
+): Promise<RunResult> {
+  const waiter = wait(live, { runId });
+  live.operationsUnderWay += 1;
+  return resultOf(live, runId, waiter, ask(live, runId, message, options), options.subscription);
+}
+
+/** A process may hold many runs that wait here. So it is one function, and is not given the message: what waits holds what it was given. */
+async function resultOf(
+  live: Live,
+  runId: string,
+  waiter: Waiter,
+  asked: Promise<Said>,
+  subscription: Subscription | undefined,
+): Promise<RunResult> {
+  try {
+    const told = (await asked) === "said" ? resultIn(await waiter.outcome) : undefined;
+    return told ?? (await knownResult(live, runId, subscription, () => settleHere(live)));
+  } catch (error) {
+    return storeFailed(live.sessionId, waiter.awaited, error);
+  } finally {
+    if (subscription !== undefined) endSubscription(subscription);
+    stopWaiting(live, waiter);
+    forgetSignals(live, runId);
+    live.operationsUnderWay -= 1;
+    leaveIfIdle(live);
+  }
+}
+
+/** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
+export function resume(live: Live, after: number): Promise<RunResult> {
+  return using(live, async () => {
+    const waiter = wait(live, { after });
+    try {
+      if ((await open(live)) === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
+      return resultIn(await waiter.outcome) ?? noSession(live.sessionId);
+    } catch (error) {
+      return storeFailed(live.sessionId, waiter.awaited, error);
+    } finally {
+      stopWaiting(live, waiter);
+    }
+  });
+}
+
+/** Carries on what is under way, for nobody in particular. */
+export function takeUp(live: Live): Promise<void> {
+  return using(live, () => settleHere(live));
+}

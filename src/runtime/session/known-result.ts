@@ -1,0 +1,55 @@
+/**
+ * The result of a run that was asked for before: it may be over, or no run at all; nobody waits for ever.
+ */
+
+import { initialState } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Store } from "../../ports/store.js";
+import { findEnd } from "../log/read-log.js";
+import { pushItem, type Subscription } from "../subscribers/subscription.js";
+import { resultIn, stopWaiting, type WaitedFor, wait } from "../subscribers/waiters.js";
+
+/**
+ * The result of a run whose message is in the store already; its end, where it is over, also goes to the subscription.
+ * @param settle takes what is in the inbox, gives those who wait what there is, and an idle session back
+ * @throws PawlError `bad_input` where it is no run
+ */
+export async function knownResult(
+  session: WaitedFor & { readonly parts: { readonly store: Store } },
+  runId: string,
+  subscription: Subscription | undefined,
+  settle: () => Promise<void>,
+): Promise<RunResult> {
+  const { sessionId, parts } = session;
+  for (;;) {
+    const ended = await findEnd(parts.store, sessionId, runId);
+    if (ended !== null) {
+      if (subscription !== undefined) pushItem(subscription, ended);
+      return ended.result;
+    }
+    await refuseUnasked(parts.store, sessionId, runId);
+    const waiter = wait(session, { runId });
+    try {
+      await settle();
+      const result = resultIn(await waiter.outcome);
+      if (result !== undefined) return result;
+    } finally {
+      stopWaiting(session, waiter);
+    }
+  }
+}
+
+/** An id that was taken, and stands for no run: it went to a message that joined another. @throws PawlError `bad_input` */
+async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
+  const posted = await store.inbox(sessionId);
+  const state = (await store.load(sessionId))?.state ?? initialState;
+  const isPresent = state.status !== "idle" && state.runId === runId;
+  const isQueued = state.queue.some((one) => one.kind === "run" && one.runId === runId);
+  if (isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`)) return;
+  if ((await findEnd(store, sessionId, runId)) === null)
+    throw new PawlError(
+      "bad_input",
+      `The id ${runId} was used in session ${sessionId} for a message that joined another run. Give this run another one.`,
+    );
+}

@@ -1,0 +1,284 @@
+/**
+ * A session in this process: driven here where its lease can be had, followed where another process holds it.
+ *
+ * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many that wait: what is kept of each is
+ * data, and what can be done with it are functions.
+ */
+import { effects } from "../../core/machine/effects.js";
+import type { EventBody } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { initialState, type State } from "../../core/machine/state.js";
+import type { Lease, Owner } from "../../ports/store.js";
+import { takeUpChildren } from "../agent/agent-family.js";
+import { type AgentParts, checkAgent } from "../agent/agent-parts.js";
+import { createDriver, type Driver, dispatch, drain, lose, take, wake } from "../driver/driver.js";
+import { lateMessage } from "../driver/internal-messages.js";
+import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
+import type { Turns } from "../lib/serial.js";
+import type { Closing } from "../log/closing.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
+import { giveBack } from "../log/driver-errors.js";
+import { loadTranscript } from "../log/read-log.js";
+import {
+  type Audience,
+  beginAt,
+  dismiss,
+  giveUp,
+  isEmpty,
+  isStayedWith,
+  subscribeTo,
+  tell,
+  tellFollowed,
+  unsubscribe,
+} from "../subscribers/broadcast.js";
+import type { Subscription } from "../subscribers/subscription.js";
+import { closeWaiters, settleRun } from "../subscribers/waiters.js";
+import { whileValidatorLoads } from "../tools/schema.js";
+import { createTracing } from "../trace/tracing.js";
+import { createMemory } from "../work/effect-context.js";
+import { followLog } from "./follow.js";
+import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
+
+export type Live = Audience &
+  Turns & {
+    readonly parts: AgentParts;
+    readonly place: Place;
+    driver: Driver | null;
+    opening: Promise<"driving" | "held"> | null;
+    /** Stops to follow. */
+    following: (() => void) | null;
+    lastClosing: Closing | null;
+    operationsUnderWay: number;
+    drained: boolean;
+  };
+
+/** A process, as its sessions see it. What is said late may find that its session was left, and is held here anew. */
+export type Place = {
+  readonly keeper: LeaseKeeper;
+  readonly inboxes: Inboxes;
+  readonly lives: Map<string, Live>;
+  readonly sayLate: (sessionId: string, message: InboxMessage) => void;
+};
+
+const nobody: readonly never[] = [];
+
+export function createLive(sessionId: string, parts: AgentParts, place: Place): Live {
+  return {
+    sessionId,
+    parts,
+    place,
+    memory: null,
+    waiters: nobody,
+    signals: nobody,
+    subscriptions: nobody,
+    stepListeners: nobody,
+    tracing: parts.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, parts) : null,
+    toldUpTo: 0,
+    lastTurn: null,
+    driver: null,
+    opening: null,
+    following: null,
+    lastClosing: null,
+    operationsUnderWay: 0,
+    drained: false,
+  };
+}
+
+/** Keeps the session here while something is done. */
+export async function using<T>(live: Live, act: () => Promise<T>): Promise<T> {
+  live.operationsUnderWay += 1;
+  try {
+    return await act();
+  } finally {
+    live.operationsUnderWay -= 1;
+    leaveIfIdle(live);
+  }
+}
+
+/** An idle session holds nothing. */
+export function leaveIfIdle(live: Live): void {
+  const { sessionId, place } = live;
+  const isUsed = live.opening !== null || live.operationsUnderWay > 0 || !isSilent(live) || !isEmpty(live);
+  if (!isUsed && place.lives.get(sessionId) === live) place.lives.delete(sessionId);
+}
+
+/** Nobody here tells of the session: neither a driver nor a follower. */
+function isSilent({ driver, following }: Live): boolean {
+  return driver === null && following === null;
+}
+
+/** Drives the session, where nobody else does. */
+export function open(live: Live): Promise<"driving" | "held"> {
+  if (live.driver !== null) return Promise.resolve("driving");
+  if (live.drained) return Promise.resolve("held");
+  live.opening ??= claim(live).finally(() => {
+    live.opening = null;
+    leaveIfIdle(live);
+  });
+  return live.opening;
+}
+
+async function claim(live: Live): Promise<"driving" | "held"> {
+  const { sessionId, parts } = live;
+  const { store, clock } = parts;
+  const { owner, leaseMs, isDead: isKnownDead } = live.place.keeper;
+  // A lease of our own that nobody drives was left behind by a driver that the store failed.
+  const isDead = (other: Owner) => other.id === owner.id || isKnownDead?.(other) === true;
+  const claimedAt = momentOf(clock);
+  const claimed = await store.claim(sessionId, { owner, now: claimedAt.wall, leaseMs, isDead });
+  if (claimed.type === "held") follow(live);
+  else if (live.drained) await giveBack(store, claimed.lease);
+  if (claimed.type === "held" || live.drained) return "held";
+  live.following?.();
+  try {
+    const state = claimed.state ?? initialState;
+    checkAgent(sessionId, state, parts);
+    await drive(live, claimed.lease, claimedAt, claimed.seq, state);
+  } catch (error) {
+    await giveBack(store, claimed.lease);
+    if (isFollowed(live)) follow(live);
+    throw error;
+  }
+  return "driving";
+}
+
+async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
+  const { sessionId, parts } = live;
+  const { keeper, inboxes } = live.place;
+  const transcript = await loadTranscript(parts.store, sessionId, state);
+  const messages = await parts.store.inbox(sessionId);
+  await beginAt(live, state);
+  await whileValidatorLoads();
+  const memory = createMemory(sessionId, parts.store, keeper.owner.id);
+  const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
+  const driver = createDriver({
+    sessionId,
+    parts,
+    keeper,
+    kept,
+    seq,
+    state,
+    transcript,
+    memory,
+    hearers: live,
+    onCommitted: (steps) => committed(live, driver, steps),
+    onLate: (event) => late(live, event),
+    onClosed: (closing) => closed(live, driver, closing),
+  });
+  watchInbox(inboxes, driver);
+  live.driver = driver;
+  live.memory = memory;
+  live.following?.();
+  begin(live, driver, messages);
+}
+
+/**
+ * What was in flight is in doubt; what waits in the inbox may start more, and comes after that. But an abort goes first:
+ * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
+ * first word is left to whoever opened it, who dispatches something.
+ */
+function begin({ parts, place }: Live, driver: Driver, messages: readonly InboxMessage[]): void {
+  const { state } = driver;
+  takeUpChildren(state, parts.family);
+  if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
+    const { runId } = state;
+    void take(
+      driver,
+      messages.filter(({ body }) => body.type === "abort" && body.runId === runId),
+    );
+    void dispatch(driver, () => [{ type: "restarted", runId, owner: place.keeper.owner.id }]);
+  }
+  void take(driver, messages);
+}
+
+function committed(live: Live, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
+  tell(live, steps, transcript);
+  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
+}
+
+/** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
+function late({ lastClosing, parts, place, sessionId }: Live, event: EventBody): void {
+  const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
+  if (message !== undefined) place.sayLate(sessionId, message);
+}
+
+function closed(live: Live, driver: Driver, closing: Closing): void {
+  const { parts, place } = live;
+  const { state, transcript, kept } = driver;
+  dropLease(place.keeper, kept);
+  unwatchInbox(place.inboxes, driver);
+  if (closing.type !== "parked") void giveBack(parts.store, kept.lease);
+  live.driver = null;
+  live.memory = null;
+  live.lastClosing = closing;
+  closeWaiters(live, closing, state, transcript);
+  const parent = state.session?.parent;
+  if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
+    void parts.family.parent?.tellWaiting(parent.sessionId);
+  if (isStayedWith(live)) follow(live);
+  else leaveIfIdle(live);
+}
+
+/** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
+export async function settleHere(live: Live): Promise<void> {
+  while ((await open(live)) === "driving")
+    if ((live.driver !== null && (await wake(live.driver))) || live.lastClosing?.type !== "parked") return;
+}
+
+function isFollowed(live: Live): boolean {
+  return live.waiters.length > 0 || isStayedWith(live);
+}
+
+function follow(live: Live): void {
+  if (live.drained) return;
+  const { store, clock } = live.parts;
+  live.following ??= followLog({
+    sessionId: live.sessionId,
+    store,
+    clock,
+    after: live.toldUpTo,
+    onEvents: (seq, events) => tellFollowed(live, seq, events),
+    onWaiting: (result, seq) => settleRun(live, result, seq),
+    isWanted: () => isFollowed(live),
+    // A run may end meanwhile, and nobody wait any more: who left the session then would drive it beside the next one.
+    takeOver: () =>
+      using(live, async () => {
+        if (live.waiters.length > 0) await settleHere(live);
+        return live.driver !== null;
+      }),
+    onEnd(error) {
+      live.following = null;
+      if (error !== undefined) giveUp(live, error);
+      leaveIfIdle(live);
+    },
+  });
+}
+
+export type SubscribeOptions = {
+  /** Only what belongs to this run. */
+  readonly runId?: string;
+  /** Goes on after a run has ended, and when another process takes over: with what follows this entry, which was committed. */
+  readonly stayAfter?: number;
+};
+
+export function subscribe(live: Live, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
+  // Nobody else is owed what came before.
+  if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
+  const stays = stayAfter !== undefined;
+  const onLeave = () => {
+    unsubscribe(live, subscription);
+    leaveIfIdle(live);
+  };
+  const subscription = subscribeTo(live, { runId, stays, onLeave });
+  if (stays && live.driver === null) follow(live);
+  return subscription;
+}
+
+/** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
+export async function drainLive(live: Live, graceMs: number): Promise<void> {
+  live.drained = true;
+  await live.opening?.catch(() => {});
+  if (live.driver !== null) await drain(live.driver, graceMs);
+  live.following?.();
+  dismiss(live);
+}

@@ -1,0 +1,268 @@
+/**
+ * One consumer of a session's events and deltas.
+ *
+ * A consumer more than 1,024 items behind gets one `lagged` and goes on from the log; it neither stalls the run nor grows
+ * a queue (STRM-7). Events come in the order of the log, each once; deltas are live only.
+ */
+import type { AssistantMessage } from "../../core/data/message.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
+import type { MessageDelta } from "../../ports/model.js";
+import type { Store } from "../../ports/store.js";
+import { readEvents } from "../log/read-log.js";
+import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
+import type { Assembly } from "../model/message-assembly.js";
+
+/** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
+export type Snapshot = {
+  readonly type: "snapshot";
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  /** The number of the last delta in it. */
+  readonly deltaSeq: number;
+  /** What there is of the message; parts that have begun and say nothing yet are in it too. */
+  readonly message: AssistantMessage;
+  /** The parts that later deltas may add to: the id that those name, and the part's place in the message. */
+  readonly open: readonly OpenTextPart[];
+};
+
+export type StreamItem =
+  | PublicEvent
+  | { readonly type: "delta"; readonly delta: MessageDelta }
+  | Snapshot
+  | { readonly type: "progress"; readonly callKey: string; readonly note: string }
+  /** Items were dropped; what the log has of them follows, from this entry on, and what is being streamed. */
+  | { readonly type: "lagged"; readonly fromSeq: number };
+
+export const maxBehind = 1_024;
+
+/** What a consumer has got, and what is kept for it until it asks. */
+export type Subscription = SubscriptionOptions & {
+  /** What is consumed. */
+  readonly source: Source;
+  /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
+  first: StreamItem | undefined;
+  buffer: StreamItem[];
+  head: number;
+  /** What the log had of items that were dropped, the last one first; it comes before all others, and what is in it does not come again. */
+  recovered: StreamItem[] | null;
+  recoveredUpTo: number;
+  recovering: boolean;
+  /** The entry of the last event that the consumer got, and how many of its events those were. */
+  seen: { readonly seq: number; readonly events: number };
+  lagged: boolean;
+  ended: { readonly error?: Failure } | null;
+  left: boolean;
+  /** Those who wait for an item. */
+  asked: Asked[];
+};
+
+type Failure = { readonly cause: unknown };
+
+export type Items = AsyncIterable<StreamItem> & {
+  readonly next: () => Promise<IteratorResult<StreamItem, undefined>>;
+  readonly return: () => Promise<IteratorResult<StreamItem, undefined>>;
+};
+
+export type SubscriptionOptions = {
+  /** The only run whose items are wanted; all unless given. */
+  readonly runId: string | undefined;
+  /** Goes on after a run has ended, and when another process takes over. */
+  readonly stays: boolean;
+  /** Called once, when no more items are wanted. */
+  readonly onLeave: () => void;
+};
+
+/** A session that is driven here, or followed. */
+export type Source = {
+  readonly sessionId: string;
+  readonly parts: { readonly store: Pick<Store, "read"> };
+  /** What its driver here remembers: the message that is being streamed. */
+  memory: { readonly partial: Assembly | null } | null;
+};
+
+/** @param after the entry after which the consumer wants events */
+export function createSubscription(source: Source, options: SubscriptionOptions, after: number): Subscription {
+  const { runId, stays, onLeave } = options;
+  const subscription: Subscription = {
+    source,
+    runId,
+    stays,
+    onLeave,
+    first: undefined,
+    buffer: [],
+    head: 0,
+    recovered: null,
+    recoveredUpTo: 0,
+    recovering: false,
+    seen: { seq: after, events: Number.POSITIVE_INFINITY },
+    lagged: false,
+    ended: null,
+    left: false,
+    asked: [],
+  };
+  const streamed = snapshotOf(source);
+  if (streamed !== null) pushItem(subscription, streamed);
+  return subscription;
+}
+
+function snapshotOf({ memory }: Source): Snapshot | null {
+  const partial = memory?.partial ?? null;
+  if (partial === null) return null;
+  const { runId, modelCallIndex, attempt } = partial.identity;
+  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...partialOf(partial) };
+}
+
+export function pushItem(subscription: Subscription, item: StreamItem): void {
+  const { buffer } = subscription;
+  if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
+  if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
+  else if (buffer.length - subscription.head + 1 < maxBehind) buffer.push(item);
+  else {
+    drop(subscription);
+    subscription.lagged = true;
+  }
+  if (subscription.asked.length > 0) serve(subscription);
+}
+
+function drop(subscription: Subscription): void {
+  subscription.first = undefined;
+  subscription.buffer = [];
+  subscription.head = 0;
+}
+
+/** No more items come; those that did can still be had, and then the error, if it ends with one. */
+export function endSubscription(subscription: Subscription, error?: Failure): void {
+  if (subscription.ended !== null) return;
+  subscription.ended = error === undefined ? {} : { error };
+  serve(subscription);
+  subscription.onLeave();
+}
+
+/** One sequence for all who ask; to leave it is to want no more items. */
+export function itemsOf(subscription: Subscription): Items {
+  return {
+    // A consumer that keeps up costs one promise for each item.
+    next() {
+      const item = subscription.asked.length === 0 && !subscription.recovering ? take(subscription) : undefined;
+      return item === undefined ? ask(subscription) : Promise.resolve({ done: false, value: item });
+    },
+    return() {
+      subscription.left = true;
+      subscription.lagged = false;
+      endSubscription(subscription);
+      return Promise.resolve(over);
+    },
+    [Symbol.asyncIterator]: itself,
+  };
+}
+
+function itself(this: Items): Items {
+  return this;
+}
+
+function ask(subscription: Subscription): Promise<IteratorResult<StreamItem, undefined>> {
+  return new Promise((resolve, reject) => {
+    const one = { resolve, reject };
+    // An array that grows makes room for more; almost all consumers have one who asks.
+    if (subscription.asked.length === 0) subscription.asked = [one];
+    else subscription.asked.push(one);
+    serve(subscription);
+  });
+}
+
+function take(subscription: Subscription): StreamItem | undefined {
+  if (subscription.left) return undefined;
+  const kept = subscription.recovered?.pop();
+  if (kept !== undefined) return noted(subscription, kept);
+  for (let item = takeLive(subscription); item !== undefined; item = takeLive(subscription))
+    if (item.type === "delta" || !("seq" in item) || item.seq > subscription.recoveredUpTo)
+      return noted(subscription, item);
+  return undefined;
+}
+
+function takeLive(subscription: Subscription): StreamItem | undefined {
+  const { first, buffer } = subscription;
+  if (first !== undefined) {
+    subscription.first = undefined;
+    return first;
+  }
+  const item = buffer[subscription.head];
+  if (item === undefined) return undefined;
+  subscription.head += 1;
+  if (subscription.head === buffer.length) drop(subscription);
+  return item;
+}
+
+function noted(subscription: Subscription, item: StreamItem): StreamItem {
+  const { seen } = subscription;
+  if (item.type !== "delta" && "seq" in item)
+    subscription.seen = { seq: item.seq, events: seen.seq === item.seq ? seen.events + 1 : 1 };
+  return item;
+}
+
+/** What the log has after the last event that the consumer got: an entry may be known in part. */
+async function missed(subscription: Subscription): Promise<readonly PublicEvent[]> {
+  const { seq, events } = subscription.seen;
+  const { parts, sessionId } = subscription.source;
+  const isPartlyKnown = events !== Number.POSITIVE_INFINITY;
+  const logged = await readEvents(parts.store, sessionId, isPartlyKnown ? seq - 1 : seq);
+  let given = events;
+  return logged
+    .filter((event) => isWanted(subscription, event))
+    .filter((event) => !isPartlyKnown || event.seq > seq || --given < 0);
+}
+
+async function recover(subscription: Subscription): Promise<void> {
+  subscription.lagged = false;
+  subscription.recovering = true;
+  try {
+    const streamed = snapshotOf(subscription.source);
+    const events = await missed(subscription);
+    const lagged: StreamItem = { type: "lagged", fromSeq: events[0]?.seq ?? subscription.seen.seq + 1 };
+    const isStreamed = streamed !== null && isWanted(subscription, streamed);
+    subscription.recovered = [...(isStreamed ? [streamed] : []), ...events.toReversed(), lagged];
+    subscription.recoveredUpTo = events.at(-1)?.seq ?? subscription.recoveredUpTo;
+  } catch (cause) {
+    const isNew = subscription.ended === null;
+    subscription.ended = { error: { cause } };
+    if (isNew) subscription.onLeave();
+  }
+  subscription.recovering = false;
+  serve(subscription);
+}
+
+/** Gives those who wait what there is, in the order in which they asked. */
+function serve(subscription: Subscription): void {
+  const { asked } = subscription;
+  while (asked.length > 0 && !subscription.recovering) {
+    const item = take(subscription);
+    const { ended } = subscription;
+    if (item !== undefined) asked.shift()?.resolve({ done: false, value: item });
+    else if (subscription.lagged) void recover(subscription);
+    else if (ended === null) return;
+    else if (ended.error === undefined) asked.shift()?.resolve(over);
+    else {
+      asked.shift()?.reject(ended.error.cause);
+      subscription.ended = {};
+    }
+  }
+}
+
+type Asked = {
+  readonly resolve: (result: IteratorResult<StreamItem, undefined>) => void;
+  readonly reject: (cause: unknown) => void;
+};
+
+const over: IteratorResult<StreamItem, undefined> = { done: true, value: undefined };
+
+function isWanted({ runId }: Subscription, item: StreamItem): boolean {
+  return runId === undefined || isOfRun(item, runId);
+}
+
+/** What names no run belongs to the session, and so to each. */
+function isOfRun(item: StreamItem, runId: string): boolean {
+  if (item.type === "delta") return item.delta.runId === runId;
+  if (item.type === "progress") return item.callKey.startsWith(`${runId}/`);
+  return !("runId" in item) || item.runId === runId;
+}

@@ -1,0 +1,123 @@
+/**
+ * Tools of the AI SDK, as `tool({ description, inputSchema, execute })` makes them, used unchanged.
+ *
+ * They say nothing of what they change, so they count as not read-only.
+ */
+import { PawlError } from "../../errors.js";
+import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
+
+/** The part of the AI SDK's tool that counts here, in versions 5, 6 and 7. */
+export type AiSdkTool = {
+  readonly description?: unknown;
+  readonly inputSchema: unknown;
+  readonly execute?: ((input: never, options: never) => unknown) | undefined;
+  readonly needsApproval?: unknown;
+  readonly toModelOutput?: unknown;
+  readonly type?: unknown;
+};
+
+/** What the AI SDK hands to `execute`, as far as there is something to hand. */
+type ExecutionOptions = {
+  readonly toolCallId: string;
+  readonly messages: readonly unknown[];
+  readonly abortSignal: AbortSignal;
+  readonly experimental_context: unknown;
+};
+
+/**
+ * A tool of the AI SDK as one of ours. `execute` gets the agent's `deps` as `experimental_context`, and no messages; of a result that
+ * comes in parts the last is the result. Without `execute` the call waits for `session.provideResult`.
+ *
+ * @throws PawlError `bad_configuration` for a tool that only its provider can run.
+ */
+export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
+  if (aiTool.type === "provider" || aiTool.type === "provider-defined")
+    throw new PawlError(
+      "bad_configuration",
+      `The tool "${name}" is run by its provider and cannot be run here. Leave it out, or name it in providerOptions.`,
+    );
+  const execute = aiTool.execute as ((input: unknown, options: ExecutionOptions) => unknown) | undefined;
+  const toModelOutput = aiTool.toModelOutput as ToModelOutput | undefined;
+  const run = async (input: unknown, context: ToolContext): Promise<unknown> => {
+    const output = await lastOf(execute?.(input, optionsOf(context)));
+    if (toModelOutput === undefined) return output;
+    return fromModelOutput(await toModelOutput({ toolCallId: context.toolCallId, input, output }));
+  };
+  return {
+    name,
+    description: typeof aiTool.description === "string" ? aiTool.description : "",
+    input: inputSchemaOf(aiTool.inputSchema),
+    needsApproval: needsApprovalOf(aiTool.needsApproval),
+    ...(execute === undefined ? {} : { execute: run }),
+  };
+}
+
+/** The AI SDK also takes a function that makes the schema, and none for a tool without input. */
+function inputSchemaOf(schema: unknown): InputSchema<unknown> {
+  if (schema === undefined || schema === null) return { type: "object", properties: {}, additionalProperties: false };
+  if (typeof schema === "function" && !("~standard" in schema)) return schema() as InputSchema<unknown>;
+  return schema as InputSchema<unknown>;
+}
+
+function needsApprovalOf(needsApproval: unknown): NonNullable<Tool["needsApproval"]> {
+  if (typeof needsApproval !== "function") return needsApproval === true;
+  return async (input) => (await needsApproval(input, { toolCallId: "", messages: [] })) === true;
+}
+
+function optionsOf({ toolCallId, signal, deps }: ToolContext): ExecutionOptions {
+  return { toolCallId, messages: [], abortSignal: signal, experimental_context: deps };
+}
+
+async function lastOf(result: unknown): Promise<unknown> {
+  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result)) return result;
+  let last: unknown;
+  for await (const part of result as AsyncIterable<unknown>) last = part;
+  return last;
+}
+
+type ToModelOutput = (options: {
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly output: unknown;
+}) => unknown;
+
+/** The AI SDK's output for models, as a `ToolOutput`; what says that it is an error is thrown as one. */
+function fromModelOutput(output: unknown): unknown {
+  const { type, value, reason } = output as {
+    readonly type?: unknown;
+    readonly value?: unknown;
+    readonly reason?: unknown;
+  };
+  switch (type) {
+    case "text":
+      return { type: "text", text: value };
+    case "json":
+      return { type: "json", value };
+    case "content":
+      return { type: "content", parts: (value as readonly ContentItem[]).map(fromContentItem) };
+    case "error-text":
+    case "error-json":
+      throw new Error(typeof value === "string" ? value : JSON.stringify(value));
+    case "execution-denied":
+      throw new Error(typeof reason === "string" ? reason : "the execution was denied");
+    default:
+      return output;
+  }
+}
+
+type ContentItem = {
+  readonly type: string;
+  readonly text?: string;
+  readonly data?: string;
+  readonly url?: string;
+  readonly mediaType?: string;
+  readonly filename?: string;
+};
+
+function fromContentItem(item: ContentItem): unknown {
+  if (item.type === "text") return { type: "text", text: item.text };
+  const data = item.data ?? item.url;
+  if (data === undefined) return { type: "text", text: `[${item.type}]` };
+  const mediaType = item.mediaType ?? (item.type.startsWith("image") ? "image/*" : "application/octet-stream");
+  return { type: "file", mediaType, data, filename: item.filename };
+}

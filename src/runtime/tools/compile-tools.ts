@@ -1,0 +1,79 @@
+/**
+ * The tools of an agent, compiled once and looked up by name.
+ */
+import { PawlError } from "../../errors.js";
+import type { ToolSpecification } from "../../ports/model.js";
+import type { AnyTool } from "../../ports/tool.js";
+import { type AiSdkTool, fromAiSdkTool } from "./ai-sdk-tool.js";
+import { type CompiledInput, compileInput } from "./schema.js";
+
+export type CompiledTool = {
+  readonly tool: AnyTool;
+  readonly specification: ToolSpecification;
+  readonly validate: CompiledInput["validate"];
+};
+
+/** A list of tools, or a record as the AI SDK has it, whose keys are the names. */
+export type Tools = readonly AnyTool[] | { readonly [name: string]: AnyTool | AiSdkTool };
+
+/**
+ * @throws PawlError `duplicate_tool`, or `bad_configuration` where a name, a schema or a combination of options cannot be used.
+ */
+export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> {
+  const compiled = new Map<string, CompiledTool>();
+  for (const tool of listTools(tools)) {
+    if (compiled.has(tool.name))
+      throw new PawlError("duplicate_tool", `Two tools are named "${tool.name}". Give one of them another name.`);
+    compiled.set(tool.name, compileTool(tool));
+  }
+  return compiled;
+}
+
+/** @throws PawlError `bad_configuration`, naming the tool. */
+export function compileTool(tool: AnyTool): CompiledTool {
+  if (typeof tool.name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
+    throw new PawlError(
+      "bad_configuration",
+      `A tool cannot be named ${JSON.stringify(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", as every provider takes.`,
+    );
+  if (typeof tool.description !== "string")
+    throw new PawlError(
+      "bad_configuration",
+      `The tool "${tool.name}" has no description. Say what it does and when to use it.`,
+    );
+  try {
+    const { jsonSchema, validate } = compileInput(tool.input);
+    const specification = { name: tool.name, description: tool.description, inputSchema: jsonSchema };
+    return { tool, specification, validate };
+  } catch (cause) {
+    if (!(cause instanceof PawlError)) throw cause;
+    throw new PawlError("bad_configuration", `The tool "${tool.name}": ${cause.message}`, { cause });
+  }
+}
+
+/** @throws PawlError `bad_configuration` where a tool has no name, or another one than its key */
+export function listTools(tools: Tools): readonly AnyTool[] {
+  if (isList(tools)) return tools.map(checkListed);
+  return Object.entries(tools).map(([name, tool]) => {
+    if ("inputSchema" in tool) return fromAiSdkTool(name, tool);
+    if (tool.name !== name)
+      throw new PawlError(
+        "bad_configuration",
+        `The tool "${tool.name}" stands under the key "${name}". Make them the same.`,
+      );
+    return tool;
+  });
+}
+
+function isList(tools: Tools): tools is readonly AnyTool[] {
+  return Array.isArray(tools);
+}
+
+function checkListed(tool: AnyTool): AnyTool {
+  if ("inputSchema" in tool)
+    throw new PawlError(
+      "bad_configuration",
+      "A tool of the AI SDK has no name of its own. Give the tools as a record, { name: tool }, or use fromAiSdkTool(name, tool).",
+    );
+  return tool;
+}

@@ -1,0 +1,228 @@
+/**
+ * Input schemas: from what a tool declares, the JSON Schema that a model is told and the check of what it sends.
+ *
+ * Compiled once for a tool, never at a step. Nothing here evaluates generated code.
+ */
+import type { Schema, Validator } from "@cfworker/json-schema";
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { formatPath } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import { PawlError } from "../../errors.js";
+import type { JsonSchema } from "../../ports/model.js";
+import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
+import { hasPatterns, withinPatience } from "./run-bounded.js";
+import { normaliseJson } from "./to-json.js";
+
+/** What does not fit, and where: `files[0].path`, or an empty path for the whole input. */
+export type InputIssue = { readonly path: string; readonly message: string };
+
+export type InputResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly InputIssue[] };
+
+export type CompiledInput = {
+  readonly jsonSchema: JsonSchema;
+  /** Never throws: a schema that does gives an issue. Most schemas answer at once. */
+  readonly validate: (value: Json) => InputResult | Promise<InputResult>;
+};
+
+const maxIssues = 20;
+
+/**
+ * @param schema A Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through `toStandardJsonSchema()`),
+ * a schema object of the AI SDK, or a JSON Schema.
+ * @throws PawlError `bad_configuration` where no JSON Schema of an object can be had from it.
+ */
+export function compileInput(schema: InputSchema<unknown>): CompiledInput {
+  if (schema === null || (typeof schema !== "object" && typeof schema !== "function"))
+    throw unusable(`it is ${schema === null ? "null" : `of type ${typeof schema}`}`);
+  if (isStandardSchema(schema)) return compileStandardSchema(schema);
+  if (isAiSdkSchema(schema)) return compileAiSdkSchema(schema);
+  if (typeof schema === "function" || "_zod" in schema || "_def" in schema)
+    throw unusable("it is neither a Standard Schema nor a JSON Schema");
+  return compileJsonSchema(schema);
+}
+
+function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): CompiledInput {
+  const standard: StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props> = schema["~standard"];
+  if (standard.jsonSchema === undefined) throw unusable(`its library (${standard.vendor}) gives no JSON Schema`);
+  let jsonSchema: unknown;
+  try {
+    jsonSchema = standard.jsonSchema.input({ target: "draft-07" });
+  } catch (cause) {
+    throw unusable(`its library (${standard.vendor}) cannot write it as JSON Schema: ${messageOf(cause)}`, cause);
+  }
+  const validate = guarded((value) => {
+    const result = standard.validate(value);
+    return result instanceof Promise ? result.then(fromStandardResult) : fromStandardResult(result);
+  });
+  return { jsonSchema: asObjectSchema(jsonSchema), validate };
+}
+
+function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
+  const { jsonSchema, validate } = schema;
+  if (isThenable(jsonSchema))
+    throw unusable("its JSON Schema is a promise: await it, and give the tool `jsonSchema(await …)`");
+  const plain = asObjectSchema(jsonSchema);
+  if (validate === undefined) return compileJsonSchema(plain);
+  const check = (value: Json): InputResult | Promise<InputResult> => {
+    const result = validate(value);
+    return isThenable(result) ? Promise.resolve(result).then(fromAiSdkResult) : fromAiSdkResult(result);
+  };
+  return { jsonSchema: plain, validate: guarded(check) };
+}
+
+type Library = typeof import("@cfworker/json-schema");
+
+/** Loaded for the first JSON Schema alone: it would be a third of what importing this package takes. */
+let library: Library | null = null;
+let loading: Promise<Library> | null = null;
+
+/** Whoever drives a session waits for it before: what is checked at once then always is, and commits do not depend on chance. */
+export function whileValidatorLoads(): Promise<unknown> | null {
+  return library === null ? loading : null;
+}
+
+export function loadValidator(): Promise<Library> {
+  loading ??= import("@cfworker/json-schema").then((loaded) => {
+    library = loaded;
+    return loaded;
+  });
+  return loading;
+}
+
+function compileJsonSchema(schema: JsonSchema): CompiledInput {
+  const jsonSchema = asObjectSchema(schema);
+  const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
+  const isBounded = hasPatterns(jsonSchema);
+  let validator: Validator | undefined;
+  const loaded = loadValidator();
+  const check = ({ Validator }: Library, value: Json): InputResult => {
+    // It writes notes of its own into the schema.
+    validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
+    const by = validator;
+    const { valid, errors } = isBounded ? withinPatience(() => by.validate(value)) : by.validate(value);
+    return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
+  };
+  const validate = guarded((value) =>
+    library === null ? loaded.then((it) => check(it, value)) : check(library, value),
+  );
+  return { jsonSchema, validate };
+}
+
+function guarded(validate: (value: Json) => InputResult | Promise<InputResult>): CompiledInput["validate"] {
+  const failed = (cause: unknown) => refused([{ path: "", message: `the input schema failed: ${messageOf(cause)}` }]);
+  return (value) => {
+    try {
+      const result = validate(value);
+      return result instanceof Promise ? result.catch(failed) : result;
+    } catch (cause) {
+      return failed(cause);
+    }
+  };
+}
+
+/** Every provider wants an object's schema, and says so only when it is called. */
+function asObjectSchema(schema: unknown): JsonSchema {
+  let plain: Json;
+  try {
+    plain = normaliseJson(schema);
+  } catch (cause) {
+    throw unusable(`its JSON Schema is no plain JSON: ${messageOf(cause)}`, cause);
+  }
+  if (plain === null || typeof plain !== "object" || Array.isArray(plain))
+    throw unusable("its JSON Schema is no object");
+  const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object")
+    throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
+  return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
+}
+
+function isStandardSchema(schema: object): schema is StandardSchemaV1<unknown, unknown> {
+  return "~standard" in schema && typeof schema["~standard"] === "object";
+}
+
+function isAiSdkSchema(schema: object): schema is AiSdkSchema<unknown> {
+  return Symbol.for("vercel.ai.schema") in schema || ("jsonSchema" in schema && "validate" in schema);
+}
+
+function fromStandardResult(result: StandardSchemaV1.Result<unknown>): InputResult {
+  return result.issues === undefined
+    ? { ok: true, value: result.value }
+    : refused(result.issues.map(fromStandardIssue));
+}
+
+function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): InputIssue {
+  return { path: formatPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))), message };
+}
+
+/** `{ success, value }` or `{ success, error }`, where the error carries its library's issues or has some in its cause. */
+function fromAiSdkResult(result: unknown): InputResult {
+  const { success, value, error } = result as { success?: unknown; value?: unknown; error?: unknown };
+  if (success === true) return { ok: true, value };
+  const { issues, cause } = Object(error) as { issues?: unknown; cause?: unknown };
+  const found = [issues, cause, Object(cause).issues].find(
+    (list) => Array.isArray(list) && list.every(isStandardIssue),
+  );
+  const message = error instanceof Error ? error.message : "does not fit the input schema";
+  return refused(
+    found === undefined ? [{ path: "", message }] : (found as StandardSchemaV1.Issue[]).map(fromStandardIssue),
+  );
+}
+
+function isStandardIssue(issue: unknown): boolean {
+  const { message, path } = Object(issue) as { message?: unknown; path?: unknown };
+  return typeof message === "string" && (path === undefined || Array.isArray(path));
+}
+
+type JsonSchemaError = {
+  readonly instanceLocation: string;
+  readonly keyword: string;
+  readonly keywordLocation: string;
+  readonly error: string;
+};
+
+/** The validator reports a fault once for each schema around it, outermost first: the innermost says what is wrong. */
+function issuesOfJsonSchema(errors: readonly JsonSchemaError[]): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  for (const [index, error] of errors.entries()) {
+    const next = errors[index + 1];
+    const isAround =
+      next?.keyword === "false" || next?.keywordLocation.startsWith(`${error.keywordLocation}/`) === true;
+    if (isAround) continue;
+    const message = error.keyword === "false" ? "is not a property that the schema has" : error.error;
+    issues.push({ path: formatPath(pathOfPointer(error.instanceLocation)), message });
+  }
+  return issues;
+}
+
+function pathOfPointer(pointer: string): PropertyKey[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((segment) => decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~"))
+    .map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+}
+
+function refused(issues: readonly InputIssue[]): InputResult {
+  const more = issues.length - maxIssues;
+  const shown = more > 0 ? [...issues.slice(0, maxIssues), { path: "", message: `and ${more} more` }] : issues;
+  return { ok: false, issues: shown };
+}
+
+function unusable(what: string, cause?: unknown): PawlError {
+  return new PawlError(
+    "bad_configuration",
+    `The input schema cannot be used: ${what}. Use an object schema of zod 4.2 or later (not zod/mini), of arktype, of valibot within ` +
+      "toStandardJsonSchema() of @valibot/to-json-schema, or a JSON Schema of type object.",
+    { cause },
+  );
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof Object(value).then === "function";
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

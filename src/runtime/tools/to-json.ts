@@ -1,0 +1,213 @@
+/**
+ * What tools and hooks return, made into plain JSON before it is committed.
+ *
+ * JavaScript's own kinds of value are written in the way that tells a reader most; cycles and what lies too deep are cut and
+ * marked. What throws while it is read, has keys that JSON from outside may not have, or has no bound, is an error.
+ */
+import { formatPath, isDangerousKey } from "../../core/data/json.js";
+import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
+import { blobScheme } from "../../core/transcript/blob-references.js";
+import { PawlError } from "../../errors.js";
+
+const maxDepth = 100;
+const maxValues = 1_000_000;
+const maxCharacters = 256 * 1024 * 1024;
+
+/**
+ * What a tool returned, as the model is shown it: a string as text, nothing as "(no output)", bytes as a file, a `ToolOutput`
+ * as it is, and anything else as JSON.
+ *
+ * @throws PawlError `not_storable`, naming the place, where it cannot be written as JSON.
+ */
+export function toToolOutput(value: unknown): ToolOutput {
+  if (typeof value === "string") return { type: "text", text: value };
+  if (value === undefined) return { type: "text", text: "(no output)" };
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return fileOf(value);
+  const plain = normaliseJson(value);
+  return asToolOutput(plain) ?? { type: "json", value: plain };
+}
+
+/**
+ * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, where a key is no text), Sets
+ * arrays, errors their name and message, bytes and functions a description, NaN and the infinities their names; `undefined`, symbols and functions
+ * in objects are left out; `toJSON` is honoured.
+ *
+ * @throws PawlError `not_storable`, naming the place.
+ */
+export function normaliseJson(value: unknown): Json {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  const walk: Walk = { path: [], ancestors: [], values: 0, characters: 0 };
+  try {
+    return convert(value, walk) ?? describe(value);
+  } catch (cause) {
+    if (cause instanceof PawlError) throw cause;
+    throw refusal(walk, `throws while it is read (${messageOf(cause)})`, cause);
+  }
+}
+
+type Walk = {
+  readonly path: PropertyKey[];
+  readonly ancestors: object[];
+  values: number;
+  characters: number;
+};
+
+/** `undefined` where JSON has nothing for it. */
+function convert(value: unknown, walk: Walk): Json | undefined {
+  walk.values += 1;
+  if (walk.values > maxValues) throw refusal(walk, `is one of more than ${maxValues} values`);
+  switch (typeof value) {
+    case "string":
+      return counted(value, walk);
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : String(value);
+    case "bigint":
+      return counted(value.toString(), walk);
+    case "object":
+      return value === null ? null : convertObject(value, walk);
+    default:
+      return undefined;
+  }
+}
+
+function convertObject(value: object, walk: Walk): Json | undefined {
+  if (walk.ancestors.includes(value)) return "[Circular]";
+  if (walk.ancestors.length >= maxDepth) return `[Deeper than ${maxDepth} levels]`;
+  walk.ancestors.push(value);
+  const converted = convertMembers(value, walk);
+  walk.ancestors.pop();
+  return converted;
+}
+
+function convertMembers(value: object, walk: Walk): Json | undefined {
+  if (Array.isArray(value)) return convertItems(value, walk);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
+  if (value instanceof Error) return counted(`${value.name}: ${value.message}`, walk);
+  if (value instanceof RegExp) return String(value);
+  if (value instanceof Map) return convertMap(value, walk);
+  if (value instanceof Set) return convertItems([...value], walk);
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return convertBinary(value, walk);
+  const { toJSON } = value as { readonly toJSON?: unknown };
+  if (typeof toJSON === "function") {
+    const replaced: unknown = toJSON.call(value, String(walk.path.at(-1) ?? ""));
+    // What gives itself back has nothing else to say.
+    if (replaced !== value) return convert(replaced, walk);
+  }
+  return convertEntries(Object.keys(value), (key) => (value as { readonly [key: string]: unknown })[key], walk);
+}
+
+function convertItems(items: readonly unknown[], walk: Walk): Json {
+  if (items.length > maxValues) throw refusal(walk, `has more than ${maxValues} items`);
+  const converted: Json[] = [];
+  for (let index = 0; index < items.length; index++) {
+    walk.path.push(index);
+    converted.push(convert(items[index], walk) ?? null);
+    walk.path.pop();
+  }
+  return converted;
+}
+
+function convertEntries(keys: readonly string[], read: (key: string) => unknown, walk: Walk): Json {
+  const converted: { [key: string]: Json } = {};
+  for (const key of keys) {
+    if (isDangerousKey(key)) throw refusal(walk, `has the key "${key}", which is refused`);
+    walk.path.push(key);
+    const member = convert(read(key), walk);
+    if (member !== undefined) converted[counted(key, walk)] = member;
+    walk.path.pop();
+  }
+  return converted;
+}
+
+function convertMap(map: ReadonlyMap<unknown, unknown>, walk: Walk): Json {
+  const keys = [...map.keys()];
+  const texts = keys.filter((key): key is string => typeof key === "string" && !isDangerousKey(key));
+  return texts.length === keys.length
+    ? convertEntries(texts, (key) => map.get(key), walk)
+    : convertItems([...map.entries()], walk);
+}
+
+function convertBinary(value: ArrayBufferView | ArrayBuffer, walk: Walk): Json {
+  const isNumbers =
+    ArrayBuffer.isView(value) &&
+    !(value instanceof DataView || value instanceof Uint8Array || value instanceof Uint8ClampedArray);
+  return isNumbers
+    ? convertItems(Array.from(value as unknown as ArrayLike<unknown>), walk)
+    : `[${value.byteLength} bytes of binary data]`;
+}
+
+function counted(text: string, walk: Walk): string {
+  walk.characters += text.length;
+  if (walk.characters > maxCharacters) throw refusal(walk, `takes the text over ${maxCharacters} characters`);
+  return text;
+}
+
+/** For what stands alone; inside an object it is left out. */
+function describe(value: unknown): Json {
+  if (typeof value === "function") return `[Function${value.name === "" ? "" : ` ${value.name}`}]`;
+  return typeof value === "symbol" ? String(value) : null;
+}
+
+function refusal(walk: Walk, what: string, cause?: unknown): PawlError {
+  const path = walk.path.length > 20 ? `${formatPath(walk.path.slice(0, 20))}…` : formatPath(walk.path);
+  return new PawlError(
+    "not_storable",
+    `The result cannot be stored: ${path === "" ? "the value" : path} ${what}. Return plain JSON, or a text.`,
+    { cause },
+  );
+}
+
+function messageOf(cause: unknown): string {
+  try {
+    return cause instanceof Error ? cause.message : String(cause);
+  } catch {
+    return "something that cannot be shown";
+  }
+}
+
+/** The output that plain JSON is, where it has that shape and nothing else. */
+function asToolOutput(value: Json): ToolOutput | null {
+  if (!isObject(value)) return null;
+  const { type, text, value: json, parts } = value;
+  if (Object.keys(value).length !== 2) return null;
+  if (type === "text" && typeof text === "string") return { type, text };
+  if (type === "json" && json !== undefined) return { type, value: json };
+  if (type === "content" && Array.isArray(parts) && parts.every(isContentPart)) return { type, parts };
+  return null;
+}
+
+function isContentPart(part: Json): part is TextPart | FilePart {
+  if (!isObject(part) || !(part.providerMetadata === undefined || isObject(part.providerMetadata))) return false;
+  if (part.type === "text") return typeof part.text === "string";
+  return part.type === "file" && typeof part.mediaType === "string" && isFileData(part.data);
+}
+
+/** Only the machine says that a file is in the store. */
+function isFileData(data: Json | undefined): boolean {
+  return typeof data === "string" && !data.startsWith(blobScheme);
+}
+
+function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
+  const bytes =
+    value instanceof ArrayBuffer ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.length);
+  if (bytes.length === 0) return { type: "text", text: "[0 bytes of binary data]" };
+  const mediaType = signatures.find(({ start }) =>
+    bytes.subarray(0, 16).toString("latin1").startsWith(start),
+  )?.mediaType;
+  const data = bytes.toString("base64");
+  return { type: "content", parts: [{ type: "file", mediaType: mediaType ?? "application/octet-stream", data }] };
+}
+
+/** What files of a kind begin with. */
+const signatures: readonly { readonly start: string; readonly mediaType: string }[] = [
+  { start: "\x89PNG\r\n\x1a\n", mediaType: "image/png" },
+  { start: "\xff\xd8\xff", mediaType: "image/jpeg" },
+  { start: "GIF8", mediaType: "image/gif" },
+  { start: "%PDF-", mediaType: "application/pdf" },
+];
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

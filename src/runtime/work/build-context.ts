@@ -1,0 +1,73 @@
+import type { UserMessage } from "../../core/data/message.js";
+import type { HookRecord } from "../../core/machine/event.js";
+import type { Preparing } from "../../core/machine/state.js";
+import type { RunData } from "../../ports/context.js";
+import type { ToolSpecification } from "../../ports/model.js";
+import { textOfError } from "../lib/error-text.js";
+import type { Work } from "./effect-context.js";
+
+export type BuiltContext =
+  | {
+      readonly type: "built";
+      readonly systemPrompt: string | undefined;
+      readonly specifications: readonly ToolSpecification[];
+      readonly append: readonly UserMessage[];
+      /** Hints that failed. */
+      readonly records: readonly HookRecord[];
+    }
+  | { readonly type: "failed"; readonly message: string };
+
+/** What is sent beside the conversation. A manager may be anybody's code: what it throws ends the run, and is told. */
+export function buildContext(state: Extract<Preparing, { for: "step" }>, work: Work): BuiltContext {
+  const { parts, transcript } = work;
+  const { manager } = parts.context;
+  const run = runDataOf(state, work);
+  const { hints, records } = hintsOf(state, run, work);
+  try {
+    const { systemPrompt, tools, append } = manager.build({
+      run,
+      ...(parts.systemPrompt === undefined ? {} : { systemPrompt: parts.systemPrompt }),
+      ...(transcript.run?.options.systemPrompt === undefined
+        ? {}
+        : { runSystemPrompt: transcript.run.options.systemPrompt }),
+      messages: transcript.messages,
+      input: transcript.later.map(({ message }) => message),
+      hints,
+      appended: transcript.appended?.messages ?? null,
+      tools: parts.specifications,
+    });
+    const specifications = tools.every(({ name }) => parts.tools.has(name)) ? tools : null;
+    if (specifications === null) return { type: "failed", message: "it named a tool that the agent does not have" };
+    return {
+      type: "built",
+      systemPrompt,
+      specifications,
+      append: append.length === 0 ? append : structuredClone(append),
+      records,
+    };
+  } catch (error) {
+    return { type: "failed", message: textOfError(error) };
+  }
+}
+
+function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: Work): RunData {
+  const { root, context } = parts;
+  return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
+}
+
+/** A step alone is told of how things stand: not an answer that goes on, nor a summary. */
+function hintsOf({ purpose }: Extract<Preparing, { for: "step" }>, run: RunData, { parts }: Work) {
+  const hints: { readonly name: string; readonly text: string }[] = [];
+  const records: HookRecord[] = [];
+  if (purpose !== "step") return { hints, records };
+  for (const { name, text } of parts.context.hints) {
+    try {
+      const said = text(run);
+      if (said !== undefined) hints.push({ name, text: String(said) });
+    } catch (error) {
+      const message = textOfError(error);
+      records.push({ name: `hint ${name}`, hook: "beforeLLMCall", ms: 0, outcome: "threw", message });
+    }
+  }
+  return { hints, records };
+}

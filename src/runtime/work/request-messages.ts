@@ -1,0 +1,97 @@
+/**
+ * The conversation as one model can take it: old results left out where that is asked for; files of tool results that are kept as blobs are read, and those that this model
+ * cannot be shown are told of in words.
+ *
+ * A message is made ready for a model once, and is then the same object for as long as it is shown.
+ */
+
+import type { FilePart, Message, TextPart, ToolMessage, ToolOutput, ToolResultPart } from "../../core/data/message.js";
+import { blobOf, describeFile } from "../../core/transcript/blob-references.js";
+import { seqOfShown } from "../../core/transcript/results.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
+import { trimmedMessages } from "../../core/transcript/trim.js";
+import type { Model } from "../../ports/model.js";
+import type { Store } from "../../ports/store.js";
+
+type Ready = WeakMap<Message, Message>;
+
+const readyFor = new WeakMap<Pick<Model, "takesInResults">, Ready>();
+
+type Source = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
+
+/** The messages themselves where nothing is to be done. */
+export function shownMessages(
+  transcript: Pick<Transcript, "messages" | "shownResults">,
+  model: Pick<Model, "takesInResults">,
+  source: Source,
+): readonly Message[] | Promise<readonly Message[]> {
+  const messages = trimmedMessages(transcript);
+  if (!transcript.shownResults.hasFiles) return messages;
+  const ready = readyFor.get(model) ?? new WeakMap<Message, Message>();
+  readyFor.set(model, ready);
+  const shown = messages.map((message) => (holdsFiles(message) ? (ready.get(message) ?? message) : message));
+  const missing = messages.flatMap((message, index) =>
+    message.role === "tool" && holdsFiles(message) && shown[index] === message ? [{ message, index }] : [],
+  );
+  if (missing.length === 0) return shown;
+  return Promise.all(
+    missing.map(async ({ message, index }) => {
+      const made = await makeReady(message, model, source);
+      ready.set(message, made);
+      shown[index] = made;
+    }),
+  ).then(() => shown);
+}
+
+function holdsFiles(message: Message): boolean {
+  return message.role === "tool" && message.parts.some(({ output }) => filesOf(output).length > 0);
+}
+
+function filesOf(output: ToolOutput): readonly FilePart[] {
+  return output.type === "content" ? output.parts.filter((part) => part.type === "file") : [];
+}
+
+async function makeReady(
+  message: ToolMessage,
+  { takesInResults = isMedia }: Pick<Model, "takesInResults">,
+  source: Source,
+): Promise<ToolMessage> {
+  const parts = message.parts.map(async (part): Promise<ToolResultPart> => {
+    if (part.output.type !== "content") return part;
+    const made = part.output.parts.map((one) =>
+      one.type === "text"
+        ? one
+        : takesInResults(one.mediaType)
+          ? contentOf(one, source)
+          : inWords(one, seqOfShown(part), "which this model cannot be shown"),
+    );
+    return { ...part, output: joined(await Promise.all(made)) };
+  });
+  return { role: "tool", parts: await Promise.all(parts) };
+}
+
+/** What models are shown unless they say otherwise. */
+function isMedia(mediaType: string): boolean {
+  return /^(image|audio|video)\/|^application\/pdf$/i.test(mediaType);
+}
+
+async function contentOf(file: FilePart, { sessionId, store }: Source): Promise<FilePart | TextPart> {
+  const blob = blobOf(file);
+  if (blob === undefined) return file;
+  const bytes = await store.getBlob(sessionId, blob);
+  if (bytes === null) return inWords(file, undefined, "which is missing in the store");
+  return { ...file, data: Buffer.from(bytes).toString("base64") };
+}
+
+function inWords(file: FilePart, seq: number | undefined, why: string): TextPart {
+  const kept = seq === undefined || blobOf(file) === undefined ? "" : `; it is kept as output ${seq}`;
+  return { type: "text", text: `[${describeFile(file)}, ${why}${kept}]` };
+}
+
+/** Text alone is no content: providers that know none of it take it, too. */
+function joined(parts: readonly (TextPart | FilePart)[]): ToolOutput {
+  const texts = parts.flatMap((part) =>
+    part.type === "text" && part.providerMetadata === undefined ? [part.text] : [],
+  );
+  return texts.length === parts.length ? { type: "text", text: texts.join("\n") } : { type: "content", parts };
+}

@@ -1,0 +1,239 @@
+/**
+ * A store in memory: for tests, and for sessions that need not outlive their process.
+ *
+ * It serialises nothing and copies no events: what is committed must not be changed afterwards.
+ */
+import type { Entry, Event } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { blobsOf } from "../../core/transcript/blob-references.js";
+import { PawlError } from "../../errors.js";
+import type {
+  ClaimOptions,
+  ClaimResult,
+  Commit,
+  CommitResult,
+  Lease,
+  PostResult,
+  Problem,
+  ReleaseResult,
+  Store,
+} from "../../ports/store.js";
+import { isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
+import { activeError, checkId, checkSeq, hashOf, noSessionError } from "../shared/rules.js";
+import { createWatchers, type Watchers } from "../shared/watchers.js";
+import { type Asking, askingFrom, askingOf, due, type KeptBlob, list, type MemorySession as Session } from "./lists.js";
+
+type DeleteOptions = { readonly now: number; readonly force?: boolean };
+type Memory = {
+  readonly sessions: Map<string, Session>;
+  /** Of all sessions, by their hash. */
+  readonly blobs: Map<string, KeptBlob>;
+  readonly watchers: Watchers;
+  /** In their order; null where that has changed. */
+  asking: readonly Asking[] | null;
+  epoch: number;
+  open: boolean;
+};
+
+/** A store that keeps everything in this process. */
+export function createMemoryStore(): Store {
+  const memory: Memory = {
+    sessions: new Map(),
+    blobs: new Map(),
+    watchers: createWatchers(),
+    asking: null,
+    epoch: 0,
+    open: true,
+  };
+  const find = (sessionId: string): Session | undefined => sessionsOf(memory).get(sessionId);
+  const all = (): readonly Session[] => [...sessionsOf(memory).values()];
+  return {
+    claim: async (sessionId, options) => claim(memory, create(memory, sessionId, options.now), options),
+    renew: async (leases, now, leaseMs) =>
+      leases.filter((lease) => !renew(find(lease.sessionId), lease, now, leaseMs)).map((lease) => lease.sessionId),
+    release: async (lease) => release(find(lease.sessionId), lease),
+    commit: async (lease, commit) => append(memory, find(lease.sessionId), lease, commit),
+    load: async (sessionId) => {
+      const session = find(sessionId);
+      return session === undefined || session.state === null ? null : { seq: session.log.length, state: session.state };
+    },
+    read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
+      entriesAfter(find(sessionId)?.log ?? [], after, limit),
+    post: async (sessionId, message) => post(memory, sessionId, message),
+    inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
+    list: async (options = {}) => list(all(), options),
+    asking: async (options = {}) => {
+      const sessions = sessionsOf(memory).values();
+      memory.asking ??= askingOf(sessions);
+      return askingFrom(memory.asking, options);
+    },
+    due: async (now, limit, isDead = nobodyIsDead) => due(all(), now, limit, isDead),
+    watch: (listener) => {
+      sessionsOf(memory);
+      return memory.watchers.add(listener);
+    },
+    putBlob: async (sessionId, bytes) => putBlob(memory, find(sessionId), sessionId, bytes),
+    getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
+    delete: async (sessionId, options) => remove(memory, find(sessionId), options),
+    verify: async (sessionId) =>
+      all()
+        .filter((session) => sessionId === undefined || session.sessionId === sessionId)
+        .flatMap(problemsOf),
+    close: async () => {
+      memory.open = false;
+      memory.watchers.clear();
+    },
+  };
+}
+
+function sessionsOf(memory: Memory): Map<string, Session> {
+  if (!memory.open) throw new PawlError("store_closed", "The memory store is closed. Open a new one.");
+  return memory.sessions;
+}
+
+function create(memory: Memory, sessionId: string, at: number): Session {
+  const present = sessionsOf(memory).get(sessionId);
+  if (present !== undefined) return present;
+  checkId("session", sessionId);
+  const created = newSession(sessionId, at);
+  memory.sessions.set(sessionId, created);
+  return created;
+}
+
+const emptyInbox: Session["inbox"] = new Map();
+
+function newSession(sessionId: string, at: number): Session {
+  return {
+    sessionId,
+    createdAt: at,
+    updatedAt: at,
+    epoch: 0,
+    hold: null,
+    activity: "resting",
+    dueAt: null,
+    askedAt: null,
+    state: null,
+    log: [],
+    inbox: emptyInbox,
+    taken: new Set(),
+    blobs: new Map(),
+  };
+}
+
+function entriesAfter(log: readonly Event[], after: number, limit: number): readonly Entry[] {
+  return log.slice(after, after + limit).map((event, index) => ({ seq: after + index + 1, event }));
+}
+
+function holds(session: Session, lease: Lease): boolean {
+  return session.hold !== null && session.epoch === lease.epoch;
+}
+
+function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimResult {
+  const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { hold, sessionId } = session;
+  if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
+  // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
+  memory.epoch += 1;
+  session.epoch = memory.epoch;
+  session.hold = { owner, expiresAt: now + leaseMs, leaseMs };
+  const lease: Lease = { sessionId, epoch: session.epoch, owner, expiresAt: now + leaseMs };
+  return { type: "claimed", lease, seq: session.log.length, state: session.state };
+}
+
+function renew(session: Session | undefined, lease: Lease, now: number, leaseMs: number): boolean {
+  if (session === undefined || !holds(session, lease)) return false;
+  session.hold = { owner: lease.owner, expiresAt: now + leaseMs, leaseMs };
+  return true;
+}
+
+function release(session: Session | undefined, lease: Lease): ReleaseResult {
+  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+  session.hold = null;
+  return { type: "released" };
+}
+
+function append(memory: Memory, session: Session | undefined, lease: Lease, commit: Commit): CommitResult {
+  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+  if (session.log.length !== commit.expectedSeq) return { type: "conflict", seq: session.log.length };
+  const { consume = [], record = [] } = commit;
+  for (const id of record) checkId("message", id);
+  const duplicate = record.find((id, index) => session.taken.has(id) || record.indexOf(id) < index);
+  if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
+  if (commit.release === true && leftAfter(session.inbox, consume)) return { type: "inbox_not_empty" };
+  checkSeq(commit);
+
+  for (const event of commit.events) session.log.push(event);
+  for (const id of consume) session.inbox.delete(id);
+  if (session.inbox.size === 0) session.inbox = emptyInbox;
+  for (const id of record) session.taken.add(id);
+  if (commit.events.length > 0) {
+    session.state = commit.state;
+    session.updatedAt = commit.at;
+  }
+  session.activity = commit.activity;
+  session.dueAt = commit.dueAt;
+  if (session.askedAt !== commit.askedAt) {
+    session.askedAt = commit.askedAt;
+    memory.asking = null;
+  }
+  if (commit.release === true) session.hold = null;
+  memory.watchers.notify({ sessionId: session.sessionId, in: "log" });
+  return { type: "ok", seq: session.log.length };
+}
+
+function leftAfter(inbox: ReadonlyMap<string, InboxMessage>, consume: readonly string[]): boolean {
+  for (const id of inbox.keys()) if (!consume.includes(id)) return true;
+  return false;
+}
+
+function post(memory: Memory, sessionId: string, message: InboxMessage): PostResult {
+  checkId("message", message.id);
+  const session = create(memory, sessionId, message.at);
+  if (session.taken.has(message.id)) return { type: "duplicate" };
+  session.taken.add(message.id);
+  if (session.inbox === emptyInbox) session.inbox = new Map();
+  session.inbox.set(message.id, message);
+  memory.watchers.notify({ sessionId, in: "inbox" });
+  return { type: "posted" };
+}
+
+function putBlob({ blobs }: Memory, session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
+  if (session === undefined) throw noSessionError(sessionId);
+  const hash = hashOf(bytes);
+  if (session.blobs.has(hash)) return hash;
+  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), owners: 0 };
+  blob.owners += 1;
+  blobs.set(blob.hash, blob);
+  session.blobs.set(blob.hash, blob);
+  return blob.hash;
+}
+
+function disown(memory: Memory, blob: KeptBlob): void {
+  blob.owners -= 1;
+  if (blob.owners === 0) memory.blobs.delete(blob.hash);
+}
+
+function remove(memory: Memory, session: Session | undefined, options: DeleteOptions): boolean {
+  if (session === undefined) return false;
+  const held = session.hold !== null && isLive(session.hold, options.now);
+  if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
+  memory.sessions.delete(session.sessionId);
+  for (const blob of session.blobs.values()) disown(memory, blob);
+  if (session.askedAt !== null) memory.asking = null;
+  memory.watchers.notify({ sessionId: session.sessionId });
+  return true;
+}
+
+function problemsOf(session: Session): readonly Problem[] {
+  const { sessionId, log, state, blobs } = session;
+  const problems: Problem[] = [];
+  if (state !== null && state.seq !== log.length)
+    problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
+  for (const [index, event] of log.entries())
+    for (const hash of blobsOf(event))
+      if (!blobs.has(hash))
+        problems.push({ sessionId, what: `blob ${hash}, which entry ${index + 1} names, is missing` });
+  for (const [hash, { bytes }] of blobs)
+    if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
+  return problems;
+}

@@ -1,0 +1,128 @@
+/**
+ * Lists of the sessions in memory.
+ */
+import type { Event } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import type { State } from "../../core/machine/state.js";
+import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../../ports/store.js";
+import { type Hold, isHeld } from "../shared/lease.js";
+
+export type MemorySession = {
+  readonly sessionId: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  epoch: number;
+  hold: Hold | null;
+  activity: Activity;
+  dueAt: number | null;
+  askedAt: number | null;
+  state: State | null;
+  /** In their order: the first is entry 1. */
+  readonly log: Event[];
+  /** Shared by all while nothing is in it. */
+  inbox: Map<string, InboxMessage>;
+  /** Every message id there was, consumed ones too. */
+  readonly taken: Set<string>;
+  readonly blobs: Map<string, KeptBlob>;
+};
+
+/** Sessions often have the same ones (their prompt, their tools): the bytes are kept once. */
+export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; owners: number };
+
+/** Newest first. */
+export function list(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
+  const { status, limit, after } = options;
+  return sessions
+    .map(summaryOf)
+    .filter((summary) => status === undefined || status.includes(summary.status))
+    .sort(newestFirst)
+    .filter((summary) => after === undefined || newestFirst(after, summary) < 0)
+    .slice(0, limit);
+}
+
+function summaryOf(session: MemorySession): SessionSummary {
+  return {
+    sessionId: session.sessionId,
+    info: session.state?.session ?? null,
+    status: session.state?.status ?? "idle",
+    activity: session.activity,
+    seq: session.log.length,
+    createdAt: session.createdAt,
+    updatedAt: session.updatedAt,
+    inbox: session.inbox.size,
+    holder: session.hold?.owner ?? null,
+  };
+}
+
+type Place = { readonly updatedAt: number; readonly sessionId: string };
+
+/** By time, then by the bytes of the id, as databases compare text. */
+function newestFirst(a: Place, b: Place): number {
+  return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
+}
+
+function compareIds(a: { readonly sessionId: string }, b: { readonly sessionId: string }): number {
+  return Buffer.compare(Buffer.from(a.sessionId), Buffer.from(b.sessionId));
+}
+
+/** The sessions in which somebody is asked, in the order of `askingFrom`. */
+export function askingOf(sessions: Iterable<MemorySession>): readonly Asking[] {
+  return [...sessions].filter(isAsking).sort(longestFirst);
+}
+
+/** Those that ask for the longest first: a page of what `askingOf` gave. */
+export function askingFrom(sorted: readonly Asking[], { limit, after }: AskingOptions): readonly AskingSession[] {
+  const from = after === undefined ? 0 : firstAfter(sorted, after);
+  return sorted
+    .slice(from, limit === undefined ? undefined : from + limit)
+    .map(({ sessionId, askedAt, state, inbox }) => ({
+      sessionId,
+      askedAt,
+      state,
+      inbox: inbox.size,
+    }));
+}
+
+export type Asking = MemorySession & { readonly askedAt: number };
+
+function isAsking(session: MemorySession): session is Asking {
+  return session.askedAt !== null;
+}
+
+type AskingPlace = NonNullable<AskingOptions["after"]>;
+
+function longestFirst(a: AskingPlace, b: AskingPlace): number {
+  return a.askedAt !== b.askedAt ? a.askedAt - b.askedAt : compareIds(a, b);
+}
+
+function firstAfter(sorted: readonly Asking[], place: AskingPlace): number {
+  let low = 0;
+  for (let high = sorted.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    const one = sorted[middle];
+    if (one !== undefined && longestFirst(one, place) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The longest due first. */
+export function due(
+  sessions: readonly MemorySession[],
+  now: number,
+  limit: number,
+  isDead: (owner: Owner) => boolean,
+): readonly string[] {
+  return sessions
+    .filter((session) => session.inbox.size > 0 || (session.dueAt !== null && session.dueAt <= now))
+    .filter((session) => !isHeld(session.hold, now, isDead))
+    .sort((a, b) => dueSince(a) - dueSince(b))
+    .slice(0, limit)
+    .map((session) => session.sessionId);
+}
+
+function dueSince(session: MemorySession): number {
+  let since = session.dueAt ?? Number.POSITIVE_INFINITY;
+  for (const message of session.inbox.values()) since = Math.min(since, message.at);
+  return since;
+}

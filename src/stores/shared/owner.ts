@@ -1,0 +1,78 @@
+/**
+ * Who holds a lease: a process, told apart from one that got its id later.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+import type { Owner } from "../../ports/store.js";
+
+/** An owner for this process. Each call gives another id; a process needs one. */
+export function createOwner(): Owner {
+  return {
+    id: [randomUUID(), ...surroundings()].join(" "),
+    host: hostOf(),
+    pid: process.pid,
+    startedAt: processOf(process.pid)?.startedAt ?? 0,
+  };
+}
+
+/**
+ * Tells whether an owner is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.
+ * False where it cannot be known: another host, another container.
+ */
+export function isOwnerDead(owner: Owner): boolean {
+  if (owner.host !== hostOf()) return false;
+  const [, boot, namespace] = owner.id.split(" ");
+  const [bootNow, namespaceNow] = surroundings();
+  if (boot !== undefined && bootNow !== undefined && boot !== bootNow) return true;
+  if (namespace !== namespaceNow) return false;
+  const present = processOf(owner.pid);
+  if (present === undefined) return !isRunning(owner.pid);
+  return present.hasEnded || present.startedAt !== owner.startedAt;
+}
+
+/** Two machines of one name are told apart by a hash of the machine's own id, where there is one. */
+function hostOf(): string {
+  const machine = textOf("/etc/machine-id");
+  if (machine === undefined) return hostname();
+  return `${hostname()} ${createHash("sha256").update(`pawl ${machine}`).digest("hex").slice(0, 8)}`;
+}
+
+/** On Linux: the present boot, and the process ids' namespace (a container's ids mean nothing in another). */
+function surroundings(): readonly string[] {
+  const boot = textOf("/proc/sys/kernel/random/boot_id");
+  if (boot === undefined) return [];
+  try {
+    return [boot, readlinkSync("/proc/self/ns/pid")];
+  } catch {
+    return [boot];
+  }
+}
+
+/** On Linux: when a process started, in clock ticks since the boot. Undefined where that cannot be read. */
+function processOf(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | undefined {
+  const stat = textOf(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { startedAt: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it runs, as somebody else.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    const text = readFileSync(path, "utf8").trim();
+    return text === "" ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Deleting sessions by age.
+ */
+import { PawlError } from "../../errors.js";
+import type { SessionSummary, Store } from "../../ports/store.js";
+
+export type Pruned = {
+  readonly deleted: readonly string[];
+  /** Old, but held, active or with a message that nobody has read yet. */
+  readonly kept: readonly string[];
+};
+
+const pageSize = 100;
+
+/** Deletes the sessions whose last change is before `before` (epoch milliseconds), and keeps those that are not done. */
+export async function pruneSessions(
+  store: Store,
+  options: { readonly before: number; readonly now: number },
+): Promise<Pruned> {
+  const deleted: string[] = [];
+  const kept: string[] = [];
+  // No id is empty, so this comes before every session of that time: those of the time itself are skipped below.
+  let after = { updatedAt: options.before, sessionId: "" };
+  for (;;) {
+    const page = await store.list({ after, limit: pageSize });
+    for (const session of page) {
+      if (session.updatedAt >= options.before) continue;
+      const isDeleted = await deleteResting(store, session, options.now);
+      (isDeleted ? deleted : kept).push(session.sessionId);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return { deleted, kept };
+    after = { updatedAt: last.updatedAt, sessionId: last.sessionId };
+  }
+}
+
+async function deleteResting(store: Store, session: SessionSummary, now: number): Promise<boolean> {
+  if (session.inbox > 0) return false;
+  try {
+    await store.delete(session.sessionId, { now });
+    return true;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "session_active") return false;
+    throw error;
+  }
+}

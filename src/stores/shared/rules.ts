@@ -1,0 +1,57 @@
+/**
+ * What every store checks in the same words.
+ */
+import { createHash } from "node:crypto";
+import { PawlError } from "../../errors.js";
+import type { Commit } from "../../ports/store.js";
+
+const longestId = 512;
+const unpaired = /\p{Surrogate}/u;
+
+/** Whether there can be a session or a message with this id. */
+export function isPossibleId(id: string): boolean {
+  return problemOf(id) === null;
+}
+
+/** An id has 1 to 512 characters, no NUL and no lone surrogate (a database would take two such ids for one). */
+export function checkId(what: "session" | "message", id: string): void {
+  const problem = problemOf(id);
+  if (problem === null) return;
+  const shown = id.length > longestId ? `that starts with ${id.slice(0, 40)}` : JSON.stringify(id);
+  throw new PawlError("bad_input", `The ${what} id ${shown} ${problem}. Use an id of 1 to ${longestId} characters.`);
+}
+
+function problemOf(id: string): string | null {
+  if (id.length === 0) return "is empty";
+  if (id.length > longestId) return `has ${id.length} characters`;
+  if (id.includes("\0")) return "has a NUL";
+  return unpaired.test(id) ? "has half of a surrogate pair" : null;
+}
+
+/** The state of a commit is the one after its last event. */
+export function checkSeq(commit: Commit): void {
+  const last = commit.expectedSeq + commit.events.length;
+  if (commit.events.length > 0 && commit.state.seq !== last)
+    throw new PawlError(
+      "internal",
+      `A commit ends at entry ${last} but its state is that of entry ${commit.state.seq}. Nothing was written; please report it.`,
+    );
+}
+
+/** What `delete` throws on a session that is held or whose run is under way. */
+export function activeError(sessionId: string): PawlError {
+  return new PawlError(
+    "session_active",
+    `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it by force.`,
+  );
+}
+
+/** What `putBlob` throws where there is nothing that the blob could belong to. */
+export function noSessionError(sessionId: string): PawlError {
+  return new PawlError("no_session", `There is no session ${sessionId} to keep a blob for. Claim it first.`);
+}
+
+/** The SHA-256 of a blob, in hex. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

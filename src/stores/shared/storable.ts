@@ -1,0 +1,82 @@
+/**
+ * What goes into a database: JSON text of plain data, bounded, and refused where it would not come back as it went in.
+ */
+import { crc32 } from "node:zlib";
+import { isDangerousKey } from "../../core/data/json.js";
+import type { Event } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import type { State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+
+/** UTF-8 bytes of the JSON of one entry, state or inbox message: 1 MiB. Larger content belongs into a blob. */
+export const maxEntryBytes = 1024 * 1024;
+
+/** Objects and arrays within each other, in an entry, a state or a message. */
+export const maxEntryDepth = 256;
+
+/** One text for the events of a commit: a JSON array. */
+export function encodeEvents(events: readonly Event[]): string {
+  const texts = events.map((event, index) =>
+    encode(event, `The event ${event.type} (number ${index + 1} of its commit)`),
+  );
+  return `[${texts.join(",")}]`;
+}
+
+/** The checksum that is kept beside a text: SQLite itself does not notice a byte that the disk changed. */
+export function checksumOf(text: string): number {
+  return crc32(text);
+}
+
+export function encodeState(state: State): string {
+  return encode(state, `The state (${state.status})`);
+}
+
+export function encodeMessage(message: InboxMessage): string {
+  return encode(message, `The message ${message.id}`);
+}
+
+// JSON.stringify writes NUL and lone surrogates as escapes, so that every string comes back as it was.
+function encode(value: object, what: string): string {
+  const problem = findProblem(value, maxEntryDepth);
+  if (problem !== null) throw notStorable(`${what} ${problem}`);
+  const text = JSON.stringify(value);
+  // A character is at most three bytes: most texts need no count.
+  if (text.length * 3 > maxEntryBytes && Buffer.byteLength(text) > maxEntryBytes)
+    throw notStorable(`${what} takes ${Buffer.byteLength(text)} bytes, and an entry at most ${maxEntryBytes}`);
+  return text;
+}
+
+function notStorable(what: string): PawlError {
+  return new PawlError(
+    "not_storable",
+    `${what}. Nothing was written. Keep large content in a blob, and make other values plain JSON first.`,
+  );
+}
+
+function findProblem(value: unknown, depthLeft: number): string | null {
+  if (typeof value !== "object") return problemOfScalar(value);
+  if (value === null) return null;
+  if (depthLeft === 0) return `is nested deeper than ${maxEntryDepth} levels`;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const problem = item === undefined ? "has undefined in a list" : findProblem(item, depthLeft - 1);
+      if (problem !== null) return problem;
+    }
+    return null;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return "has an object that is not plain";
+  for (const key of Object.keys(value)) {
+    if (isDangerousKey(key)) return `has the key "${key}", which is refused`;
+    const problem = findProblem((value as { readonly [key: string]: unknown })[key], depthLeft - 1);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+/** A member that is undefined is as good as absent. */
+function problemOfScalar(value: unknown): string | null {
+  if (typeof value === "number") return Number.isFinite(value) ? null : "has a number that is not finite";
+  if (typeof value === "string" || typeof value === "boolean" || value === undefined) return null;
+  return `has a value of type ${typeof value}`;
+}

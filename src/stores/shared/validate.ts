@@ -1,0 +1,203 @@
+/**
+ * What comes from a database, checked before anything else sees it (SEC-13): bounded, plain, and of the shape that
+ * this version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; a later version's is `newer_format`.
+ */
+
+import { parseJson } from "../../core/data/json.js";
+import type { Entry, Event, EventType } from "../../core/machine/event.js";
+import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
+import { formatVersion, type State, type Status } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { Owner } from "../../ports/store.js";
+import { checksumOf, maxEntryDepth } from "./storable.js";
+
+/** One commit's events or state: a bound against texts that no commit wrote. */
+const maxTextBytes = 256 * 1024 * 1024;
+
+type Kind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
+type Fields = { readonly [field: string]: Kind };
+type Plain = { readonly [field: string]: unknown };
+
+const ofRun: Fields = { runId: "string" };
+const ofStep: Fields = { runId: "string", modelCallIndex: "number" };
+const ofCall: Fields = { runId: "string", callKey: "string" };
+
+/** What each event must have; the rest is its reader's. */
+const eventFields: { readonly [Type in EventType]: Fields } = {
+  session_created: { v: "number", agent: "string", model: "string" },
+  run_started: { ...ofRun, limits: "object" },
+  run_queued: { ...ofRun, limits: "object", input: "array" },
+  steered: { input: "array", by: "string" },
+  prepared: { ...ofStep, upTo: "number", purpose: "string" },
+  compaction_started: ofStep,
+  compacted: ofRun,
+  model_finished: { ...ofStep, attempt: "number", message: "object", finishReason: "object", usage: "object" },
+  model_failed: { ...ofStep, attempt: "number", failure: "object", next: "object" },
+  woke: { ...ofRun, timer: "string" },
+  tool_decided: { ...ofCall, decision: "object" },
+  tool_waiting: { ...ofCall, on: "string" },
+  tool_finished: { ...ofCall, outcome: "string" },
+  answered: { ...ofCall, answerId: "string", answer: "object" },
+  abort_requested: ofRun,
+  restarted: { ...ofRun, owner: "string" },
+  late_result: { callKey: "string", outcome: "string" },
+  run_finished: { ...ofRun, reason: "string" },
+  run_left: ofRun,
+  parent_notified: ofRun,
+  migrated: { from: "number", state: "object" },
+};
+
+const bodyFields: { readonly [Type in InboxBody["type"]]: Fields } = {
+  input: { mode: "string", runId: "string", input: "array", limits: "object", session: "object" },
+  answer: { callKey: "string", answer: "object" },
+  result: { callKey: "string", output: "object" },
+  abort: {},
+};
+
+const runFields: Fields = {
+  runId: "string",
+  startedAt: "number",
+  startSeq: "number",
+  limits: "object",
+  modelCallIndex: "number",
+  attempt: "number",
+  counters: "object",
+  usage: "object",
+  lives: "number",
+  waitedMs: "number",
+  fallback: "number",
+  failing: "object or null",
+  compactionsInRow: "number",
+  stopping: "object or null",
+};
+
+const callsFields: Fields = { ...runFields, calls: "array", cut: "string or null", doneSeq: "number or null" };
+
+/** What a state must have beside the fields of its session. */
+const statusFields: { readonly [Name in Status]: Fields } = {
+  idle: {},
+  preparing: { ...runFields, for: "string" },
+  model_running: { ...runFields, purpose: "string", upTo: "number", backoff: "object or null" },
+  tool_running: callsFields,
+  awaiting_human: { ...callsFields, since: "number" },
+  completed: { ...runFields, reason: "string" },
+  failed: { ...runFields, reason: "string" },
+  aborted: { ...runFields, reason: "string" },
+};
+
+const stateFields: Fields = { seq: "number", queue: "array", interrupted: "array", context: "object" };
+const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", at: "string" };
+
+/** Where a text was found, for the message. */
+export type Place = { readonly file: string; readonly sessionId: string; readonly seq: number };
+
+export function isStatus(text: string): text is Status {
+  return Object.hasOwn(statusFields, text);
+}
+
+/** The format of a row, which must be known before anything else in it is read. */
+export function checkFormat(v: number, place: Place): void {
+  if (v > formatVersion)
+    throw new PawlError(
+      "newer_format",
+      `Session ${place.sessionId} was written in format ${v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
+    );
+}
+
+/** A text that came back as it was written. */
+export function checkSum(text: string, checksum: number | null, place: Place): string {
+  if (checksumOf(text) !== checksum) throw corrupt(place, "its content does not match its checksum");
+  return text;
+}
+
+/** The entries of a row that ends with `place.seq`. */
+export function decodeEntries(text: string, place: Place): readonly Entry[] {
+  const events = parse(text, place);
+  if (!Array.isArray(events) || events.length === 0 || events.length > place.seq)
+    throw corrupt(place, "its events are no list that ends there");
+  const first = place.seq - events.length + 1;
+  return events.map((event: unknown, index) => ({ seq: first + index, event: asEvent(event, place) }));
+}
+
+/** The state after entry `place.seq`. */
+export function decodeState(text: string, place: Place): State {
+  const state = parse(text, place);
+  if (!isPlain(state)) throw corrupt(place, "its state is no object");
+  const { v, seq, status, session, calls } = state;
+  if (typeof v !== "number") throw corrupt(place, "its state names no format");
+  checkFormat(v, place);
+  if (typeof status !== "string" || !isStatus(status)) throw corrupt(place, "its state has no known status");
+  checkFields(state, stateFields, place, "its state");
+  checkFields(state, statusFields[status], place, `its state (${status})`);
+  if (seq !== place.seq) throw corrupt(place, `its state is that of entry ${String(seq)}`);
+  if (session !== null) checkFields(session, { agent: "string", model: "string" }, place, "its session");
+  if (Array.isArray(calls)) for (const call of calls) checkFields(call, callFields, place, "a call in its state");
+  return state as unknown as State;
+}
+
+export function decodeMessage(text: string, place: Place): InboxMessage {
+  const message = parse(text, place);
+  checkFields(message, { id: "string", at: "number", body: "object" }, place, "a message in its inbox");
+  const { body } = message;
+  if (!isPlain(body)) throw corrupt(place, "a message in its inbox has no body");
+  const { type } = body;
+  const fields = typeof type === "string" ? known(bodyFields, type) : undefined;
+  if (fields === undefined) throw corrupt(place, "a message in its inbox is of no known type");
+  checkFields(body, fields, place, "a message in its inbox");
+  return message as unknown as InboxMessage;
+}
+
+export function decodeOwner(text: string, place: Place): Owner {
+  const owner = parse(text, place);
+  checkFields(owner, { id: "string", host: "string", pid: "number", startedAt: "number" }, place, "its owner");
+  return owner as unknown as Owner;
+}
+
+function asEvent(event: unknown, place: Place): Event {
+  if (!isPlain(event)) throw corrupt(place, "one of its events is no object");
+  const { type, message } = event;
+  const fields = typeof type === "string" ? known(eventFields, type) : undefined;
+  if (fields === undefined) throw corrupt(place, `it has an event of unknown type ${JSON.stringify(type)}`);
+  checkFields(event, { at: "number" }, place, `its event ${String(type)}`);
+  checkFields(event, fields, place, `its event ${String(type)}`);
+  if (event.hooks !== undefined && !Array.isArray(event.hooks))
+    throw corrupt(place, `its event ${String(type)} has no proper field hooks`);
+  if (type === "model_finished") checkFields(message, { parts: "array" }, place, "the model's message");
+  return event as unknown as Event;
+}
+
+function parse(text: string, place: Place): unknown {
+  // One level more than an entry may have: the list around the entries of a row.
+  const result = parseJson(text, { maxBytes: maxTextBytes, maxDepth: maxEntryDepth + 1 });
+  if (!result.ok) throw corrupt(place, `its JSON is ${result.error}`);
+  return result.value;
+}
+
+function checkFields(value: unknown, fields: Fields, place: Place, what: string): asserts value is Plain {
+  if (!isPlain(value)) throw corrupt(place, `${what} is no object`);
+  for (const [field, kind] of Object.entries(fields))
+    if (!kind.split(" or ").includes(kindOf(value[field])))
+      throw corrupt(place, `${what} has no proper field ${field}`);
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return value === null ? "null" : typeof value;
+}
+
+function isPlain(value: unknown): value is Plain {
+  return kindOf(value) === "object";
+}
+
+function known(table: { readonly [type: string]: Fields }, type: string): Fields | undefined {
+  return Object.hasOwn(table, type) ? table[type] : undefined;
+}
+
+/** Damage that was found in the row that ends with `place.seq` (0: in the session's own row or inbox). */
+export function corrupt(place: Place, what: string): PawlError {
+  const where = place.seq === 0 ? "" : ` at entry ${place.seq}`;
+  return new PawlError(
+    "store_corrupt",
+    `The store ${place.file} is damaged: in session ${place.sessionId}${where}, ${what}. Nothing was changed. Take the file from a backup, or delete this session.`,
+  );
+}

@@ -1,0 +1,44 @@
+/**
+ * The listeners of a store.
+ */
+import type { Change } from "../../ports/store.js";
+
+export type Watchers = {
+  readonly count: () => number;
+  readonly add: (listener: (change: Change) => void) => () => void;
+  /** Calls back after the present work is done; what a listener throws is nobody's commit, so it stays uncaught. */
+  readonly notify: (change: Change) => void;
+  readonly clear: () => void;
+};
+
+type Listener = { readonly call: (change: Change) => void };
+
+export function createWatchers(): Watchers {
+  const listeners = new Set<Listener>();
+  return {
+    count: () => listeners.size,
+    add(call) {
+      const listener = { call };
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+    notify(change) {
+      if (listeners.size > 0) queueMicrotask(() => tell(listeners, change));
+    },
+    clear: () => listeners.clear(),
+  };
+}
+
+/** Those that listen when it is told; one that throws keeps nobody from hearing of it. */
+function tell(listeners: ReadonlySet<Listener>, change: Change): void {
+  for (const listener of listeners)
+    try {
+      listener.call(change);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+}

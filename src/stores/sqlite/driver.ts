@@ -1,0 +1,191 @@
+/**
+ * The SQLite library: the one built into Node, `libsql`, or a handle of the same shape that the caller opened.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { PawlError } from "../../errors.js";
+
+export type SqliteValue = null | number | string | Uint8Array;
+
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): unknown;
+  get(...values: SqliteValue[]): unknown;
+  all(...values: SqliteValue[]): unknown[];
+}
+
+/** What `node:sqlite`, `libsql` and `better-sqlite3` have in common. */
+export interface SqliteHandle {
+  exec(sql: string): unknown;
+  prepare(sql: string): SqliteStatement;
+  close(): unknown;
+}
+
+/** Bytes, as one library or another gives them. */
+export type SqliteBytes = Uint8Array | ArrayBuffer;
+
+export function bytesOf(value: SqliteBytes | null): Uint8Array {
+  return value === null ? new Uint8Array(0) : new Uint8Array(value);
+}
+
+/**
+ * Text that a statement read as bytes: a library may end the process on text that damage made no UTF-8.
+ * Damage can also make it null, where it never is: an empty text then, which matches no checksum.
+ */
+export function textOf(value: SqliteBytes | null): string {
+  if (value === null) return "";
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
+    : Buffer.from(value).toString();
+}
+
+/** Primary result codes of SQLite. */
+export const sqliteCodes = {
+  BUSY: 5,
+  LOCKED: 6,
+  READONLY: 8,
+  CORRUPT: 11,
+  FULL: 13,
+  NOTADB: 26,
+} as const;
+
+/** Opens a file (`:memory:` too) with the best library there is. */
+export async function openHandle(path: string): Promise<SqliteHandle> {
+  const Handle = await sqliteLibrary();
+  return new Handle(path);
+}
+
+type HandleClass = { new (path: string): SqliteHandle; readonly prototype: SqliteHandle };
+
+/**
+ * The best SQLite library there is.
+ *
+ * @throws PawlError `missing_package`
+ */
+export async function sqliteLibrary(): Promise<HandleClass> {
+  return builtInSqlite() ?? (await importLibsql());
+}
+
+function builtInSqlite(): HandleClass | null {
+  // Loading the built-in module prints that it is experimental: that one line is held back, and nothing else.
+  const emitWarning = process.emitWarning;
+  const quiet = (...warning: Parameters<typeof emitWarning>): void => {
+    if (!/SQLite is an experimental feature/.test(String(warning[0]))) emitWarning.apply(process, warning);
+  };
+  process.emitWarning = quiet as typeof emitWarning;
+  try {
+    const module: unknown = process.getBuiltinModule?.("node:sqlite");
+    return (module as { readonly DatabaseSync: HandleClass } | undefined)?.DatabaseSync ?? null;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+async function importLibsql(): Promise<HandleClass> {
+  try {
+    const module: { readonly default: unknown } = await import("libsql");
+    return module.default as HandleClass;
+  } catch (cause) {
+    throw new PawlError(
+      "missing_package",
+      `Node ${process.version} has no SQLite of its own (Node 22.13 and later have), and the package libsql could not be loaded. Run: npm install libsql`,
+      { cause },
+    );
+  }
+}
+
+/** The primary result code of an error that SQLite raised; null for any other error. */
+export function sqliteCode(error: unknown): number | null {
+  if (!(error instanceof Error)) return null;
+  const { errcode, rawCode, code } = error as {
+    readonly errcode?: unknown;
+    readonly rawCode?: unknown;
+    readonly code?: unknown;
+  };
+  if (typeof errcode === "number") return errcode & 0xff;
+  if (typeof rawCode === "number") return rawCode & 0xff;
+  if (typeof code !== "string") return null;
+  const name = Object.entries(sqliteCodes).find(
+    ([name]) => code === `SQLITE_${name}` || code.startsWith(`SQLITE_${name}_`),
+  );
+  return name?.[1] ?? null;
+}
+
+/** Somebody else has the lock: nothing was done, and it can be tried again. */
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
+}
+
+/** `BEGIN` alone takes no lock. `END` is another word for `COMMIT`: whoever watches a program's commits can tell what wrote something. */
+const locks = {
+  read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
+  write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
+  /** Writes nothing, and keeps all others from writing. */
+  guard: { begin: ["BEGIN IMMEDIATE"], end: "END" },
+} as const;
+
+/**
+ * Runs work under a lock. A prepared statement is run in no other way where somebody else may hold the file: in `libsql` one that
+ * meets a lock stays open, and the next transaction of its connection then keeps everybody else out after its end.
+ */
+export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof locks, work: () => Result): Result {
+  let isOpen = false;
+  try {
+    for (const sql of locks[lock].begin) {
+      handle.exec(sql);
+      isOpen = true;
+    }
+    const result = work();
+    handle.exec(locks[lock].end);
+    return result;
+  } catch (error) {
+    if (isOpen) rollBack(handle);
+    throw error;
+  }
+}
+
+/** SQLite ends the transaction itself after some errors (a full disk): there is nothing left to roll back then. */
+export function rollBack(handle: SqliteHandle): void {
+  try {
+    handle.exec("ROLLBACK");
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes("no transaction is active"))) throw error;
+  }
+}
+
+/** Refuses the versions of better-sqlite3 that are known to bring this version of Node down. */
+export function checkHandle(handle: SqliteHandle): void {
+  const isBetterSqlite = "unsafeMode" in handle && "serialize" in handle && !("syncUntil" in handle);
+  const version = isBetterSqlite ? loadedVersion("better-sqlite3") : null;
+  const problem = version === null ? null : knownCrash(version, process.versions.node);
+  if (problem !== null) throw new PawlError("bad_configuration", problem);
+}
+
+/** What is wrong with this better-sqlite3 on this Node; null where nothing is known. */
+export function knownCrash(betterSqlite: string, node: string): string | null {
+  const [major = 0] = numbersOf(betterSqlite);
+  const [nodeMajor = 0, nodeMinor = 0] = numbersOf(node);
+  const advice = "Leave out `database`: Pawl then opens the file itself.";
+  if (major === 12 && (nodeMajor > 24 || (nodeMajor === 24 && nodeMinor >= 19)))
+    return `better-sqlite3 ${betterSqlite} aborts the process on Node ${node} (24.19 and later). ${advice}`;
+  if (major === 13 && nodeMajor === 20) return `better-sqlite3 ${betterSqlite} crashes on Node ${node}. ${advice}`;
+  return null;
+}
+
+export function numbersOf(version: string): readonly number[] {
+  return version.split(".").map((part) => Number.parseInt(part, 10));
+}
+
+/** The version of a CommonJS package that this process has loaded, wherever from. */
+function loadedVersion(name: string): string | null {
+  const inside = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}(?=[\\\\/])`);
+  for (const file of Object.keys(createRequire(import.meta.url).cache)) {
+    const folder = inside.exec(file)?.[0];
+    if (folder === undefined) continue;
+    const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const { version } = manifest as { readonly version?: unknown };
+    if (typeof version === "string") return version;
+  }
+  return null;
+}

@@ -1,0 +1,143 @@
+/**
+ * Opening the file: ours or refused, readable by its owner alone, with the journal that is safe with its SQLite.
+ */
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { PawlError } from "../../errors.js";
+import { inTransaction, isBusy, numbersOf, type SqliteHandle } from "./driver.js";
+import { applicationId, createTables, tablesVersion } from "./schema.js";
+
+export type Synchronous = "full" | "normal";
+
+/** Makes the file where there is none, for its owner alone; and its folder. */
+export function createFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(file, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** SQLite gives the files that it adds the mode of the main one; those of a file that was open to others are closed too. */
+export function protectFiles(file: string): void {
+  for (const suffix of ["", "-journal", "-wal", "-shm"]) {
+    const path = `${file}${suffix}`;
+    if (existsSync(path)) chmodSync(path, 0o600);
+  }
+}
+
+/** Where a handle keeps its data; empty for one in memory. */
+export function fileOf(handle: SqliteHandle): string {
+  return text(handle.prepare("PRAGMA database_list").get(), "file");
+}
+
+export type PrepareOptions = {
+  readonly synchronous: Synchronous;
+  /** Whoever opens it makes its checkpoints under the write lock (see `sqlite-checkpoints.ts`), where they are not safe otherwise. */
+  readonly guardsCheckpoints: boolean;
+};
+
+/**
+ * Makes the tables in an empty file, and checks any other: ours, of a version that is known, writable.
+ * Repeats nothing by itself: a busy database throws.
+ *
+ * @returns whether checkpoints are the caller's to make
+ */
+export function prepareFile(handle: SqliteHandle, file: string, options: PrepareOptions): boolean {
+  const { synchronous, guardsCheckpoints } = options;
+  handle.exec("PRAGMA busy_timeout = 0");
+  const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
+  const isNew = inTransaction(handle, "read", () => identify(handle, file)) === "empty";
+  const journal = chooseJournal(handle, file, { isNew, allowsWal: isSafe || guardsCheckpoints });
+  const needsGuard = journal === "wal" && !isSafe;
+  if (needsGuard) handle.exec("PRAGMA wal_autocheckpoint = 0");
+  handle.exec(`PRAGMA synchronous = ${synchronous}`);
+  // What is deleted is overwritten: it may have been secret.
+  handle.exec("PRAGMA secure_delete = ON");
+  inTransaction(handle, "write", () => {
+    // Another process may have made the tables meanwhile.
+    if (identify(handle, file) === "empty") handle.exec(createTables);
+    else probeWriting(handle);
+  });
+  return needsGuard;
+}
+
+/** A database that cannot be written must say so now, not at the first commit. Nothing is left of it. */
+function probeWriting(handle: SqliteHandle): void {
+  handle.exec("SAVEPOINT probe");
+  handle.exec("UPDATE store SET epoch = epoch");
+  handle.exec("ROLLBACK TO probe");
+  handle.exec("RELEASE probe");
+}
+
+function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
+  const id = number(handle.prepare("PRAGMA application_id").get(), "application_id");
+  const version = number(handle.prepare("PRAGMA user_version").get(), "user_version");
+  const tables = number(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
+  if (tables === 0 && id === 0 && version === 0) return "empty";
+  if (id !== applicationId)
+    throw new PawlError(
+      "store_open",
+      `${file} is the database of another program. It was left as it is; name another file.`,
+    );
+  if (version > tablesVersion)
+    throw new PawlError(
+      "newer_format",
+      `The store ${file} was made by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
+    );
+  return "ours";
+}
+
+/**
+ * Where checkpoints are safe, a new file gets a write-ahead log, and one that has it keeps it. Elsewhere it is turned back. Nobody
+ * turns a file to it later: one that must not use it may have the file open, and would follow.
+ */
+function chooseJournal(
+  handle: SqliteHandle,
+  file: string,
+  { isNew, allowsWal }: { readonly isNew: boolean; readonly allowsWal: boolean },
+): string {
+  const current = journalOf(handle);
+  if (current === "memory" || (current === "wal" && allowsWal)) return current;
+  const chosen = setJournal(handle, isNew && allowsWal ? "wal" : "truncate");
+  if (chosen === "wal" && !allowsWal)
+    throw new PawlError(
+      "store_open",
+      `The store ${file} is open in another process with a write-ahead log, which the SQLite of this handle (before 3.51.3) cannot share safely. Leave out \`database\`, so that Pawl opens the file itself, or end the other process first.`,
+    );
+  return chosen;
+}
+
+function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
+  try {
+    handle.exec(`PRAGMA journal_mode = ${mode}`);
+  } catch (error) {
+    // Others have the file open: what they chose stays.
+    if (!isBusy(error)) throw error;
+  }
+  return journalOf(handle);
+}
+
+function journalOf(handle: SqliteHandle): string {
+  return inTransaction(handle, "read", () => text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode"));
+}
+
+/**
+ * From SQLite 3.51.3 on, a checkpoint notices that a writer began the log anew since it looked; before, it could go by frames that
+ * are gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
+ */
+export function isSafeWithWal(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = numbersOf(version);
+  return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
+}
+
+function text(row: unknown, column: string): string {
+  const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
+  return typeof value === "string" ? value : "";
+}
+
+function number(row: unknown, column: string): number {
+  const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
+  return typeof value === "number" ? value : 0;
+}

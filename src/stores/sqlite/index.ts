@@ -1,0 +1,159 @@
+/**
+ * Sessions in one SQLite file: the store of a machine, for any number of processes on it.
+ *
+ * SQLite is the one built into Node (22.13 and later) or the package `libsql`, or a handle that the caller opened.
+ */
+import { resolve } from "node:path";
+import type { CommitResult, ReleaseResult, Store } from "../../ports/store.js";
+import { nobodyIsDead } from "../shared/lease.js";
+import { checkId, hashOf } from "../shared/rules.js";
+import { encodeMessage } from "../shared/storable.js";
+import { createWatchers } from "../shared/watchers.js";
+import { createCheckpoints, noCheckpoints } from "./checkpoints.js";
+import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./driver.js";
+import { openFailure, storeFailure } from "./failure.js";
+import { createFile, fileOf, prepareFile, protectFiles, type Synchronous } from "./file.js";
+import { createTransactions, type Transactions, whileBusy } from "./queue.js";
+import * as reads from "./reads.js";
+import { prepareStatements } from "./schema.js";
+import * as sessions from "./sessions.js";
+import { verify } from "./verify.js";
+import { createPolling } from "./watch.js";
+
+export { describeSqlite, type SqliteDescription } from "./describe.js";
+export type { SqliteHandle, SqliteStatement, SqliteValue } from "./driver.js";
+
+/** The file, made where there is none, readable by its owner alone; `:memory:` keeps everything in this process. */
+type Named = { readonly path: string; readonly database?: never };
+/** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store leaves it open. */
+type Given = { readonly database: SqliteHandle; readonly path?: never };
+
+export type SqliteOptions = (Named | Given) & {
+  /** `full` (the default): what is committed survives a loss of power. `normal`: it survives the end of the process. */
+  readonly synchronous?: Synchronous;
+  /** How long another process's lock is waited for before a commit is `busy`: milliseconds, 5000. */
+  readonly busyMs?: number;
+  /** How often changes by other processes are looked for while somebody watches: milliseconds, 250. */
+  readonly pollMs?: number;
+};
+
+/**
+ * Opens a store.
+ *
+ * Throws a `PawlError`: `missing_package` where Node has no SQLite, `store_open` where the file is another program's,
+ * locked, read-only or no database, `store_corrupt` where it is damaged, `newer_format` where a later version made it.
+ */
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { synchronous = "full", busyMs = 5000, pollMs = 250 } = options;
+  const { handle, file } = await open(options);
+  const isOurs = options.database === undefined;
+  try {
+    const prepare = { synchronous, guardsCheckpoints: isOurs };
+    const needsGuard = await whileBusy(() => prepareFile(handle, file, prepare), busyMs);
+    if (isOurs && options.path !== memoryPath) protectFiles(file);
+    const db = { statements: prepareStatements(handle), file };
+    // Last of what may fail: there is nothing to close before.
+    const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
+    const transactions = createTransactions({ handle, file, busyMs, checkpoints });
+    return assemble(db, transactions, pollMs, () => {
+      checkpoints.close();
+      if (isOurs) handle.close();
+    });
+  } catch (error) {
+    if (isOurs) handle.close();
+    throw openFailure(error, file);
+  }
+}
+
+const memoryPath = ":memory:";
+
+async function open(options: SqliteOptions): Promise<{ readonly handle: SqliteHandle; readonly file: string }> {
+  if (options.database !== undefined) {
+    checkHandle(options.database);
+    return { handle: options.database, file: fileOf(options.database) || "in memory" };
+  }
+  if (options.path === memoryPath) return { handle: await openHandle(memoryPath), file: "in memory" };
+  const file = resolve(options.path);
+  try {
+    createFile(file);
+    return { handle: await openHandle(file), file };
+  } catch (error) {
+    throw openFailure(error, file);
+  }
+}
+
+function assemble(db: sessions.Database, transactions: Transactions, pollMs: number, closeHandle: () => void): Store {
+  const { file } = db;
+  const watchers = createWatchers();
+  const polling = createPolling(db, watchers, transactions.readNow, pollMs);
+  const fail = (error: unknown): never => {
+    throw storeFailure(error, file);
+  };
+  const write = <Result>(work: () => Result, bytes?: number): Promise<Result> =>
+    transactions.write(work, bytes).catch(fail);
+  const read = <Result>(work: () => Result): Promise<Result> => transactions.read(work).catch(fail);
+  const writeOrBusy = <Result>(work: () => Result, bytes?: number): Promise<Result | { readonly type: "busy" }> =>
+    transactions.write(work, bytes).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
+  const close = async (): Promise<void> => {
+    polling.stop();
+    watchers.clear();
+    await transactions.end();
+    closeHandle();
+  };
+  let closing: Promise<void> | null = null;
+
+  return {
+    claim: async (sessionId, options) => {
+      checkId("session", sessionId);
+      return await write(() => sessions.claim(db, sessionId, options));
+    },
+    renew: async (leases, now, leaseMs) =>
+      leases.length === 0 ? [] : await write(() => sessions.renew(db, leases, now, leaseMs)),
+    release: (lease): Promise<ReleaseResult> => writeOrBusy(() => sessions.release(db, lease)),
+    commit: async (lease, commit): Promise<CommitResult> => {
+      for (const id of commit.record ?? []) checkId("message", id);
+      const encoded = sessions.encode(commit);
+      const bytes = encoded.events.length + encoded.state.length;
+      const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes);
+      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
+      return result;
+    },
+    load: (sessionId) => read(() => reads.load(db, sessionId)),
+    read: (sessionId, after = 0, limit = Number.MAX_SAFE_INTEGER) =>
+      read(() => reads.read(db, sessionId, after, limit)),
+    post: async (sessionId, message) => {
+      checkId("session", sessionId);
+      checkId("message", message.id);
+      const posted = { id: message.id, at: message.at, body: encodeMessage(message) };
+      const result = await write(() => sessions.post(db, sessionId, posted), posted.body.length);
+      if (result.type === "posted") watchers.notify({ sessionId, in: "inbox" });
+      return result;
+    },
+    inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
+    list: (options = {}) => read(() => reads.list(db, options)),
+    asking: (options = {}) => read(() => reads.asking(db, options)),
+    due: (now, limit, isDead = nobodyIsDead) => read(() => reads.due(db, now, limit, isDead)),
+    watch: (listener) => {
+      transactions.check();
+      const stop = watchers.add(listener);
+      polling.start();
+      return stop;
+    },
+    putBlob: async (sessionId, bytes) => {
+      const hash = hashOf(bytes);
+      await write(() => sessions.putBlob(db, sessionId, hash, bytes), bytes.length);
+      return hash;
+    },
+    getBlob: (sessionId, hash) => read(() => reads.getBlob(db, sessionId, hash)),
+    delete: async (sessionId, options) => {
+      const isDeleted = await write(() => sessions.remove(db, sessionId, options));
+      if (isDeleted) watchers.notify({ sessionId });
+      return isDeleted;
+    },
+    verify: (sessionId) => verify(db, read, sessionId ?? null),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * Transactions: what is written in one turn of the event loop shares one, and a lock is waited for without blocking.
+ *
+ * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
+ * 2. Work that refuses has written nothing.
+ * 3. Reads see only what is committed, all of one state: a transaction never spans turns.
+ */
+import { PawlError } from "../../errors.js";
+import type { Checkpoints } from "./checkpoints.js";
+import { inTransaction, isBusy, type SqliteHandle } from "./driver.js";
+
+export type Transactions = {
+  /**
+   * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
+   *
+   * @param bytes about how much it writes, beside a row or two
+   */
+  readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
+  /** Runs work that only reads; tried again while the database is locked. */
+  readonly read: <Result>(work: () => Result) => Promise<Result>;
+  /** Runs work that only reads at once; throws where the database is locked. */
+  readonly readNow: <Result>(work: () => Result) => Result;
+  /** Refuses what comes from now on, and waits for what is under way. */
+  readonly end: () => Promise<void>;
+  readonly check: () => void;
+};
+
+export type TransactionOptions = {
+  readonly handle: SqliteHandle;
+  readonly file: string;
+  /** How long a lock is waited for, in milliseconds. */
+  readonly busyMs: number;
+  readonly checkpoints: Checkpoints;
+};
+
+type Job = { readonly work: () => unknown; readonly bytes: number; readonly settle: (outcome: Outcome) => void };
+type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+
+/** Many commits in one transaction cost a fraction of one each; beyond this many the rest waits its turn. */
+const largestGroup = 256;
+
+export function createTransactions(options: TransactionOptions): Transactions {
+  const { handle, file, busyMs, checkpoints } = options;
+  const waiting: Job[] = [];
+  let flushing: Promise<void> | null = null;
+  let isOpen = true;
+
+  async function flush(): Promise<void> {
+    do {
+      // Also between groups: whoever writes without pause must not keep timers and the network waiting.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const group = waiting.splice(0, largestGroup);
+      await runGroup(group, options);
+      checkpoints.wrote(pagesOf(group));
+    } while (waiting.length > 0);
+    flushing = null;
+  }
+  function check(): void {
+    if (!isOpen) throw new PawlError("store_closed", `The store ${file} is closed. Open it again.`);
+  }
+
+  return {
+    check,
+    write<Result>(work: () => Result, bytes = 0): Promise<Result> {
+      return new Promise<Result>((resolve, reject) => {
+        check();
+        waiting.push({
+          work,
+          bytes,
+          settle: (outcome) => (outcome.ok ? resolve(outcome.value as Result) : reject(outcome.error)),
+        });
+        flushing ??= flush();
+      });
+    },
+    async read(work) {
+      const attempt = (): ReturnType<typeof work> => {
+        check();
+        return inTransaction(handle, "read", work);
+      };
+      return await whileBusy(attempt, busyMs);
+    },
+    readNow: (work) => inTransaction(handle, "read", work),
+    async end() {
+      isOpen = false;
+      await flushing;
+    },
+  };
+}
+
+async function runGroup(group: readonly Job[], options: TransactionOptions): Promise<void> {
+  try {
+    const values = await whileBusy(() => transact(group, options), options.busyMs);
+    group.forEach((job, index) => {
+      job.settle({ ok: true, value: values[index] });
+    });
+  } catch (error) {
+    if (group.length === 1 || isBusy(error)) for (const job of group) job.settle({ ok: false, error });
+    else for (const job of group) await runGroup([job], options);
+  }
+}
+
+function transact(group: readonly Job[], { handle }: TransactionOptions): readonly unknown[] {
+  return inTransaction(handle, "write", () => group.map((job) => job.work()));
+}
+
+/** Of 4 KiB: a row or two are in two of them. */
+function pagesOf(group: readonly Job[]): number {
+  return group.reduce((sum, { bytes }) => sum + 2 + bytes / 4096, 0);
+}
+
+/** Short: who writes without pause lets go only for moments, which others have to hit. */
+const longestPauseMs = 4;
+
+/** Waits in steps, so that timers and other sessions go on meanwhile. */
+export async function whileBusy<Result>(work: () => Result, busyMs: number): Promise<Result> {
+  let waited = 0;
+  for (let step = 1; ; step = Math.min(step * 2, longestPauseMs)) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || waited >= busyMs) throw error;
+    }
+    // Two that wait for each other's lock must not meet again and again.
+    const pause = step * (0.5 + Math.random());
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    waited += pause;
+  }
+}

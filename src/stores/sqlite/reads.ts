@@ -1,0 +1,178 @@
+/**
+ * What is read of sessions; everything is validated on the way.
+ */
+import type { Entry } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { formatVersion, type State } from "../../core/machine/state.js";
+import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../../ports/store.js";
+import { hashOf } from "../shared/rules.js";
+import {
+  checkFormat,
+  checkSum,
+  corrupt,
+  decodeEntries,
+  decodeMessage,
+  decodeOwner,
+  decodeState,
+  isStatus,
+  type Place,
+} from "../shared/validate.js";
+import { bytesOf, type SqliteBytes, textOf } from "./driver.js";
+import { keySpan } from "./schema.js";
+import { type Database, headOf, idOf, stateOf } from "./sessions.js";
+
+export function load(db: Database, sessionId: string): { readonly seq: number; readonly state: State } | null {
+  const tail = headOf(db, sessionId)?.tail ?? null;
+  const state = stateOf(db, sessionId, tail);
+  return state === null ? null : { seq: state.seq, state };
+}
+
+type LogRow = { readonly key: number; readonly v: number; readonly events: SqliteBytes; readonly eventsSum: number };
+
+/** Rows are fetched in portions, so that a long log is not in memory twice. */
+const portion = 256;
+
+export function read(db: Database, sessionId: string, after: number, limit: number): readonly Entry[] {
+  const id = idOf(db, sessionId);
+  if (id === undefined) return [];
+  const entries: Entry[] = [];
+  const end = (id + 1) * keySpan;
+  let key = id * keySpan + after;
+  while (entries.length < limit) {
+    const rows = db.statements.rowsAfter.all(key, end, Math.min(portion, limit)) as readonly LogRow[];
+    for (const row of rows) {
+      const place = { file: db.file, sessionId, seq: row.key - id * keySpan };
+      if (row.key <= key) throw corrupt(place, "its rows are out of order");
+      checkFormat(row.v, place);
+      addEntries(entries, decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place), after, place);
+      key = row.key;
+      if (entries.length >= limit) break;
+    }
+    if (rows.length < Math.min(portion, limit)) break;
+  }
+  return entries.slice(0, limit);
+}
+
+/** Adds a row's entries that come after `after`; rows must follow each other. */
+function addEntries(entries: Entry[], row: readonly Entry[], after: number, place: Place): void {
+  const last = entries.at(-1)?.seq ?? after;
+  const first = row[0]?.seq ?? 0;
+  if (first > last + 1 || (entries.length > 0 && first <= last))
+    throw corrupt(place, `a commit starts with entry ${first}, after entry ${last}`);
+  for (const entry of row) if (entry.seq > after) entries.push(entry);
+}
+
+export function inbox(db: Database, sessionId: string): readonly InboxMessage[] {
+  const id = idOf(db, sessionId);
+  if (id === undefined) return [];
+  const place = { file: db.file, sessionId, seq: 0 };
+  const rows = db.statements.inbox.all(id) as readonly { readonly body: SqliteBytes; readonly bodySum: number }[];
+  return rows.map((row) => decodeMessage(checkSum(textOf(row.body), row.bodySum, place), place));
+}
+
+type SummaryRow = {
+  readonly id: number;
+  readonly name: SqliteBytes;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly activity: SqliteBytes;
+  readonly owner: SqliteBytes | null;
+  readonly tail: number | null;
+  readonly inbox: number;
+  readonly v: number | null;
+  readonly status: SqliteBytes | null;
+  readonly state: SqliteBytes | null;
+  readonly stateSum: number | null;
+};
+
+export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
+  const status = options.status === undefined ? null : JSON.stringify(options.status);
+  const { updatedAt, sessionId } = options.after ?? { updatedAt: null, sessionId: null };
+  const limit = asLimit(options.limit);
+  const rows = db.statements.list.all(status, status, updatedAt, updatedAt, updatedAt, sessionId, limit);
+  return (rows as readonly SummaryRow[]).map((row) => summaryOf(db, row));
+}
+
+type AskingRow = {
+  readonly id: number;
+  readonly name: SqliteBytes;
+  readonly askedAt: number;
+  readonly tail: number | null;
+  readonly inbox: number;
+  readonly v: number | null;
+  readonly state: SqliteBytes | null;
+  readonly stateSum: number | null;
+};
+
+export function asking(db: Database, { limit, after }: AskingOptions): readonly AskingSession[] {
+  const { askedAt, sessionId } = after ?? { askedAt: Number.NEGATIVE_INFINITY, sessionId: "" };
+  const rows = db.statements.asking.all(askedAt, sessionId, asLimit(limit)) as readonly AskingRow[];
+  return rows.map((row) => {
+    const name = textOf(row.name);
+    const place = { file: db.file, sessionId: name, seq: row.tail === null ? 0 : row.tail - row.id * keySpan };
+    if (row.state === null || row.v === null) throw corrupt(place, "it asks somebody, and has no log");
+    const isNewer = row.v > formatVersion;
+    const state = isNewer ? null : decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
+    return { sessionId: name, askedAt: row.askedAt, state, inbox: row.inbox };
+  });
+}
+
+/** SQLite's word for no limit is a negative one. */
+function asLimit(limit = Number.POSITIVE_INFINITY): number {
+  return Number.isFinite(limit) ? limit : -1;
+}
+
+/** A session of a later version is listed too, as far as it can be read. */
+function summaryOf(db: Database, row: SummaryRow): SessionSummary {
+  const seq = row.tail === null ? 0 : row.tail - row.id * keySpan;
+  const sessionId = textOf(row.name);
+  const place = { file: db.file, sessionId, seq };
+  const status = row.status === null ? "idle" : textOf(row.status);
+  const isNewer = row.v !== null && row.v > formatVersion;
+  if (!isStatus(status)) {
+    if (row.v !== null) checkFormat(row.v, place);
+    throw corrupt(place, `its status ${JSON.stringify(status)} is unknown`);
+  }
+  return {
+    sessionId,
+    info:
+      row.state === null || isNewer
+        ? null
+        : decodeState(checkSum(textOf(row.state), row.stateSum, place), place).session,
+    status,
+    activity: activityOf(textOf(row.activity), place),
+    seq,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    inbox: row.inbox,
+    holder: row.owner === null ? null : decodeOwner(textOf(row.owner), place),
+  };
+}
+
+export function activityOf(text: string, place: Place): Activity {
+  if (text === "resting" || text === "active" || text === "waiting") return text;
+  throw corrupt(place, `its activity ${JSON.stringify(text)} is unknown`);
+}
+
+export function due(db: Database, now: number, limit: number, isDead: (owner: Owner) => boolean): readonly string[] {
+  const owners = db.statements.owners.all() as readonly { readonly owner: SqliteBytes; readonly name: SqliteBytes }[];
+  const dead = owners
+    .map((row) => ({ owner: textOf(row.owner), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
+    .filter(({ owner, place }) => isDead(decodeOwner(owner, place)))
+    .map(({ owner }) => owner);
+  const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), asLimit(limit)) as readonly {
+    readonly name: SqliteBytes;
+  }[];
+  return rows.map((row) => textOf(row.name));
+}
+
+export function getBlob(db: Database, sessionId: string, hash: string): Uint8Array | null {
+  const id = idOf(db, sessionId);
+  if (id === undefined) return null;
+  const row = db.statements.blob.get(id, hash) as { readonly bytes: SqliteBytes } | undefined;
+  if (row === undefined) return null;
+  const bytes = bytesOf(row.bytes);
+  if (hashOf(bytes) !== hash)
+    throw corrupt({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
+  return bytes;
+}

@@ -1,0 +1,201 @@
+/**
+ * What is written to sessions. Each function runs inside a transaction, and writes nothing where it refuses.
+ */
+import { formatVersion, type State } from "../../core/machine/state.js";
+import type {
+  Activity,
+  ClaimOptions,
+  ClaimResult,
+  Commit,
+  CommitResult,
+  Lease,
+  PostResult,
+  ReleaseResult,
+} from "../../ports/store.js";
+import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
+import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
+import { checksumOf, encodeEvents, encodeState } from "../shared/storable.js";
+import { checkFormat, checkSum, corrupt, decodeOwner, decodeState, type Place } from "../shared/validate.js";
+import { type SqliteBytes, textOf } from "./driver.js";
+import { keySpan, type Statements } from "./schema.js";
+
+/** The database of a store, as its parts need it. */
+export type Database = { readonly statements: Statements; readonly file: string };
+
+const activities: readonly Activity[] = ["resting", "active", "waiting"];
+
+/** A commit's JSON, made before the transaction so that it holds the lock for less. */
+export type Encoded = {
+  readonly events: string;
+  readonly eventsSum: number;
+  readonly state: string;
+  readonly stateSum: number;
+};
+
+export function encode(commit: Commit): Encoded {
+  const events = encodeEvents(commit.events);
+  const state = encodeState(commit.state);
+  return { events, eventsSum: checksumOf(events), state, stateSum: checksumOf(state) };
+}
+
+/** An inbox message; `body` is the JSON of all of it. */
+export type PostedMessage = { readonly id: string; readonly at: number; readonly body: string };
+
+type Head = {
+  readonly id: number;
+  readonly epoch: number;
+  readonly isHeld: number;
+  readonly leaseUntil: number;
+  readonly leaseMs: number;
+  /** Its place in `activities`; null where it is none of them. */
+  readonly activity: number | null;
+  readonly dueAt: number | null;
+  readonly askedAt: number | null;
+  readonly tail: number | null;
+};
+
+export function claim(db: Database, sessionId: string, options: ClaimOptions): ClaimResult {
+  const { statements } = db;
+  const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
+  ensureSession(db, sessionId, now);
+  const head = headOf(db, sessionId) ?? missing(db, sessionId);
+  const hold = holdOf(db, sessionId, head);
+  if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
+  // Looked at first: a session whose state is damaged or of a later version is not taken.
+  const state = stateOf(db, sessionId, head.tail);
+  // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
+  statements.nextEpoch.run();
+  const { epoch } = statements.epoch.get() as { readonly epoch: number };
+  statements.hold.run(epoch, JSON.stringify(owner), now + leaseMs, leaseMs, head.id);
+  return { type: "claimed", lease: { sessionId, epoch, owner, expiresAt: now + leaseMs }, seq: seqOf(head), state };
+}
+
+/** Extends what is still held, in one statement; gives back the sessions that are not. */
+export function renew(db: Database, leases: readonly Lease[], now: number, leaseMs: number): readonly string[] {
+  const { statements } = db;
+  const epochs = JSON.stringify(leases.map((lease) => lease.epoch));
+  statements.renew.run(now + leaseMs, leaseMs, epochs);
+  const held = statements.stillHeld.all(epochs) as readonly { readonly name: SqliteBytes; readonly epoch: number }[];
+  const epochOf = new Map(held.map((row) => [textOf(row.name), row.epoch]));
+  return leases.filter((lease) => epochOf.get(lease.sessionId) !== lease.epoch).map((lease) => lease.sessionId);
+}
+
+export function release(db: Database, lease: Lease): Exclude<ReleaseResult, { type: "busy" }> {
+  const head = headOf(db, lease.sessionId);
+  if (!isHeldBy(head, lease)) return { type: "fenced" };
+  db.statements.letGo.run(head.id);
+  return { type: "released" };
+}
+
+export function append(db: Database, lease: Lease, commit: Commit, encoded: Encoded): CommitResult {
+  const { statements } = db;
+  const head = headOf(db, lease.sessionId);
+  if (!isHeldBy(head, lease)) return { type: "fenced" };
+  const present = seqOf(head);
+  if (present !== commit.expectedSeq) return { type: "conflict", seq: present };
+  const { consume = [], record = [], activity, dueAt, askedAt } = commit;
+  const duplicate = record.find((id, index) => isTaken(db, head.id, id) || record.indexOf(id) < index);
+  if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
+  if (commit.release === true && hasMessagesBeyond(db, head.id, consume)) return { type: "inbox_not_empty" };
+  checkSeq(commit);
+
+  const seq = present + commit.events.length;
+  if (seq > present) {
+    const { events, eventsSum, state, stateSum } = encoded;
+    const key = head.id * keySpan + seq;
+    statements.append.run(key, formatVersion, commit.state.status, commit.at, events, eventsSum, state, stateSum);
+  }
+  for (const id of consume) statements.consume.run(head.id, id);
+  for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
+  if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
+    statements.describe.run(activity, dueAt, askedAt, head.id);
+  if (commit.release === true) statements.letGo.run(head.id);
+  return { type: "ok", seq };
+}
+
+export function post(db: Database, sessionId: string, message: PostedMessage): PostResult {
+  const id = ensureSession(db, sessionId, message.at);
+  if (isTaken(db, id, message.id)) return { type: "duplicate" };
+  db.statements.take.run(id, message.id, message.at, message.body, checksumOf(message.body));
+  return { type: "posted" };
+}
+
+export function putBlob(db: Database, sessionId: string, hash: string, bytes: Uint8Array): void {
+  const id = idOf(db, sessionId);
+  if (id === undefined) throw noSessionError(sessionId);
+  db.statements.addBlob.run(id, hash, bytes);
+}
+
+export function remove(
+  db: Database,
+  sessionId: string,
+  options: { readonly now: number; readonly force?: boolean },
+): boolean {
+  const { statements } = db;
+  const head = headOf(db, sessionId);
+  if (head === undefined) return false;
+  const isHeldNow = head.isHeld === 1 && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
+  if (options.force !== true && (isHeldNow || activities[head.activity ?? -1] !== "resting"))
+    throw activeError(sessionId);
+  statements.dropCommits.run(head.id * keySpan, head.id * keySpan + keySpan - 1);
+  statements.dropMessages.run(head.id);
+  statements.dropBlobs.run(head.id);
+  statements.dropSession.run(head.id);
+  return true;
+}
+
+type StateRow = { readonly v: number; readonly state: SqliteBytes; readonly stateSum: number };
+
+/** The state in the row with this key; null where there is no row. */
+export function stateOf(db: Database, sessionId: string, tail: number | null): State | null {
+  if (tail === null) return null;
+  const place: Place = { file: db.file, sessionId, seq: tail % keySpan };
+  const row = db.statements.stateAt.get(tail) as StateRow | undefined;
+  if (row === undefined) throw corrupt(place, "the row is missing");
+  checkFormat(row.v, place);
+  return decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
+}
+
+export function headOf(db: Database, sessionId: string): Head | undefined {
+  return isPossibleId(sessionId) ? (db.statements.head.get(sessionId) as Head | undefined) : undefined;
+}
+
+export function idOf(db: Database, sessionId: string): number | undefined {
+  if (!isPossibleId(sessionId)) return undefined;
+  return (db.statements.sessionId.get(sessionId) as { readonly id: number } | undefined)?.id;
+}
+
+function ensureSession(db: Database, sessionId: string, at: number): number {
+  const present = idOf(db, sessionId);
+  if (present !== undefined) return present;
+  db.statements.addSession.run(sessionId, at);
+  return idOf(db, sessionId) ?? missing(db, sessionId);
+}
+
+function missing(db: Database, sessionId: string): never {
+  throw corrupt({ file: db.file, sessionId, seq: 0 }, "its row cannot be found");
+}
+
+function holdOf(db: Database, sessionId: string, head: Head): Hold | null {
+  const row = db.statements.owner.get(head.id) as { readonly owner: SqliteBytes } | undefined;
+  if (row === undefined) return null;
+  const owner = decodeOwner(textOf(row.owner), { file: db.file, sessionId, seq: 0 });
+  return { owner, expiresAt: head.leaseUntil, leaseMs: head.leaseMs };
+}
+
+function seqOf(head: Head): number {
+  return head.tail === null ? 0 : head.tail - head.id * keySpan;
+}
+
+function isHeldBy(head: Head | undefined, lease: Lease): head is Head {
+  return head !== undefined && head.isHeld === 1 && head.epoch === lease.epoch;
+}
+
+function isTaken(db: Database, id: number, messageId: string): boolean {
+  return db.statements.isTaken.get(id, messageId) !== undefined;
+}
+
+function hasMessagesBeyond(db: Database, id: number, consumed: readonly string[]): boolean {
+  const left = db.statements.inboxIds.all(id, consumed.length + 1) as readonly { readonly id: SqliteBytes }[];
+  return left.some((message) => !consumed.includes(textOf(message.id)));
+}

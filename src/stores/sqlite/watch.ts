@@ -1,0 +1,85 @@
+/**
+ * Changes by other processes: SQLite tells cheaply that there were some; which sessions is looked up then.
+ *
+ * What another process commits to, it holds: so it is a session that was held when we last looked, that is held now, or
+ * that was claimed in between (epochs count for the whole store). What it posts has a number higher than the last seen.
+ */
+import type { Change } from "../../ports/store.js";
+import type { Watchers } from "../shared/watchers.js";
+import { type SqliteBytes, textOf } from "./driver.js";
+import type { Database } from "./sessions.js";
+
+type Seen = {
+  readonly dataVersion: number;
+  readonly epoch: number;
+  readonly message: number;
+  /** The last commit of each session that is held. */
+  readonly tails: ReadonlyMap<string, number | null>;
+};
+
+/** Looks every `everyMs` milliseconds while somebody watches; call it when a listener was added. */
+export function createPolling(
+  db: Database,
+  watchers: Watchers,
+  read: <Result>(work: () => Result) => Result,
+  everyMs: number,
+): { start(): void; stop(): void } {
+  let timer: NodeJS.Timeout | null = null;
+  let seen: Seen | null = null;
+  const stop = (): void => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+  };
+  const tick = (): void => {
+    if (watchers.count() === 0) {
+      stop();
+      return;
+    }
+    try {
+      const found = read(() => (dataVersionOf(db) === seen?.dataVersion ? null : look(db, seen)));
+      if (found === null) return;
+      seen = found.seen;
+      for (const change of found.changes) watchers.notify(change);
+    } catch {
+      // Locked, or failing: a change is a hint, the next look tells of it, and the next use of the store of the failure.
+    }
+  };
+  return {
+    start() {
+      if (timer !== null) return;
+      seen = null;
+      tick();
+      timer = setInterval(tick, everyMs);
+      timer.unref();
+    },
+    stop,
+  };
+}
+
+function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changes: readonly Change[] } {
+  const { statements } = db;
+  const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
+  const seen: Seen = {
+    dataVersion: dataVersionOf(db),
+    epoch: (statements.epoch.get() as { readonly epoch: number }).epoch,
+    message: (statements.lastMessage.get() as { readonly number: number }).number,
+    tails: new Map(held.map((row) => [textOf(row.name), row.tail])),
+  };
+  return { seen, changes: before === null ? [] : changesSince(db, before, seen) };
+}
+
+function changesSince({ statements }: Database, before: Seen, now: Seen): readonly Change[] {
+  type Named = readonly { readonly name: SqliteBytes }[];
+  const committed = new Set<string>();
+  for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) committed.add(sessionId);
+  for (const row of statements.claimedSince.all(before.epoch) as Named) committed.add(textOf(row.name));
+  const posted = (statements.postedSince.all(before.message) as Named).map((row) => textOf(row.name));
+  return [
+    ...[...committed].map((sessionId) => ({ sessionId, in: "log" }) as const),
+    ...posted.map((sessionId) => ({ sessionId, in: "inbox" }) as const),
+  ];
+}
+
+function dataVersionOf(db: Database): number {
+  return (db.statements.dataVersion.get() as { readonly data_version: number }).data_version;
+}
