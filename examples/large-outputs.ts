@@ -59,7 +59,7 @@ assert.match(shown, /left out here: lines \d+ to \d+ of 60000/);
 // What was left out is in the store, byte for byte, and is deleted with its session.
 const [entry] = await store.read("s", output - 1, 1);
 assert.ok(entry?.event.type === "tool_finished" && entry.event.output?.type === "text");
-const hash = entry.event.output.kept?.blob ?? "";
+const hash = entry.event.output.full?.blob ?? "";
 const whole = await store.getBlob("s", hash);
 assert.equal(Buffer.from(whole ?? []).toString(), lines.join("\n"));
 await store.delete("s", { now: Date.now() });

@@ -5,7 +5,7 @@
  *     node scripts/diagram.mjs --check     fails where it is not up to date
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { pairs } from "../dist/core/index.js";
+import { transitionTable } from "../dist/core/index.js";
 import { walk } from "./machine-walk.mjs";
 
 const path = "docs/guide/machine.md";
@@ -32,7 +32,7 @@ function pageOf(found) {
 <!-- Written by scripts/diagram.mjs, which walks the machine; do not edit. -->
 
 A session is in one of eight states. Events lead from one to another; an event that does not apply changes nothing and says why. This page is
-made from the code: \`pairs\`, \`transition\` and \`effects\` of \`pawl/core\`. What the words mean is in [concepts](concepts.md).
+made from the code: \`transitionTable\`, \`transition\` and \`effects\` of \`pawl/core\`. What the words mean is in [concepts](concepts.md).
 
 ## States
 
@@ -69,7 +69,7 @@ function diagramOf({ targets }) {
       labels.set(edge, [...(labels.get(edge) ?? []), type]);
     }
   }
-  const order = Object.keys(pairs);
+  const order = Object.keys(transitionTable);
   const place = (edge) => edge.split(" --> ").map((status) => order.indexOf(status));
   const edges = [...labels].sort(([a], [b]) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
   const lines = edges.map(([edge, types]) => `  ${edge}: ${types.sort().join("<br/>")}`);
@@ -77,7 +77,7 @@ function diagramOf({ targets }) {
 }
 
 function effectsTable({ effects }) {
-  const rows = Object.keys(pairs).map((status) => {
+  const rows = Object.keys(transitionTable).map((status) => {
     const names = [...(effects.get(status) ?? [])].sort();
     return `| \`${status}\` | ${names.map((name) => `\`${name}\``).join(", ") || "nothing"} |`;
   });
@@ -85,11 +85,11 @@ function effectsTable({ effects }) {
 }
 
 function pairsTable({ targets, follows }) {
-  const statuses = Object.keys(pairs);
-  const types = Object.keys(pairs.idle).sort();
+  const statuses = Object.keys(transitionTable);
+  const types = Object.keys(transitionTable.idle).sort();
   const rows = types.map((type) => {
     const made = statuses.some((status) => follows.has(`${status} ${type}`)) ? " ●" : "";
-    const cells = statuses.map((status) => cellOf(pairs[status][type], targets.get(`${status} ${type}`)));
+    const cells = statuses.map((status) => cellOf(transitionTable[status][type], targets.get(`${status} ${type}`)));
     return `| \`${type}\`${made} | ${cells.join(" | ")} |`;
   });
   return [

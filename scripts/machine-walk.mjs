@@ -2,7 +2,7 @@
  * Every state that the machine can come to, as far as states differ in what may happen next: a walk from the start, by
  * every event that could happen. Without chance: the same machine gives the same walk.
  */
-import { consequences, effects, initialState, pairs, transition } from "../dist/core/index.js";
+import { consequences, effects, formatVersion, initialState, transition, transitionTable } from "../dist/core/index.js";
 
 /** One run sums up after its first step, the other goes on for long and owes the done tool. */
 const brief = {
@@ -40,7 +40,7 @@ export function walk() {
       waiting.push(next);
     }
   }
-  for (const [status, row] of Object.entries(pairs))
+  for (const [status, row] of Object.entries(transitionTable))
     for (const [type, pair] of Object.entries(row))
       if ((pair === "applies") !== found.targets.has(`${status} ${type}`))
         throw new Error(`'${type}' in '${status}' is said to be '${pair}', and the walk found otherwise.`);
@@ -49,7 +49,7 @@ export function walk() {
 
 /** The end of a run, also where there are hooks that come after it. */
 function withHooks(event) {
-  return event.type === "run_finished" ? [event, { ...event, leaving: true }] : [event];
+  return event.type === "run_finished" ? [event, { ...event, afterRunHooksPending: true }] : [event];
 }
 
 function add(sets, key, value) {
@@ -69,8 +69,8 @@ function kindOf(state) {
     state.for,
     state.purpose,
     state.reason,
-    state.notifyParent,
-    state.leaving,
+    state.parentNotificationPending,
+    state.afterRunHooksPending,
     state.limits?.maxSteps,
     state.doneSeq > 0,
     state.cut,
@@ -90,7 +90,7 @@ function eventsIn(state) {
 }
 
 function created() {
-  const base = { type: "session_created", v: 1, agent: "a", model: "m", at: 0 };
+  const base = { type: "session_created", v: formatVersion, agent: "a", model: "m", at: 0 };
   return [base, { ...base, parent: { sessionId: "p", callKey: "r/1/1" } }];
 }
 
@@ -115,15 +115,15 @@ function fromOutside({ runId, seq, queue, interrupted, ...state }) {
       ? []
       : [
           { type: "run_queued", runId: `r${seq}`, limits: long, input },
-          { type: "steered", input, by: "user" },
+          { type: "steered", input, source: "user" },
         ]),
     { type: "abort_requested", runId },
     ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),
-    { type: "restarted", runId, owner: "o" },
+    { type: "restarted", runId, holder: "o" },
     { type: "parent_notified", runId },
-    { type: "run_left", runId },
+    { type: "after_run_hooks_called", runId },
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
-    ...["wall_clock", "grace"].map((timer) => ({ type: "woke", runId, timer })),
+    ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
     migrated({ runId, seq, queue, interrupted, ...state }),
   ];
 }
@@ -133,13 +133,13 @@ function fromInside(state) {
   switch (state.status) {
     case "preparing":
       return [
-        { type: "prepared", runId, modelCallIndex, upTo: seq, purpose },
+        { type: "prepared", runId, modelCallIndex, contextSeq: seq, purpose },
         { type: "compaction_started", runId, modelCallIndex },
         { type: "compacted", runId },
         { type: "compacted", runId, from: 1, summary: "s" },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
-        { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, leaving: true },
-        { type: "steered", input, by: "before_stop" },
+        { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, afterRunHooksPending: true },
+        { type: "steered", input, source: "before_stop" },
       ];
     case "model_running":
       return modelEvents({ runId, modelCallIndex, attempt });
@@ -171,7 +171,11 @@ function modelEvents(place) {
   ];
   const failure = { kind: "network", message: "x" };
   const failures = nexts.map((next) => ({ ...base, type: "model_failed", failure, next }));
-  return [...answers, ...failures, { type: "woke", runId: place.runId, timer: "backoff", attempt: place.attempt }];
+  return [
+    ...answers,
+    ...failures,
+    { type: "timer_fired", runId: place.runId, timer: "backoff", attempt: place.attempt },
+  ];
 }
 
 function callEvents(runId, { callKey }) {
@@ -197,6 +201,6 @@ function callEvents(runId, { callKey }) {
     { type: "tool_waiting", ...of, on: "child", childId: "c" },
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
-    { type: "woke", runId, timer: "approval", callKey },
+    { type: "timer_fired", runId, timer: "approval", callKey },
   ];
 }

@@ -28,7 +28,7 @@ async function seeds() {
 async function crashes() {
   const { scenarios } = await load("testing/crash/reference.js");
   const { sweepScenario } = await load("testing/crash/reference-sweep.js");
-  const { createMemoryStore } = await load("stores/memory.js");
+  const { createMemoryStore } = await load("stores/memory/index.js");
   for (const scenario of scenarios) {
     const { failures } = await sweepScenario(scenario, createMemoryStore(), "waits");
     if (failures.length > 0) throw new Error(failures[0].message);
@@ -39,7 +39,7 @@ async function conformance() {
   const { storeConformance } = await load("testing/store-conformance.js");
   const open =
     store === "memory"
-      ? (await load("stores/memory.js")).createMemoryStore
+      ? (await load("stores/memory/index.js")).createMemoryStore
       : async () => (await load("stores/sqlite/index.js")).openSqliteStore({ path: ":memory:" });
   const cases = storeConformance(async () => {
     const opened = await open();

@@ -8,7 +8,7 @@ import { listPrices } from "./models/facts/prices.js";
 import type { Model } from "./ports/model.js";
 import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/api/build-agent.js";
 import { createMemoryStore } from "./stores/memory/index.js";
-import { createOwner, isOwnerDead } from "./stores/shared/owner.js";
+import { createHolder, isHolderDead } from "./stores/shared/holder.js";
 import { createOutputTools } from "./tools/output.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
@@ -25,8 +25,8 @@ export function createAgent(options: AgentOptions): Agent {
   return buildAgent(options, {
     asModel,
     createStore: createMemoryStore,
-    createOwner,
-    isDead: isOwnerDead,
+    createHolder,
+    isDead: isHolderDead,
     listPrices,
     contextWindows,
     createOutputTools,

@@ -3,9 +3,9 @@
  */
 import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
 import { systemClock } from "./runtime/lib/clock.js";
-import { isOwnerDead } from "./stores/shared/owner.js";
+import { isHolderDead } from "./stores/shared/holder.js";
 
 /** Makes a worker, which carries on the due sessions of a store. */
 export function createWorker(options: WorkerOptions): Worker {
-  return buildWorker(options, { clock: systemClock, isDead: isOwnerDead });
+  return buildWorker(options, { clock: systemClock, isDead: isHolderDead });
 }

@@ -19,6 +19,7 @@ export const errorCodes = [
   "agent_mismatch",
   "root_mismatch",
   "newer_format",
+  "older_format",
   "no_such_call",
   "store_open",
   "store_corrupt",

@@ -76,7 +76,7 @@ export type {
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
-export type { Owner, SessionSummary, Store } from "./ports/store.js";
+export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
   AnyTool,
@@ -99,7 +99,7 @@ export type {
   TraceSpan,
 } from "./ports/trace.js";
 export type { Limits } from "./runtime/agent/agent-parts.js";
-export type { AnswerOptions, Answers, Decision } from "./runtime/agent/answer-types.js";
+export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions } from "./runtime/agent/run-input.js";
@@ -114,7 +114,7 @@ export {
 export type { View } from "./runtime/api/iterate.js";
 export { modelRequests } from "./runtime/api/model-requests.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
-export type { Run } from "./runtime/api/start-run.js";
+export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export type { OpenTextPart } from "./runtime/model/assembled-message.js";
 export type { Fallback } from "./runtime/model/models.js";
@@ -127,6 +127,6 @@ export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { isOwnerDead } from "./stores/shared/owner.js";
+export { isHolderDead } from "./stores/shared/holder.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";

@@ -174,7 +174,7 @@ const rows = {
     "A crash kit that users can run on their own agents: it stops the process before and after every commit and checks the invariants.",
   "REC-8": "Abort in any state leaves a valid history: a result for every call; the next run works.",
   "REC-9":
-    "A run that starts again 5 times without progress fails with `crash_loop`; progress sets the count back. A dead owner on this host can be replaced at once, a remote one when its lease ends; a clock that jumps, either way, and a laptop that slept neither fence a living owner nor lock a session for ever.",
+    "A run that starts again 5 times without progress fails with `crash_loop`; progress sets the count back. A dead holder on this host can be replaced at once, a remote one when its lease ends; a clock that jumps, either way, and a laptop that slept neither fence a living holder nor lock a session for ever.",
   "REC-10":
     "SIGTERM drains: what can settle within the grace does, leases are released, the rest is `interrupted` and due.",
   // STOR: stores

@@ -43,12 +43,12 @@ function loopDecisions(event: Event, transcript: Transcript): readonly Decision[
         { decision: event.answer.type, by: event.by ?? "a person", ...callOf(event, transcript), ...because(note) },
       ];
     }
-    case "woke":
+    case "timer_fired":
       return event.timer === "approval" ? [{ decision: "expire", by: "time", ...callOf(event, transcript) }] : [];
     case "tool_finished": {
       const call = transcript.calls.get(event.callKey);
       if (call?.decided === true && !givenUp.has(event.outcome)) return [];
-      return [{ decision: event.outcome, by: "loop", ...callOf(event, transcript), ...because(call?.because?.text) }];
+      return [{ decision: event.outcome, by: "loop", ...callOf(event, transcript), ...because(call?.cause?.text) }];
     }
     case "model_failed":
       return [{ decision: event.next.type, by: "loop", why: `${event.failure.kind}: ${event.failure.message}` }];

@@ -3,7 +3,7 @@
  *
  * The whole call is shown, and nothing in it is hidden: what is approved is what runs (SEC-6).
  */
-import type { Decision, Json, PendingApproval } from "../index.js";
+import type { ApprovalDecision, Json, PendingApproval } from "../index.js";
 import { editorOf, inEditor } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
@@ -46,7 +46,7 @@ export type Asker = {
 };
 
 /** What the person decides; null where they leave instead. */
-export async function ask(approval: PendingApproval, asker: Asker): Promise<Decision | null> {
+export async function ask(approval: PendingApproval, asker: Asker): Promise<ApprovalDecision | null> {
   const { terminal } = asker;
   const { paint } = terminal;
   const isRecovery = approval.why === "recovery";
@@ -70,13 +70,13 @@ function promptOf(name: string): string {
 
 const recoveryPrompt = "  Run it again? [y]es  [n]o, count it as failed > ";
 
-function recovered(reply: Reply | null): Decision | null {
+function recovered(reply: Reply | null): ApprovalDecision | null {
   if (reply?.type === "yes") return { type: "rerun" };
   if (reply?.type === "no") return { type: "fail", ...(reply.note === undefined ? {} : { note: reply.note }) };
   return null;
 }
 
-async function decided(reply: Reply | null, approval: PendingApproval, asker: Asker): Promise<Decision | null> {
+async function decided(reply: Reply | null, approval: PendingApproval, asker: Asker): Promise<ApprovalDecision | null> {
   switch (reply?.type) {
     case "yes":
       return { type: "approve" };

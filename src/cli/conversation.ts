@@ -6,7 +6,7 @@
 import { setImmediate } from "node:timers/promises";
 import { isResting } from "../core/index.js";
 import type { Store, StreamItem } from "../index.js";
-import { type Agent, isOwnerDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
+import { type Agent, isHolderDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
 import { type Asker, ask } from "./ask.js";
 import { describeError, exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
@@ -15,13 +15,13 @@ import type { Permissions } from "./permissions.js";
 import { whoDecides } from "./person.js";
 import type { Terminal } from "./terminal.js";
 import { listenForTyping, type Typing } from "./typing.js";
-import type { View } from "./view.js";
+import type { JsonView } from "./view.js";
 
 export type Conversation = {
   readonly agent: Agent;
   readonly sessionId: string;
   readonly store: Store;
-  readonly view: View;
+  readonly view: JsonView;
   readonly terminal: Terminal;
   readonly permissions: Permissions;
   readonly interruptions: Interruptions;
@@ -204,7 +204,7 @@ function watchDeparture(conversation: Conversation, session: Session) {
 async function stop({ store, terminal }: Conversation, session: Session): Promise<"aborted" | "detached"> {
   try {
     const holder = (await findSession(store, session.id))?.holder ?? null;
-    if (holder !== null && holder.pid !== process.pid && !isOwnerDead(holder)) {
+    if (holder !== null && holder.pid !== process.pid && !isHolderDead(holder)) {
       const id = shortId(session.id);
       terminal.err(`The run goes on in process ${holder.pid}. To end it: pawl abort ${id}\n`);
       return "detached";

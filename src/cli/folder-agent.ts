@@ -47,7 +47,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
  */
 export function checkShell(state: State | undefined, sessionId: string, allowShell: boolean): void {
   if (allowShell || state === undefined || !hasCalls(state)) return;
-  if (!state.calls.some(({ name, at }) => name === "shell" && (at === "asking" || at === "ready"))) return;
+  if (!state.calls.some(({ name, status }) => name === "shell" && (status === "asking" || status === "ready"))) return;
   const id = shortId(sessionId);
   throw new PawlError(
     "bad_configuration",

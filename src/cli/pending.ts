@@ -9,13 +9,13 @@ import type { Paint } from "./paint.js";
 import type { Redaction } from "./redaction.js";
 import { age, cut, duration, exact, oneLine, visible, wholeInput } from "./text.js";
 
-export type Pending = StoredApproval & {
+export type PendingCall = StoredApproval & {
   /** What a person calls it. */
   readonly id: string;
 };
 
 /** All that waits, the longest first. The calls are as they would run; what is said of their sessions is redacted. */
-export async function listPending(store: Store, redaction?: Redaction): Promise<readonly Pending[]> {
+export async function listPending(store: Store, redaction?: Redaction): Promise<readonly PendingCall[]> {
   const found: StoredApproval[] = [];
   for await (const one of pendingApprovals(store))
     found.push({ ...one, session: redaction?.value(one.session) ?? one.session });
@@ -39,14 +39,14 @@ export function splitId(id: string): CallName {
 }
 
 /** What an id may mean: a session, its children too, or a call, each by its beginning. */
-export function matching(pending: readonly Pending[], id: string): readonly Pending[] {
+export function matching(pending: readonly PendingCall[], id: string): readonly PendingCall[] {
   const exactly = pending.filter((one) => isMeant(one, id, (text, wanted) => text === wanted));
   return exactly.length > 0
     ? exactly
     : pending.filter((one) => isMeant(one, id, (text, wanted) => text.startsWith(wanted)));
 }
 
-function isMeant(one: Pending, id: string, fits: (text: string, wanted: string) => boolean): boolean {
+function isMeant(one: PendingCall, id: string, fits: (text: string, wanted: string) => boolean): boolean {
   const call = splitId(one.callKey);
   const { head, step, position } = splitId(id);
   if (head === "" || (step !== undefined && (step !== call.step || position !== call.position))) return false;
@@ -55,7 +55,7 @@ function isMeant(one: Pending, id: string, fits: (text: string, wanted: string) 
 }
 
 /** @throws PawlError `bad_input` where more than one call is meant */
-export function theOne(found: readonly Pending[], id: string, paint: Paint): Pending | undefined {
+export function theOne(found: readonly PendingCall[], id: string, paint: Paint): PendingCall | undefined {
   const [first, ...others] = found;
   if (others.length === 0) return first;
   const lines = found.map((one) => `  ${titleOf(one, Date.now(), paint)}`);
@@ -66,7 +66,7 @@ export function theOne(found: readonly Pending[], id: string, paint: Paint): Pen
 }
 
 /** `3f8c2a1b/1/2  write_file  asked 5 min ago, expires in 2 h` */
-export function titleOf({ id, name, askedAt, expiresAt, why }: Pending, now: number, paint: Paint): string {
+export function titleOf({ id, name, askedAt, expiresAt, why }: PendingCall, now: number, paint: Paint): string {
   const facts = [`asked ${agoOf(askedAt, now)}`];
   if (expiresAt !== undefined) facts.push(expiresAt > now ? `expires in ${duration(expiresAt - now)}` : "expired");
   return `${paint("bold", visible(id))}  ${paint("yellow", exact(name))}  ${reasons[why]}, ${facts.join(", ")}`;
@@ -77,14 +77,14 @@ export function agoOf(at: number, now: number): string {
   return passed === "now" ? "just now" : `${passed} ago`;
 }
 
-const reasons: { readonly [why in Pending["why"]]: string } = {
+const reasons: { readonly [why in PendingCall["why"]]: string } = {
   policy: "needs approval",
   recovery: "was interrupted, its outcome is unknown",
   external: "its result comes from elsewhere",
 };
 
 /** The whole call: nothing of its input is left out or hidden. */
-export function describe(one: Pending, now: number, paint: Paint): string {
+export function describe(one: PendingCall, now: number, paint: Paint): string {
   const lines = [titleOf(one, now, paint), paint("dim", `  ${whereOf(one)}`)];
   if (one.question !== undefined) lines.push(`  ${exact(one.question)}`);
   lines.push(wholeInput(one.input).replace(/^/gm, "    "));
@@ -93,7 +93,7 @@ export function describe(one: Pending, now: number, paint: Paint): string {
 
 const longestTitle = 60;
 
-function whereOf({ sessionId, session }: Pending): string {
+function whereOf({ sessionId, session }: PendingCall): string {
   const { agent, title, root, top, parent } = session;
   const parts = [`session ${visible(sessionId)} of ${visible(agent)}`];
   if (title !== undefined) parts.push(`"${cut(oneLine(title), longestTitle)}"`);

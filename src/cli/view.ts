@@ -9,7 +9,7 @@ import type { Redaction } from "./redaction.js";
 import { createRenderer, type Piece } from "./render.js";
 import type { Terminal } from "./terminal.js";
 
-export type View = {
+export type JsonView = {
   readonly see: (item: StreamItem) => void;
   /** Shows how it ended, as far as no item has told it. */
   readonly end: (result: RunResult) => void;
@@ -18,7 +18,7 @@ export type View = {
 };
 
 /** One item a line, as the library gives it; the last line tells the end: `final`, `suspended` or `interrupted`. */
-export function createJsonView(terminal: Terminal): View {
+export function createJsonView(terminal: Terminal): JsonView {
   let told = false;
   return {
     see(item) {
@@ -38,7 +38,7 @@ export function createJsonView(terminal: Terminal): View {
 }
 
 /** The same view, of what is redacted. */
-export function redactedView(view: View, redaction: Redaction): View {
+export function redactedView(view: JsonView, redaction: Redaction): JsonView {
   const pass = redaction.stream();
   return {
     see(item) {
@@ -54,7 +54,7 @@ const refreshMs = 250;
 const silenceMs = 30_000;
 
 /** @param canAsk questions are put to the person where they come up */
-export function createTextView(terminal: Terminal, canAsk: boolean): View {
+export function createTextView(terminal: Terminal, canAsk: boolean): JsonView {
   const { paint, columns } = { paint: terminal.paint, columns: terminal.columns() };
   const renderer = createRenderer({ paint, columns, canAsk });
   const progress = createProgress();

@@ -37,7 +37,7 @@ export type WorkOptions = {
 };
 
 /** What a new run may be told. */
-export type RunOptions = {
+export type RequestFlags = {
   readonly maxSteps?: number;
   readonly maxTokens?: number;
   /** US dollars. */
@@ -48,7 +48,7 @@ export type RunOptions = {
   readonly park?: true;
 };
 
-export function startOptions(options: RunOptions, canAsk: boolean): StartOptions {
+export function startOptions(options: RequestFlags, canAsk: boolean): StartOptions {
   const { maxSteps, maxTokens, maxCost, maxWallClock, park } = options;
   return {
     limits: {
@@ -70,7 +70,7 @@ export type Target = {
   readonly lastModel?: string;
 };
 
-export type Work = {
+export type Task = {
   readonly store: Store;
   /** Does what `start` begins, and gives the exit code. */
   readonly begin: (target: Target, start: Start) => Promise<number>;
@@ -81,7 +81,7 @@ export type Start = (agent: Agent, canAsk: boolean, session: Session) => Promise
 export async function withWork(
   options: WorkOptions,
   terminal: Terminal,
-  work: (work: Work) => Promise<number>,
+  work: (work: Task) => Promise<number>,
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const home = homeOf(process.env);

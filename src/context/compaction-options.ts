@@ -44,7 +44,7 @@ export const unknownBudget = 32_000;
 
 const mostReserved = 16_384;
 
-type Surroundings<ModelLike> = {
+type CompactionDefaults<ModelLike> = {
   readonly asModel: (model: ModelLike) => Model;
   readonly contextWindows: { readonly [modelId: string]: number };
 };
@@ -52,7 +52,7 @@ type Surroundings<ModelLike> = {
 /** @throws PawlError `bad_configuration` */
 export function compileCompaction<ModelLike>(
   options: CompactionOptions<ModelLike> | null | undefined,
-  { asModel, contextWindows }: Surroundings<ModelLike>,
+  { asModel, contextWindows }: CompactionDefaults<ModelLike>,
 ): Compaction {
   const given = options ?? {};
   const { auto = true, model } = given;
@@ -77,7 +77,7 @@ export function compactionServiceOf(options: CompactionOptions<unknown> | null |
 function budgetOf(
   { id, contextWindow }: Model,
   given: Pick<CompactionOptions, "contextWindow" | "reservedOutput">,
-  windows: Surroundings<never>["contextWindows"],
+  windows: CompactionDefaults<never>["contextWindows"],
 ): Budget {
   const known = given.contextWindow ?? contextWindow ?? windowIn(windows, id);
   if (known === undefined) return { tokens: unknownBudget, isKnown: false };
@@ -85,7 +85,7 @@ function budgetOf(
   return { tokens: Math.max(1, known - reserved), isKnown: true };
 }
 
-function windowIn(windows: Surroundings<never>["contextWindows"], modelId: string): number | undefined {
+function windowIn(windows: CompactionDefaults<never>["contextWindows"], modelId: string): number | undefined {
   const undated = modelId.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
   return [modelId, undated].flatMap((id) => (Object.hasOwn(windows, id) ? [windows[id]] : []))[0];
 }

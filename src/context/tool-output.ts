@@ -7,7 +7,7 @@
  * 3. What an entry of the log holds has a bound, whatever a tool asks for.
  */
 
-import type { FilePart, KeptOutput, TextPart, ToolOutput } from "../core/data/message.js";
+import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/message.js";
 import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
@@ -52,7 +52,7 @@ function fits(value: ToolOutput | string): boolean {
   return Buffer.byteLength(JSON.stringify(value)) <= mostStoredBytes;
 }
 
-type Capped = { readonly text: string; readonly kept?: KeptOutput };
+type Capped = { readonly text: string; readonly full?: FullOutput };
 
 /** It fits, however long its characters are. */
 function isSmall(text: string, limit: number): boolean {
@@ -69,7 +69,7 @@ async function capText(text: string, limit: number, options: CapOptions): Promis
   const cut = (most: number) => cutText(bytes, { most, lines, isKept: blob !== null });
   const widest = cut(limit);
   const shown = fits(widest) ? widest : cut(Math.min(limit, defaultMaxOutputBytes));
-  return blob === null ? { text: shown } : { text: shown, kept: { blob, bytes: bytes.length, lines } };
+  return blob === null ? { text: shown } : { text: shown, full: { blob, bytes: bytes.length, lines } };
 }
 
 async function keep(bytes: Uint8Array, { sessionId, store }: CapOptions): Promise<string | null> {
@@ -141,7 +141,7 @@ async function capContent(output: Content, limit: number, options: CapOptions): 
       isShown = true;
     }
   }
-  return { type: "content", parts, ...(capped?.kept === undefined ? {} : { kept: capped.kept }) };
+  return { type: "content", parts, ...(capped?.full === undefined ? {} : { full: capped.full }) };
 }
 
 async function keepFile(file: FilePart, options: CapOptions): Promise<FilePart | TextPart> {

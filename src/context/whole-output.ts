@@ -25,11 +25,11 @@ export async function wholeOutput(
   return bytes === null ? null : { bytes, mediaType };
 }
 
-type Place = { readonly blob?: string | undefined; readonly mediaType: string | null };
+type EntryPosition = { readonly blob?: string | undefined; readonly mediaType: string | null };
 
 /** A text goes before the files beside it, and the first file before the others. */
-function placeOf(output: ToolOutput): Place {
-  if (output.type !== "json" && output.kept !== undefined) return { blob: output.kept.blob, mediaType: null };
+function placeOf(output: ToolOutput): EntryPosition {
+  if (output.type !== "json" && output.full !== undefined) return { blob: output.full.blob, mediaType: null };
   if (output.type !== "content") return { mediaType: null };
   const file = output.parts.find((part) => part.type === "file");
   const isOnlyFiles = output.parts.every((part) => part.type === "file");

@@ -2,7 +2,7 @@
  * `pawl/core`: the loop as a pure state machine. No I/O, no clock, no chance; it runs anywhere.
  */
 
-export type { Measured } from "./data/counted-tokens.js";
+export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
 export * from "./data/message.js";
@@ -13,7 +13,6 @@ export { dueAt, effects } from "./machine/effects.js";
 export type {
   AfterFailure,
   Answer,
-  Decision,
   Entry,
   Event,
   EventBody,
@@ -21,6 +20,7 @@ export type {
   EventType,
   HookPoint,
   HookRecord,
+  PolicyDecision,
   RunOptions,
   Timer,
   Timing,
@@ -29,9 +29,9 @@ export type {
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
 export * from "./machine/state.js";
 export { type Refusal, refusal, transition } from "./machine/transition.js";
-export { type Pair, pairs } from "./machine/transition-table.js";
+export { type Pair, transitionTable } from "./machine/transition-table.js";
 export { blobOf, blobsOf, outputIn } from "./transcript/blob-references.js";
-export { placeOf, summaryMessage } from "./transcript/compaction.js";
+export { compactionRange, summaryMessage } from "./transcript/compaction.js";
 export { type CallRecord, textOfOutput } from "./transcript/results.js";
 export type { RunRecord } from "./transcript/run-record.js";
 export { appendEntry, createTranscript, type Transcript } from "./transcript/transcript.js";

@@ -9,7 +9,7 @@ import type { SessionInfo } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
-import type { Owner, Store } from "../ports/store.js";
+import type { Holder, Store } from "../ports/store.js";
 
 /** What a worker needs of an agent. */
 export type WorkingAgent = {
@@ -46,9 +46,9 @@ export type Worker = {
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-type Surroundings = { readonly clock: Clock; readonly isDead: (owner: Owner) => boolean };
+type WorkerDefaults = { readonly clock: Clock; readonly isDead: (holder: Holder) => boolean };
 
-export function buildWorker(options: WorkerOptions, { clock, isDead }: Surroundings): Worker {
+export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDefaults): Worker {
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   const taken = new Map<string, Promise<void>>();
   const refused = new Set<string>();

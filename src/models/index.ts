@@ -18,7 +18,7 @@ export {
 export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./registry/choose.js";
 export type { ImportedModule, ImportPackage } from "./registry/import-package.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./registry/local-servers.js";
-export type { Environment } from "./registry/providers.js";
+export type { ProviderEnvironment } from "./registry/providers.js";
 export {
   createModelRegistry,
   type ModelProvider,

@@ -13,28 +13,28 @@ import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";
 import type { SessionInfo, State, Status } from "../core/machine/state.js";
 
-/** A process that holds leases. A dead owner on this host can be replaced at once (REC-9). */
-export type Owner = { readonly id: string; readonly host: string; readonly pid: number; readonly startedAt: number };
+/** A process that holds leases. A dead holder on this host can be replaced at once (REC-9). */
+export type Holder = { readonly id: string; readonly host: string; readonly pid: number; readonly startedAt: number };
 
 export type Lease = {
   readonly sessionId: string;
   readonly epoch: number;
-  readonly owner: Owner;
+  readonly holder: Holder;
   readonly expiresAt: number;
 };
 
 export type ClaimOptions = {
-  readonly owner: Owner;
+  readonly holder: Holder;
   readonly now: number;
   /** The length of the lease. One that is recorded to end later than `now` + twice its own length is void (a clock jumped). */
   readonly leaseMs: number;
-  /** Tells whether an owner on this host is known to be dead; it is then replaced at once. */
-  readonly isDead?: (owner: Owner) => boolean;
+  /** Tells whether a holder on this host is known to be dead; it is then replaced at once. */
+  readonly isDead?: (holder: Holder) => boolean;
 };
 
 export type ClaimResult =
   | { readonly type: "claimed"; readonly lease: Lease; readonly seq: number; readonly state: State | null }
-  | { readonly type: "held"; readonly owner: Owner; readonly expiresAt: number };
+  | { readonly type: "held"; readonly holder: Holder; readonly expiresAt: number };
 
 /** What the session's own row says of it, coarsely; it is written only when it changes. */
 export type Activity = "resting" | "active" | "waiting";
@@ -83,7 +83,7 @@ export type SessionSummary = {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly inbox: number;
-  readonly holder: Owner | null;
+  readonly holder: Holder | null;
 };
 
 export type ListOptions = {
@@ -139,7 +139,7 @@ export interface Store {
   /** Sessions in which somebody outside is asked. A page costs the same however many sessions there are. */
   asking(options?: AskingOptions): Promise<readonly AskingSession[]>;
   /** Sessions that nobody holds, and that have an inbox or a due time that has passed; the longest due first. */
-  due(now: number, limit: number, isDead?: (owner: Owner) => boolean): Promise<readonly string[]>;
+  due(now: number, limit: number, isDead?: (holder: Holder) => boolean): Promise<readonly string[]>;
   /** Calls back when a session's log or inbox changes, by this process or another; returns the way to stop. */
   watch(listener: (change: Change) => void): () => void;
   /** Keeps bytes for a session under their SHA-256 (hex). */

@@ -1,7 +1,7 @@
 /**
  * Tokens: what counts them, and what it is asked.
  */
-import type { Measured } from "../core/data/counted-tokens.js";
+import type { CountedTokens } from "../core/data/counted-tokens.js";
 import type { Message } from "../core/data/message.js";
 import type { ModelRequest } from "./model.js";
 
@@ -23,5 +23,5 @@ export type TokenEstimator = {
   /** A whole request, by estimate alone. */
   readonly request: (request: Sized) => number;
   /** A request: what a provider has counted of its conversation (`transcript.measured`), and an estimate of what came since. */
-  readonly context: (request: Sized, measured: Measured | null) => TokenCount;
+  readonly context: (request: Sized, measured: CountedTokens | null) => TokenCount;
 };

@@ -85,7 +85,7 @@ export type TraceRecord =
         /** How many messages the model was sent. */
         readonly messages: number;
         /** The last entry of the log that they show. */
-        readonly upTo: number;
+        readonly contextSeq: number;
         readonly attempts: readonly TracedAttempt[];
         readonly calls: readonly TracedCall[];
         readonly hooks: readonly TracedHook[];

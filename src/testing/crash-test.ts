@@ -11,7 +11,7 @@ import type { Store } from "../ports/store.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import { startAgent } from "./crash/agent-process.js";
 import { attendRun, type Respond } from "./crash/attend.js";
-import { type CallRecord, callsOf } from "./crash/calls.js";
+import { callsOf, type PlayedCall } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
 import { agentInvariants } from "./crash/invariants-agent.js";
 import { isAroundCommit, playThrough } from "./crash/play.js";
@@ -119,7 +119,7 @@ export async function crashTest(options: CrashTestOptions): Promise<CrashReport>
 type Ending = {
   readonly points: number;
   readonly deaths: number;
-  readonly calls: ReadonlyMap<string, CallRecord>;
+  readonly calls: ReadonlyMap<string, PlayedCall>;
 };
 
 async function playAgent(

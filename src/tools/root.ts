@@ -17,7 +17,7 @@ export type Root = {
 };
 
 /** A place in the root. */
-export type Place = {
+export type FilePosition = {
   /** The real path, as far as it exists. */
   readonly absolute: string;
   /** From the root, with `/` between names; `.` for the root. */
@@ -46,7 +46,7 @@ export function createRoot(path: string, protect: readonly string[] = []): Root 
 }
 
 /** @throws Error where the path leads out of the root, or cannot be resolved. */
-export async function resolveInRoot(root: Root, path: string): Promise<Place> {
+export async function resolveInRoot(root: Root, path: string): Promise<FilePosition> {
   if (path.includes("\0")) throw new Error(`The path ${JSON.stringify(path)} contains a NUL character.`);
   if (path === "~" || path.startsWith("~/"))
     throw new Error(`"~" is not expanded: give ${JSON.stringify(path)} as a path from the root folder.`);
@@ -60,7 +60,7 @@ export async function resolveInRoot(root: Root, path: string): Promise<Place> {
 }
 
 /** A place that may be written. Also what does not exist yet is checked by the name that it would have. */
-export async function resolveForWriting(root: Root, path: string): Promise<Place> {
+export async function resolveForWriting(root: Root, path: string): Promise<FilePosition> {
   const place = await resolveInRoot(root, path);
   assertWritable(root, place);
   return place;
@@ -71,7 +71,7 @@ export async function resolveForWriting(root: Root, path: string): Promise<Place
  *
  * @throws Error where it is no regular file, or turns out to lie outside the root.
  */
-export async function openToRead(root: Root, place: Place): Promise<FileHandle> {
+export async function openToRead(root: Root, place: FilePosition): Promise<FileHandle> {
   await assertRegular(place);
   // The path is real, so its last name is no link unless somebody has just made it one.
   const handle = await open(place.absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -86,13 +86,13 @@ export async function openToRead(root: Root, place: Place): Promise<FileHandle> 
 }
 
 /** @throws Error where what was opened lies outside the root: a folder on the way became a link. */
-export async function assertOpenedInRoot(root: Root, handle: FileHandle, place: Place): Promise<void> {
+export async function assertOpenedInRoot(root: Root, handle: FileHandle, place: FilePosition): Promise<void> {
   const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(place.absolute));
   if (!isWithin(root.path, opened)) throw outside(place.shown);
 }
 
 /** @throws Error where it exists and is no regular file, or does not exist. */
-export async function assertRegular(place: Place): Promise<void> {
+export async function assertRegular(place: FilePosition): Promise<void> {
   const stats = await lstat(place.absolute).catch((error: unknown) => {
     throw explained(error, place.shown);
   });
@@ -130,7 +130,7 @@ export function show(root: Root, absolute: string): string {
   return shown === "" ? "." : shown;
 }
 
-function assertWritable(root: Root, place: Place): void {
+function assertWritable(root: Root, place: FilePosition): void {
   const names = place.shown.split("/");
   const isProtected =
     names.some((name) => protectedName.test(name)) || root.protect.some((path) => isWithin(path, place.absolute));
@@ -171,6 +171,6 @@ function outside(path: string): Error {
   return new Error(`${path} leads out of the root folder, where these tools may not go. Give a path from the root.`);
 }
 
-function notRegular(place: Place): Error {
+function notRegular(place: FilePosition): Error {
   return new Error(`${place.shown} is not a regular file (a pipe, a socket, a device or a link).`);
 }

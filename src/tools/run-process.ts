@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createCappedOutput } from "./capped-output.js";
 
-export type ProcessOptions = {
+export type RunProcessOptions = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export type ProcessResult = {
  */
 export async function runProcess(
   command: readonly [string, ...string[]],
-  options: ProcessOptions,
+  options: RunProcessOptions,
 ): Promise<ProcessResult> {
   const output = createCappedOutput(options.maxOutputBytes);
   const [program, ...args] = command;
@@ -95,7 +95,7 @@ type Stopping = {
   stop(): void;
 };
 
-function stopOnAbortOrTimeout(child: ChildProcess, { signal, timeoutMs, killGraceMs }: ProcessOptions): Stopping {
+function stopOnAbortOrTimeout(child: ChildProcess, { signal, timeoutMs, killGraceMs }: RunProcessOptions): Stopping {
   let reason: ReturnType<Stopping["reason"]> = null;
   let killTimer: NodeJS.Timeout | undefined;
   const end = (how: "timed_out" | "aborted") => {

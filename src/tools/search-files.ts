@@ -4,7 +4,7 @@
 import { lstat } from "node:fs/promises";
 import type { Tool } from "../ports/tool.js";
 import { counted } from "./counted.js";
-import { explained, type Place, type Root, resolveInRoot } from "./root.js";
+import { explained, type FilePosition, type Root, resolveInRoot } from "./root.js";
 import { findMatches, type SearchOptions } from "./search.js";
 import { type FileContent, readTextFile, readTextOrThrow } from "./text-file.js";
 import { filterByPattern, maxEntriesWalked, walk } from "./walk.js";
@@ -49,7 +49,7 @@ type Tally = {
   unreadable: number;
 };
 
-async function searchUnder(root: Root, place: Place, input: SearchInput, signal: AbortSignal): Promise<Tally> {
+async function searchUnder(root: Root, place: FilePosition, input: SearchInput, signal: AbortSignal): Promise<Tally> {
   const tally: Tally = { shown: [], lines: 0, filesWithMatches: 0, searched: 0, large: 0, unreadable: 0 };
   const stats = await lstat(place.absolute).catch((error: unknown) => {
     throw explained(error, place.shown);
@@ -72,7 +72,7 @@ async function searchUnder(root: Root, place: Place, input: SearchInput, signal:
   return tally;
 }
 
-function tallyFile(tally: Tally, file: Place, content: FileContent, input: SearchInput): void {
+function tallyFile(tally: Tally, file: FilePosition, content: FileContent, input: SearchInput): void {
   if ("refused" in content) {
     if (content.refused === "large") tally.large += 1;
     return;
@@ -86,7 +86,7 @@ function tallyFile(tally: Tally, file: Place, content: FileContent, input: Searc
   for (const match of matches.slice(0, room)) tally.shown.push(`${file.shown}:${match.line}: ${match.text}`);
 }
 
-function report(input: SearchInput, place: Place, tally: Tally): string {
+function report(input: SearchInput, place: FilePosition, tally: Tally): string {
   const notes = [
     ...(tally.large > 0 ? [`; ${counted(tally.large, "file")} over 16 MiB left out`] : []),
     ...(tally.unreadable > 0 ? [`; ${counted(tally.unreadable, "file")} could not be read`] : []),

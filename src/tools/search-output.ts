@@ -23,7 +23,7 @@ export function findInOutput(bytes: Uint8Array, search: OutputSearch): string {
   const start = startOfCharacter(bytes, Math.min(search.fromByte ?? 0, bytes.length));
   const text = textOfBytes(start === 0 ? bytes : bytes.subarray(start));
   const pattern = new RegExp(literal(search.text), search.ignoreCase === true ? "giu" : "gu");
-  const place: Place = { index: 0, byte: start, line: lineAt(bytes, start) };
+  const place: Match = { index: 0, byte: start, line: lineAt(bytes, start) };
   const shown: string[] = [];
   let room = search.most;
   let next: number | null = null;
@@ -51,9 +51,9 @@ function literal(text: string): string {
 }
 
 /** Where the search has come to, in characters, in bytes of the whole, and in lines of it. */
-type Place = { index: number; byte: number; line: number };
+type Match = { index: number; byte: number; line: number };
 
-function moveTo(place: Place, text: string, index: number): void {
+function moveTo(place: Match, text: string, index: number): void {
   const passed = text.slice(place.index, index);
   for (let at = passed.indexOf("\n"); at !== -1; at = passed.indexOf("\n", at + 1)) place.line += 1;
   place.byte += bytesOfText(passed).length;

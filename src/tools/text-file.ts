@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
 import { constants, lstat, mkdir, open, realpath, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { assertOpenedInRoot, assertRegular, explained, openToRead, type Place, type Root } from "./root.js";
+import { assertOpenedInRoot, assertRegular, explained, type FilePosition, openToRead, type Root } from "./root.js";
 
 /** 16 MiB: above it a file is not read. */
 export const maxFileBytes = 16 * 1024 * 1024;
@@ -20,7 +20,7 @@ export type TextFile = {
 export type FileContent = TextFile | { readonly refused: "binary" | "large"; readonly bytes: number };
 
 /** @throws Error where it is missing, no regular file, unreadable, or outside the root. */
-export async function readTextFile(root: Root, place: Place): Promise<FileContent> {
+export async function readTextFile(root: Root, place: FilePosition): Promise<FileContent> {
   const handle = await openToRead(root, place).catch((error: unknown) => {
     throw explained(error, place.shown);
   });
@@ -37,7 +37,7 @@ export async function readTextFile(root: Root, place: Place): Promise<FileConten
 }
 
 /** @throws Error also where it is no text, or too large. */
-export async function readTextOrThrow(root: Root, place: Place): Promise<TextFile> {
+export async function readTextOrThrow(root: Root, place: FilePosition): Promise<TextFile> {
   const content = await readTextFile(root, place);
   if (!("refused" in content)) return content;
   throw new Error(
@@ -55,7 +55,7 @@ export function linesOf(text: string): readonly string[] {
   return lines;
 }
 
-export type Written = { readonly bytes: number; readonly isNew: boolean };
+export type WrittenFile = { readonly bytes: number; readonly isNew: boolean };
 
 /**
  * Writes beside the file and renames, so that a reader sees the old text or the new and a crash leaves one of them. Folders are made as needed; the
@@ -63,7 +63,12 @@ export type Written = { readonly bytes: number; readonly isNew: boolean };
  *
  * @param expected What the text was read from: where the file has changed since, it is left alone.
  */
-export async function writeTextFile(root: Root, place: Place, text: string, expected?: Stats): Promise<Written> {
+export async function writeTextFile(
+  root: Root,
+  place: FilePosition,
+  text: string,
+  expected?: Stats,
+): Promise<WrittenFile> {
   try {
     const existing = await statIfThere(place);
     if (existing !== null) await assertRegular(place);
@@ -87,7 +92,7 @@ export async function writeTextFile(root: Root, place: Place, text: string, expe
 }
 
 /** A file that did not exist, synced to the disk; nothing of it is left where that fails. */
-async function writeNew(root: Root, place: Place, text: string, mode: number | undefined): Promise<number> {
+async function writeNew(root: Root, place: FilePosition, text: string, mode: number | undefined): Promise<number> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const bytes = Buffer.from(text);
   const handle = await open(place.absolute, flags);
@@ -105,21 +110,21 @@ async function writeNew(root: Root, place: Place, text: string, mode: number | u
   return bytes.length;
 }
 
-async function makeFolder(place: Place): Promise<void> {
+async function makeFolder(place: FilePosition): Promise<void> {
   const folder = dirname(place.absolute);
   await mkdir(folder, { recursive: true });
   // Were a folder on the way replaced by a link meanwhile, the real path would be another.
   if ((await realpath(folder)) !== folder) throw new Error(`${place.shown}: its folder changed while it was written.`);
 }
 
-async function statIfThere(place: Place): Promise<Stats | null> {
+async function statIfThere(place: FilePosition): Promise<Stats | null> {
   return await lstat(place.absolute).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
     throw error;
   });
 }
 
-function assertSame(place: Place, before: Stats, now: Stats | null): void {
+function assertSame(place: FilePosition, before: Stats, now: Stats | null): void {
   const isSame = now !== null && now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size;
   if (!isSame) throw new Error(`${place.shown} was changed by somebody else while it was edited. Read it again.`);
 }

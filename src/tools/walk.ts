@@ -4,12 +4,12 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { compileGlob } from "./glob.js";
-import { explained, type Place } from "./root.js";
+import { explained, type FilePosition } from "./root.js";
 
 /** Above it a walk is stopped: nobody reads so much. */
 export const maxEntriesWalked = 200_000;
 
-export type Found = Place & { readonly kind: "file" | "folder" | "link" | "other" };
+export type Found = FilePosition & { readonly kind: "file" | "folder" | "link" | "other" };
 
 export type WalkOptions = {
   readonly signal: AbortSignal;
@@ -22,13 +22,13 @@ export type WalkOptions = {
 const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
 /** Stops when the signal is aborted. Folders that may not be read are passed over, except the first. */
-export async function* walk(folder: Place, options: WalkOptions): AsyncGenerator<Found> {
+export async function* walk(folder: FilePosition, options: WalkOptions): AsyncGenerator<Found> {
   const entries = await readdir(folder.absolute, { withFileTypes: true }).catch((error: unknown) => {
     throw explained(error, folder.shown);
   });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     options.signal.throwIfAborted();
-    const place: Place = {
+    const place: FilePosition = {
       absolute: join(folder.absolute, entry.name),
       shown: folder.shown === "." ? entry.name : `${folder.shown}/${entry.name}`,
     };
@@ -43,7 +43,7 @@ export async function* walk(folder: Place, options: WalkOptions): AsyncGenerator
   }
 }
 
-async function* walkInside(folder: Place, options: WalkOptions): AsyncGenerator<Found> {
+async function* walkInside(folder: FilePosition, options: WalkOptions): AsyncGenerator<Found> {
   const { depth } = options;
   try {
     yield* walk(folder, depth === undefined ? options : { ...options, depth: depth - 1 });
@@ -58,7 +58,7 @@ function isUnreadable(error: unknown): boolean {
 }
 
 /** Whether a path fits a pattern, from the folder that was asked for or from the root: a model may mean either. */
-export function filterByPattern(folder: Place, pattern: string | undefined): (found: Place) => boolean {
+export function filterByPattern(folder: FilePosition, pattern: string | undefined): (found: FilePosition) => boolean {
   if (pattern === undefined) return () => true;
   const fits = compileGlob(pattern);
   if (folder.shown === ".") return (found) => fits(found.shown);

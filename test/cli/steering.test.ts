@@ -14,7 +14,7 @@ async function eventsIn({ pawl }: World, sessionId = "s") {
 
 const said = (text: string) => ({
   type: "steered",
-  by: "user",
+  source: "user",
   input: [{ role: "user", parts: [{ type: "text", text }] }],
 });
 

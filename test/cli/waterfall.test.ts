@@ -16,7 +16,7 @@ const step: TraceRecordOf<"step"> = {
   modelCallIndex: 1,
   purpose: "step",
   messages: 1,
-  upTo: 2,
+  contextSeq: 2,
   startedAt: 1_000,
   durationMs: 100 + 30 * hour,
   attempts: [

@@ -75,11 +75,13 @@ test("the error of the estimate is what the page says", verifies("CTX-7"), () =>
   holdRows(page, "How far off it is", rows);
 });
 
-test.each(["README.md", "docs/guide/tools.md", "src/runtime/driver.ts", "src/core/transition.ts", "package-lock.json"])(
-  "the error on %s is within a fifth, as the page says of this project's own files",
-  verifies("CTX-7"),
-  (path) => {
-    const { o200k, cl100k } = errorsOf(readFileSync(path, "utf8").slice(0, most));
-    for (const error of [o200k, cl100k]) expect(Math.abs(error)).toBeLessThan(0.2);
-  },
-);
+test.each([
+  "README.md",
+  "docs/guide/tools.md",
+  "src/runtime/driver/driver.ts",
+  "src/core/machine/transition.ts",
+  "package-lock.json",
+])("the error on %s is within a fifth, as the page says of this project's own files", verifies("CTX-7"), (path) => {
+  const { o200k, cl100k } = errorsOf(readFileSync(path, "utf8").slice(0, most));
+  for (const error of [o200k, cl100k]) expect(Math.abs(error)).toBeLessThan(0.2);
+});

@@ -100,11 +100,11 @@ describe("the tokens of a conversation", () => {
     const store = createMemoryStore();
     const look = defineTool({ name: "look", description: "Looks.", input: { type: "object" }, execute: () => "seen" });
     await createAgent({ model: createScriptedModel(script), tools: [look], store }).run("Go", { sessionId: "s" });
-    const { messages, measured } = await transcriptOf(store, "s");
+    const { messages, countedTokens } = await transcriptOf(store, "s");
     const { context, message, request } = await estimatorOf({});
     const later = messages.slice(2);
     expect(later.map(({ role }) => role)).toEqual(["tool", "assistant"]);
-    expect(context({ messages, tools: [] }, measured)).toEqual({
+    expect(context({ messages, tools: [] }, countedTokens)).toEqual({
       tokens: 1_050 + later.reduce((sum, one) => sum + message(one), 0),
       counted: 1_050,
     });
@@ -116,7 +116,7 @@ describe("the tokens of a conversation", () => {
       const store = createMemoryStore();
       const model = createScriptedModel([{ text: "Done.", usage }]);
       await createAgent({ model, store }).run("Go", { sessionId: "s" });
-      expect((await transcriptOf(store, "s")).measured).toBeNull();
+      expect((await transcriptOf(store, "s")).countedTokens).toBeNull();
     }
   });
 });

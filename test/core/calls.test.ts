@@ -202,7 +202,7 @@ describe("the signal that a run is done", () => {
     const session = calling(1);
     allows(session, 1);
     finishes(session, 1, { done: { message: "too early" } });
-    happen(session, { type: "steered", input: [{ role: "user", parts: [] }], by: "before_stop" });
+    happen(session, { type: "steered", input: [{ role: "user", parts: [] }], source: "before_stop" });
     step(session, { calls: ["done"] });
     allows(session, 1);
     finishes(session, 1, { done: { message: "now" } });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pairs } from "../../src/core/index.js";
+import { transitionTable } from "../../src/core/index.js";
 import { verifies } from "../verifies.js";
 import { fuzz } from "./fuzz.js";
 
@@ -15,7 +15,7 @@ test(`${events} random events from seed ${seed} break nothing`, { ...verifies("L
     `${coverage.offered} events in ${coverage.sessions} sessions from seed ${seed}, ${seconds} s: ${coverage.pairs.size} pairs of state and event, ${coverage.edges.size} edges.`,
   );
   if (events < 30_000) return;
-  const applicable = Object.entries(pairs).flatMap(([status, row]) =>
+  const applicable = Object.entries(transitionTable).flatMap(([status, row]) =>
     Object.entries(row).flatMap(([type, pair]) => (pair === "applies" ? [`${status} ${type}`] : [])),
   );
   expect([...coverage.pairs.keys()].sort()).toEqual(applicable.sort());

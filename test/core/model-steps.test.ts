@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AfterFailure, effects, type RunLimits, refusal, transition } from "../../src/core/index.js";
-import { continueText, remindText } from "../../src/core/transcript/loop-prompts.js";
+import { continuePrompt, doneToolReminder } from "../../src/core/transcript/loop-prompts.js";
 import { verifies } from "../verifies.js";
 import {
   allows,
@@ -96,7 +96,7 @@ describe("an answer without calls", () => {
     step(session, { text: "I think that is all." });
     expect(session.state).toMatchObject({ status: "preparing", for: "step", purpose: "remind", modelCallIndex: 2 });
     prepared(session);
-    expect(session.transcript.messages.at(-1)).toEqual(userMessage(remindText));
+    expect(session.transcript.messages.at(-1)).toEqual(userMessage(doneToolReminder));
     answers(session, { calls: ["done"] });
     allows(session, 1);
     finishes(session, 1, { done: { message: "Done." } });
@@ -140,7 +140,7 @@ describe("an answer that was cut", () => {
     step(session, { text: "The first half", finish: "length" });
     expect(session.state).toMatchObject({ purpose: "continue", modelCallIndex: 2 });
     prepared(session);
-    expect(session.transcript.messages.at(-1)).toEqual(userMessage(continueText));
+    expect(session.transcript.messages.at(-1)).toEqual(userMessage(continuePrompt));
     answers(session, { text: " and the sec", finish: "length" });
     step(session, { text: "ond.\n" });
     ends(session);
@@ -164,7 +164,7 @@ describe("an answer that was cut", () => {
     ] as const) {
       const session = startedSession();
       prepared(session);
-      happen(session, { type: "steered", input: [userMessage("also")], by: "user" });
+      happen(session, { type: "steered", input: [userMessage("also")], source: "user" });
       answers(session, { finish });
       expect(session.state).toMatchObject({ status: "failed", reason, queue: [{ kind: "steer" }] });
     }
@@ -175,12 +175,12 @@ describe("the preparation of a step", () => {
   test("counts for its own step and purpose, and for what is recorded of its run", () => {
     const session = startedSession();
     const { seq } = session.state;
-    const fitting = { type: "prepared", runId: "r1", modelCallIndex: 1, upTo: seq, purpose: "step" } as const;
+    const fitting = { type: "prepared", runId: "r1", modelCallIndex: 1, contextSeq: seq, purpose: "step" } as const;
     for (const other of [
       { modelCallIndex: 2 },
       { purpose: "continue" },
-      { upTo: seq + 1 },
-      { upTo: seq - 1 },
+      { contextSeq: seq + 1 },
+      { contextSeq: seq - 1 },
       { runId: "r2" },
     ] as const) {
       const before = session.state;
@@ -188,7 +188,7 @@ describe("the preparation of a step", () => {
       expect(session.state).toBe(before);
     }
     happen(session, fitting);
-    expect(session.state).toMatchObject({ status: "model_running", upTo: seq, attempt: 1 });
+    expect(session.state).toMatchObject({ status: "model_running", contextSeq: seq, attempt: 1 });
   });
 });
 
@@ -317,7 +317,7 @@ describe("a context that is too long", () => {
     prepared(session);
     fails(session, compact, "context_overflow");
     expect(wanted(session)).toEqual(["r1/2/compact/0"]);
-    compacts(session, { from: session.transcript.seqs.at(-2) ?? 0 });
+    compacts(session, { keptFrom: session.transcript.seqs.at(-2) ?? 0 });
     expect(wanted(session)).toEqual(["r1/2/prepare/1.1"]);
     prepared(session);
     expect(wanted(session)).toEqual(["r1/2/model/2"]);
@@ -343,8 +343,8 @@ describe("a context that is too long", () => {
       const { runId, modelCallIndex } = runOf(session.state);
       return happen(session, { type: "compaction_started", runId, modelCallIndex }).length > 0;
     };
-    compacts(session, { from: 4 });
-    compacts(session, { from: 5 });
+    compacts(session, { keptFrom: 4 });
+    compacts(session, { keptFrom: 5 });
     expect(runOf(session.state).compactionsInRow).toBe(2);
     expect(started()).toBe(false);
     step(session, { text: "Let me look.", calls: ["look"] });
@@ -379,7 +379,7 @@ describe("a context that is too long", () => {
     answers(session, { calls: ["look"] });
     allows(session, 1);
     finishes(session, 1);
-    compacts(session, { from: 2 });
+    compacts(session, { keptFrom: 2 });
     prepared(session);
     fails(session, compact, "context_overflow");
     expect(session.state).toMatchObject({ status: "failed", reason: "context_limit" });
@@ -461,15 +461,15 @@ describe("the end of a run", () => {
   test("can be prevented so many times, and never past a limit", () => {
     const session = startedSession({ maxStopPreventions: 1 });
     step(session, { text: "All done." });
-    happen(session, { type: "steered", input: [userMessage("The tests fail.")], by: "before_stop" });
+    happen(session, { type: "steered", input: [userMessage("The tests fail.")], source: "before_stop" });
     expect(session.state).toMatchObject({ status: "preparing", for: "step", modelCallIndex: 2 });
     step(session, { text: "Now it is." });
-    happen(session, { type: "steered", input: [userMessage("Still.")], by: "before_stop" });
+    happen(session, { type: "steered", input: [userMessage("Still.")], source: "before_stop" });
     expect(final(session)).toMatchObject({ status: "completed", reason: "stop", text: "Now it is." });
 
     const limited = startedSession({ maxSteps: 1 });
     step(limited, { text: "All done." });
-    happen(limited, { type: "steered", input: [userMessage("The tests fail.")], by: "before_stop" });
+    happen(limited, { type: "steered", input: [userMessage("The tests fail.")], source: "before_stop" });
     expect(final(limited)).toMatchObject({ status: "completed", reason: "stop", text: "All done." });
   });
 
@@ -478,7 +478,7 @@ describe("the end of a run", () => {
     for (let times = 0; times < 2; times += 1) {
       expect(session.state.status).toBe("preparing");
       step(session, { text: "{}" });
-      happen(session, { type: "steered", input: [userMessage("Not that shape.")], by: "output" });
+      happen(session, { type: "steered", input: [userMessage("Not that shape.")], source: "output" });
     }
     expect(final(session)).toMatchObject({ status: "failed", reason: "invalid_output", text: "{}" });
   });

@@ -16,8 +16,8 @@ import {
   isResting,
   isTerminal,
   isWaiting,
-  maxLives,
-  type Run,
+  maxRestarts,
+  type RunState,
   refusal,
   type State,
   statusOf,
@@ -48,7 +48,10 @@ export function checkState(state: State): void {
       break;
     case "model_running":
       check(state.attempt >= 1, "a model call without an attempt");
-      check(state.upTo <= state.seq && state.upTo >= state.startSeq, "the model sees what is not in its run's log");
+      check(
+        state.contextSeq <= state.seq && state.contextSeq >= state.startSeq,
+        "the model sees what is not in its run's log",
+      );
       check(state.backoff === null || state.stopping === null, "a run that stops waits to try again");
       break;
     case "tool_running":
@@ -60,7 +63,7 @@ export function checkState(state: State): void {
     case "aborted":
       check(state.stopping === null, "an ended run still stops");
       check(statusOf(state.reason) === state.status, `${state.status} by ${state.reason}`);
-      check(state.notifyParent !== true || state.session.parent !== undefined, "no parent to be told");
+      check(state.parentNotificationPending !== true || state.session.parent !== undefined, "no parent to be told");
       break;
   }
 }
@@ -73,14 +76,20 @@ function checkSize(state: Exclude<State, { status: "idle" }>): void {
   check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
 }
 
-function checkLimits({ counters, limits, lives, status, compactionsInRow }: Exclude<State, { status: "idle" }>): void {
+function checkLimits({
+  counters,
+  limits,
+  restarts,
+  status,
+  compactionsInRow,
+}: Exclude<State, { status: "idle" }>): void {
   check(counters.totalSteps <= limits.maxSteps + 1, "more steps than allowed, and a summary");
   check(counters.errorCount <= limits.maxErrors, "more errors than allowed");
   check(counters.continuations <= limits.maxContinuations, "more continuations than allowed");
   check(counters.stopPreventions <= limits.maxStopPreventions, "kept from stopping more often than allowed");
   check(compactionsInRow <= 3, "more compactions in a row than allowed");
   check(counters.outputRetries <= 1, "an answer was sent back more than once");
-  check(lives < maxLives || ["completed", "failed", "aborted"].includes(status), "a run outlived its lives");
+  check(restarts < maxRestarts || ["completed", "failed", "aborted"].includes(status), "a run outlived its lives");
 }
 
 function checkQueue(state: State): void {
@@ -102,7 +111,7 @@ function checkEffects(state: State): void {
   check((dueAt(state) === null) === (wanted.length === 0), "the due time and the effects disagree");
   if (isResting(state)) {
     check(
-      wanted.every((effect) => effect.type === "notify_parent" || effect.type === "leave_run"),
+      wanted.every((effect) => effect.type === "notify_parent" || effect.type === "call_after_run_hooks"),
       "a session that rests wants something",
     );
     return;
@@ -129,21 +138,25 @@ function checkEffects(state: State): void {
 
 function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   const { calls, runId, modelCallIndex, limits, stopping } = state;
-  const at = (...places: Call["at"][]) => calls.filter((call) => places.includes(call.at));
+  const at = (...places: Call["status"][]) => calls.filter((call) => places.includes(call.status));
   check(calls.length > 0 && at("done").length < calls.length, "a step with nothing open goes on");
   check(at("settling").length === 0, "a call is left settling");
   calls.forEach((call, index) => {
     check(call.callKey === `${runId}/${modelCallIndex}/${index + 1}`, `a call is at the wrong place: ${call.callKey}`);
   });
-  const working = calls.filter((call) => call.at === "running" || (call.at === "waiting" && call.on === "child"));
-  const ready = calls.filter((call) => call.at === "ready");
+  const working = calls.filter(
+    (call) => call.status === "running" || (call.status === "waiting" && call.on === "child"),
+  );
+  const ready = calls.filter((call) => call.status === "ready");
   const asked = calls.flatMap((call) => ("askedAt" in call ? [call.askedAt] : []));
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
-  const outside = calls.filter((call) => call.at === "asking" || (call.at === "waiting" && call.on === "external"));
+  const outside = calls.filter(
+    (call) => call.status === "asking" || (call.status === "waiting" && call.on === "external"),
+  );
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
   const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);
   check(
-    surplus.every((call) => call.at === "done"),
+    surplus.every((call) => call.status === "done"),
     "a call above the limit of its step may run",
   );
   if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
@@ -155,17 +168,17 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
     const busy = at("deciding", "reconciling", "running").length > 0;
     check(
       (state.status === "awaiting_human") === (!busy && outside.length > 0),
-      `'${state.status}' with calls ${calls.map((call) => call.at).join(" ")}`,
+      `'${state.status}' with calls ${calls.map((call) => call.status).join(" ")}`,
     );
     if (ready.length > 0) check(working.length + at("deciding", "reconciling").length > 0, "a ready call is forgotten");
   }
 }
 
-type Counted = Pick<Run, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
+type Counted = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
 
 /** What may only go up within a run. */
 function checkProgress(before: Counted, after: Counted): void {
-  for (const name of Object.keys(before.counters) as (keyof Run["counters"])[])
+  for (const name of Object.keys(before.counters) as (keyof RunState["counters"])[])
     check(after.counters[name] >= before.counters[name], `${name} went down`);
   for (const name of ["inputTokens", "outputTokens", "costUsd"] as const)
     check((after.usage[name] ?? 0) >= (before.usage[name] ?? 0), `the ${name} went down`);
@@ -239,7 +252,7 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "call_model":
       return event.type === "model_finished" || event.type === "model_failed";
     case "finish":
-      return event.type === "run_finished" || (event.type === "steered" && event.by !== "user");
+      return event.type === "run_finished" || (event.type === "steered" && event.source !== "user");
     case "decide":
       return event.type === "tool_decided" && event.callKey === effect.callKey;
     case "run_tool":
@@ -247,11 +260,11 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "reconcile":
       return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
     case "sleep":
-      return event.type === "woke" && event.timer === effect.timer && event.callKey === effect.callKey;
+      return event.type === "timer_fired" && event.timer === effect.timer && event.callKey === effect.callKey;
     case "cancel_child":
       return event.type === "tool_finished" && event.callKey === effect.callKey;
-    case "leave_run":
-      return event.type === "run_left" && isTerminal(before);
+    case "call_after_run_hooks":
+      return event.type === "after_run_hooks_called" && isTerminal(before);
     case "notify_parent":
       return event.type === "parent_notified" && isTerminal(before);
   }

@@ -65,7 +65,7 @@ export function watchEvents() {
     observe(events: readonly PublicEvent[], before: State, after: State): void {
       suspended = false;
       for (const event of events) observeOne(event);
-      const over = after.status === "idle" || (isTerminal(after) && after.leaving !== true);
+      const over = after.status === "idle" || (isTerminal(after) && after.afterRunHooksPending !== true);
       check((run === null) === over, "the end of a run is not told, or too soon");
       const waits = after.status === "awaiting_human";
       check(waits || !suspended, "told to wait for nobody");

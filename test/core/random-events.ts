@@ -5,12 +5,13 @@
 import {
   type Call,
   type CallOutcome,
+  compactionRange,
   type Effect,
   type EventBody,
   effects,
+  formatVersion,
   hasCalls,
   isResting,
-  placeOf,
   reasons,
   type State,
 } from "../../src/core/index.js";
@@ -50,24 +51,24 @@ function plausible(session: Session, chance: Chance, newRun: () => string): Even
 
 function created(chance: Chance): EventBody {
   const child = chance.once(3) ? { parent: { sessionId: "p", callKey: "r0/1/1" }, top: "p" } : {};
-  return { type: "session_created", v: 1, agent: "a", model: "m", title: "t", ...child };
+  return { type: "session_created", v: formatVersion, agent: "a", model: "m", title: "t", ...child };
 }
 
 function fromOutside(session: Session, chance: Chance, newRun: () => string): EventBody {
   const { state } = session;
   const runId = state.status === "idle" ? "r0" : state.runId;
-  const mayStart = isResting(state) && !("notifyParent" in state) && !("leaving" in state);
+  const mayStart = isResting(state) && !("parentNotificationPending" in state) && !("afterRunHooksPending" in state);
   if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
   const late = state.interrupted[0];
   if (late !== undefined && chance.once(3))
     return { type: "late_result", callKey: late, outcome: "ok", output: { type: "text", text: "late" } };
   return chance.pick<() => EventBody>([
-    () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
-    () => ({ type: "steered", input: [userMessage("steer")], by: "user" }),
+    () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
+    () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "run_queued", runId: newRun(), limits: randomLimits(chance), input: [userMessage("queued")] }),
     () => ({ type: "abort_requested", runId: chance.once(2) ? runId : (queuedRun(state)?.runId ?? runId) }),
-    () => ({ type: "restarted", runId, owner: "o" }),
-    () => ({ type: "restarted", runId, owner: "o" }),
+    () => ({ type: "restarted", runId, holder: "o" }),
+    () => ({ type: "restarted", runId, holder: "o" }),
   ])();
 }
 
@@ -114,7 +115,7 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "sleep": {
       const { timer, callKey, attempt } = effect;
       return {
-        type: "woke",
+        type: "timer_fired",
         runId,
         timer,
         ...(callKey === undefined ? {} : { callKey }),
@@ -123,8 +124,8 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     }
     case "cancel_child":
       return { type: "tool_finished", runId, callKey: effect.callKey, outcome: "aborted" };
-    case "leave_run":
-      return { type: "run_left", runId, hooks: [{ name: "h", hook: "afterRun", ms: 1, outcome: "ok" }] };
+    case "call_after_run_hooks":
+      return { type: "after_run_hooks_called", runId, hooks: [{ name: "h", hook: "afterRun", ms: 1, outcome: "ok" }] };
     case "notify_parent":
       return { type: "parent_notified", runId };
   }
@@ -137,7 +138,7 @@ function preparation(session: Session, chance: Chance): EventBody {
   if (state.for === "compaction") return compaction(session, chance);
   if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
   if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
-  return { type: "prepared", runId, modelCallIndex, upTo: state.seq, purpose };
+  return { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose };
 }
 
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {
@@ -147,14 +148,21 @@ function compaction({ state, transcript }: Session, chance: Chance): EventBody {
   const from = transcript.seqs[cut] ?? state.seq + 1;
   const retained = chance.once(2) ? {} : { retained: ["kept"] };
   const counted = { tokensBefore: 9, tokensAfter: 3 };
-  return { type: "compacted", runId, ...placeOf(transcript, from), summary: "summary", ...retained, ...counted };
+  return {
+    type: "compacted",
+    runId,
+    ...compactionRange(transcript, from),
+    summary: "summary",
+    ...retained,
+    ...counted,
+  };
 }
 
 const wholeReasons = ["stop", "tool-calls", "other"] as const;
 const cutReasons = ["length", "content-filter", "error"] as const;
 
 function modelEvent(state: State, chance: Chance): EventBody {
-  if (state.status === "idle") return { type: "steered", input: [], by: "user" };
+  if (state.status === "idle") return { type: "steered", input: [], source: "user" };
   const { runId, modelCallIndex, attempt } = state;
   const at = { runId, modelCallIndex, attempt, model: "m", timing: { startedAt: 1, durationMs: 1 } };
   const cost = chance.once(3) ? {} : { costUsd: chance.below(4) / 4 };
@@ -178,9 +186,10 @@ function modelEvent(state: State, chance: Chance): EventBody {
 }
 
 function finishing(state: State, chance: Chance): EventBody {
-  if (state.status !== "preparing" || state.for !== "finish") return { type: "steered", input: [], by: "before_stop" };
+  if (state.status !== "preparing" || state.for !== "finish")
+    return { type: "steered", input: [], source: "before_stop" };
   if (chance.once(3))
-    return { type: "steered", input: [userMessage("not yet")], by: chance.pick(["before_stop", "output"]) };
+    return { type: "steered", input: [userMessage("not yet")], source: chance.pick(["before_stop", "output"]) };
   return {
     type: "run_finished",
     runId: state.runId,
@@ -190,8 +199,8 @@ function finishing(state: State, chance: Chance): EventBody {
 }
 
 /** There are hooks that come after the run. */
-function leaving(chance: Chance): { readonly leaving?: true } {
-  return chance.once(2) ? { leaving: true } : {};
+function leaving(chance: Chance): { readonly afterRunHooksPending?: true } {
+  return chance.once(2) ? { afterRunHooksPending: true } : {};
 }
 
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
@@ -219,7 +228,7 @@ function reconciliation({ runId, callKey, attempt }: OfCall, session: Session, c
 
 function fromCall(call: Call, runId: string, state: State, chance: Chance): readonly EventBody[] {
   const { callKey } = call;
-  switch (call.at) {
+  switch (call.status) {
     case "asking":
       return [
         {
@@ -276,30 +285,30 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     () => ({
       type: "steered",
       input: [userMessage("steer")],
-      by: chance.pick(["user", "before_stop", "output"]),
+      source: chance.pick(["user", "before_stop", "output"]),
     }),
     () => ({
       type: "prepared",
       runId,
       modelCallIndex: index,
-      upTo: chance.once(2) ? state.seq : -1,
+      contextSeq: chance.once(2) ? state.seq : -1,
       purpose: chance.pick(["step", "continue", "remind", "summary"]),
     }),
     () => ({ type: "compaction_started", runId, modelCallIndex: index }),
     () => ({ ...compaction(session, chance), runId }),
     () => ({ ...modelEvent(state, chance), runId }) as EventBody,
     () => ({
-      type: "woke",
+      type: "timer_fired",
       runId,
       timer: chance.pick(["backoff", "grace", "approval", "wall_clock"]),
       callKey,
       attempt,
     }),
     () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
-    () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { because: state.seq } : {}) }),
+    () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { causeSeq: state.seq } : {}) }),
     () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
     () => ({ type: "abort_requested", runId }),
-    () => ({ type: "restarted", runId, owner: "o" }),
+    () => ({ type: "restarted", runId, holder: "o" }),
     () => ({ type: "late_result", callKey, outcome: "ok" }),
     () => ({
       type: "run_finished",
@@ -308,7 +317,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       ...(chance.once(2) ? { modelCallIndex: index } : {}),
       ...leaving(chance),
     }),
-    () => ({ type: "run_left", runId }),
+    () => ({ type: "after_run_hooks_called", runId }),
     () => ({ type: "parent_notified", runId }),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();

@@ -1,7 +1,14 @@
 /**
  * Random values that events carry.
  */
-import type { AfterFailure, Answer, AssistantPart, CallPolicy, Decision, RunLimits } from "../../src/core/index.js";
+import type {
+  AfterFailure,
+  Answer,
+  AssistantPart,
+  CallPolicy,
+  PolicyDecision,
+  RunLimits,
+} from "../../src/core/index.js";
 import type { Chance } from "./chance.js";
 import { limits, type Session } from "./session.js";
 
@@ -61,11 +68,11 @@ export function randomPolicy(chance: Chance): CallPolicy {
   };
 }
 
-export function randomDecision({ state, at }: Session, chance: Chance): Decision {
+export function randomDecision({ state, at }: Session, chance: Chance): PolicyDecision {
   const changed = chance.once(4) ? { input: { changed: true } } : {};
   const stops = chance.once(12) ? { stopRun: true } : {};
   const policy = randomPolicy(chance);
-  return chance.pick<Decision>([
+  return chance.pick<PolicyDecision>([
     { verdict: "allow", policy, ...changed },
     { verdict: "allow", policy },
     { verdict: "allow", policy, inputHash: "h" },

@@ -7,14 +7,15 @@ import {
   appendEntry,
   type CallPolicy,
   createTranscript,
-  type Decision,
   type Entry,
   type Event,
   type EventBody,
   type EventOf,
   emptyResponse,
   type FinishReason,
+  formatVersion,
   initialState,
+  type PolicyDecision,
   type PublicEvent,
   publicEvents,
   type RunLimits,
@@ -77,7 +78,7 @@ export function userMessage(text: string): UserMessage {
 /** A session with a run under way, about to prepare its first step. */
 export function startedSession(given: Partial<RunLimits> = {}, info: Partial<SessionInfo> = {}, runId = "r1"): Session {
   const session = createSession();
-  happen(session, { type: "session_created", v: 1, agent: "a", model: "m", ...info });
+  happen(session, { type: "session_created", v: formatVersion, agent: "a", model: "m", ...info });
   start(session, runId, given);
   return session;
 }
@@ -100,8 +101,8 @@ export function queue(session: Session, runId: string, given: Partial<RunLimits>
   });
 }
 
-export function steer(session: Session, text: string, by: "user" | "before_stop" | "output" = "user"): void {
-  happen(session, { type: "steered", input: [userMessage(text)], by });
+export function steer(session: Session, text: string, source: "user" | "before_stop" | "output" = "user"): void {
+  happen(session, { type: "steered", input: [userMessage(text)], source });
 }
 
 /** The run under way; an error where there is none. */
@@ -111,11 +112,11 @@ export function runOf(state: State): Exclude<State, { status: "idle" }> {
 }
 
 export function callsOf(state: State): readonly string[] {
-  return "calls" in state ? state.calls.map((call) => call.at) : [];
+  return "calls" in state ? state.calls.map((call) => call.status) : [];
 }
 
 export function outcomesOf(state: State): readonly string[] {
-  return "calls" in state ? state.calls.map((call) => (call.at === "done" ? call.outcome : call.at)) : [];
+  return "calls" in state ? state.calls.map((call) => (call.status === "done" ? call.outcome : call.status)) : [];
 }
 
 /** The key of the n-th call of the present step, from 1. */
@@ -130,7 +131,7 @@ export function prepared(session: Session): void {
     type: "prepared",
     runId: state.runId,
     modelCallIndex: state.modelCallIndex,
-    upTo: state.seq,
+    contextSeq: state.seq,
     purpose: state.status === "preparing" && state.for !== "finish" ? state.purpose : "step",
   });
 }
@@ -223,13 +224,13 @@ function failsWith(
 export function compacts(session: Session, result: Partial<EventOf<"compacted">> = {}): void {
   const { runId, modelCallIndex } = runOf(session.state);
   happen(session, { type: "compaction_started", runId, modelCallIndex });
-  const summary = result.from === undefined ? {} : { summary: "so far" };
+  const summary = result.keptFrom === undefined ? {} : { summary: "so far" };
   happen(session, { ...summary, ...result, type: "compacted", runId });
 }
 
 export const fail: CallPolicy = { recover: "fail" };
 
-export function decides(session: Session, position: number, decision: Decision): void {
+export function decides(session: Session, position: number, decision: PolicyDecision): void {
   happen(session, {
     type: "tool_decided",
     runId: runOf(session.state).runId,
@@ -286,11 +287,11 @@ export function aborts(session: Session): void {
 }
 
 export function restarts(session: Session): readonly Event[] {
-  return happen(session, { type: "restarted", runId: runOf(session.state).runId, owner: "o" });
+  return happen(session, { type: "restarted", runId: runOf(session.state).runId, holder: "o" });
 }
 
-export function wakes(session: Session, body: Omit<EventOf<"woke">, "type" | "runId" | "at">): readonly Event[] {
-  return happen(session, { type: "woke", runId: runOf(session.state).runId, ...body });
+export function wakes(session: Session, body: Omit<EventOf<"timer_fired">, "type" | "runId" | "at">): readonly Event[] {
+  return happen(session, { type: "timer_fired", runId: runOf(session.state).runId, ...body });
 }
 
 /** The run ends as it was about to. */

@@ -52,7 +52,7 @@ describe("a steer", () => {
         return session;
       },
       (session) => {
-        happen(session, { type: "woke", runId: "r1", timer: "backoff", attempt: 1 });
+        happen(session, { type: "timer_fired", runId: "r1", timer: "backoff", attempt: 1 });
         answers(session, { text: "done" });
       },
     ],
@@ -118,7 +118,7 @@ describe("a steer", () => {
 
   test("of a session that rests is misuse", () => {
     const { state } = createSession();
-    const event = { type: "steered", input: [], by: "user", at: 1 } as const;
+    const event = { type: "steered", input: [], source: "user", at: 1 } as const;
     expect(refusal(state, event)).toEqual({
       type: "misuse",
       message: "'steered' cannot happen while a session is 'idle'",

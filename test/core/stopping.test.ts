@@ -429,7 +429,7 @@ describe("a restart", () => {
     step(session, { calls: ["one"] });
     allows(session, 1, { recover: "fail" });
     restarts(session);
-    expect(runOf(session.state)).toMatchObject({ status: "preparing", lives: 1 });
+    expect(runOf(session.state)).toMatchObject({ status: "preparing", restarts: 1 });
   });
 
   test("forgets the oldest of very many calls that were given up", () => {
@@ -456,7 +456,7 @@ describe("a restart", () => {
     prepared(session);
     for (let life = 1; life <= 4; life += 1) {
       restarts(session);
-      expect(runOf(session.state)).toMatchObject({ status: "preparing", lives: life });
+      expect(runOf(session.state)).toMatchObject({ status: "preparing", restarts: life });
       prepared(session);
     }
     restarts(session);
@@ -478,7 +478,7 @@ describe("a restart", () => {
       restarts(session);
       restarts(session);
       act();
-      return runOf(session.state).lives;
+      return runOf(session.state).restarts;
     };
     prepared(session);
     expect(
@@ -490,7 +490,7 @@ describe("a restart", () => {
     allows(session, 1, { recover: "rerun" });
     allows(session, 2, { recover: "fail" });
     expect(livesAfter(() => finishes(session, 1))).toBe(0);
-    expect(livesAfter(() => compacts(session, { from: 2 }))).toBe(0);
+    expect(livesAfter(() => compacts(session, { keptFrom: 2 }))).toBe(0);
     expect(livesAfter(() => compacts(session))).toBe(2);
   });
 

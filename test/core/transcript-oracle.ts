@@ -29,7 +29,7 @@ export function watchTranscript(session: Session) {
       }
       if (state.status === "model_running") {
         check(
-          later.every((seq) => seq > state.upTo),
+          later.every((seq) => seq > state.contextSeq),
           "the model is not shown what it should see",
         );
         const last = messages.at(-1);

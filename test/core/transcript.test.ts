@@ -7,7 +7,7 @@ import {
   summaryMessage,
   textOf,
 } from "../../src/core/index.js";
-import { continueText, remindText } from "../../src/core/transcript/loop-prompts.js";
+import { continuePrompt, doneToolReminder } from "../../src/core/transcript/loop-prompts.js";
 import { verifies } from "../verifies.js";
 import {
   allows,
@@ -175,8 +175,8 @@ describe("input that comes while something is under way", () => {
 describe("what the model is told where its answer was no end", () => {
   test("comes once, however often the step is prepared", () => {
     for (const [said, text] of [
-      [{ text: "half", finish: "length" }, continueText],
-      [{ text: "well" }, remindText],
+      [{ text: "half", finish: "length" }, continuePrompt],
+      [{ text: "well" }, doneToolReminder],
     ] as const) {
       const session = startedSession({ requireDoneTool: true });
       step(session, said);
@@ -192,7 +192,7 @@ describe("what the model is told where its answer was no end", () => {
     step(session, { text: "half", finish: "length" });
     steer(session, "in French");
     prepared(session);
-    expect(shown(session).slice(2)).toEqual([`user ${continueText}`, "user in French"]);
+    expect(shown(session).slice(2)).toEqual([`user ${continuePrompt}`, "user in French"]);
   });
 
   test("comes again where a compaction took it away", () => {
@@ -200,9 +200,9 @@ describe("what the model is told where its answer was no end", () => {
     step(session, { text: "half", finish: "length" });
     prepared(session);
     restarts(session);
-    compacts(session, { from: session.log.length + 2 });
+    compacts(session, { keptFrom: session.log.length + 2 });
     prepared(session);
-    expect(shown(session)).toEqual([`user ${standing("so far")}`, `user ${continueText}`]);
+    expect(shown(session)).toEqual([`user ${standing("so far")}`, `user ${continuePrompt}`]);
   });
 });
 
@@ -218,30 +218,30 @@ describe("a compaction", () => {
 
   test("puts a summary in the place of what is before", () => {
     const session = longSession();
-    compacts(session, { from: session.transcript.seqs[3] ?? 0 });
+    compacts(session, { keptFrom: session.transcript.seqs[3] ?? 0 });
     expect(shown(session)).toEqual([`user ${standing("so far")}`, "assistant t0", "tool t0"]);
-    expect(session.state.context).toEqual({ from: session.transcript.seqs[1], compactedAt: session.log.length });
+    expect(session.state.context).toEqual({ readFrom: session.transcript.seqs[1], compactedSeq: session.log.length });
   });
 
   test("never parts a result from its call", () => {
     const session = longSession();
-    compacts(session, { from: session.transcript.seqs[4] ?? 0 });
+    compacts(session, { keptFrom: session.transcript.seqs[4] ?? 0 });
     expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
   });
 
   test("may take all of it, and a later one the summary of an earlier", () => {
     const session = longSession();
-    compacts(session, { from: session.log.length + 2, summary: "first" });
+    compacts(session, { keptFrom: session.log.length + 2, summary: "first" });
     expect(shown(session)).toEqual([`user ${standing("first")}`]);
-    compacts(session, { from: session.log.length + 2, summary: "second" });
+    compacts(session, { keptFrom: session.log.length + 2, summary: "second" });
     expect(shown(session)).toEqual([`user ${standing("second")}`]);
   });
 
   test("again from the same place replaces the summary only", () => {
     const session = longSession();
     const from = session.transcript.seqs[3] ?? 0;
-    compacts(session, { from, summary: "first" });
-    compacts(session, { from, summary: "second" });
+    compacts(session, { keptFrom: from, summary: "first" });
+    compacts(session, { keptFrom: from, summary: "second" });
     expect(shown(session)).toEqual([`user ${standing("second")}`, "assistant t0", "tool t0"]);
   });
 
@@ -251,7 +251,7 @@ describe("a compaction", () => {
     const usage = { inputTokens: 100 };
     compacts(session, { usage });
     expect(session.transcript.messages).toEqual(before);
-    expect(session.state.context).toEqual({ from: 1 });
+    expect(session.state.context).toEqual({ readFrom: 1 });
     expect(runOf(session.state).usage.inputTokens).toBe(120);
   });
 });

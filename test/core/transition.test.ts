@@ -6,14 +6,15 @@ import {
   type EventBody,
   type EventType,
   effects,
+  formatVersion,
   initialState,
   isTerminal,
   type Pair,
-  pairs,
   refusal,
   type State,
   type Status,
   transition,
+  transitionTable,
 } from "../../src/core/index.js";
 import { verifies } from "../verifies.js";
 import {
@@ -109,7 +110,8 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
 /** Hooks are still to be called after the run. */
 function leaving(session: Session): Session {
   const { state } = session;
-  if (isTerminal(state)) happen(session, { type: "migrated", from: 0, state: { ...state, leaving: true } });
+  if (isTerminal(state))
+    happen(session, { type: "migrated", from: 0, state: { ...state, afterRunHooksPending: true } });
   return session;
 }
 
@@ -156,19 +158,19 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
   const input = [userMessage("more")];
   switch (type) {
     case "session_created":
-      return [{ type, v: 1, agent: "a", model: "m" }];
+      return [{ type, v: formatVersion, agent: "a", model: "m" }];
     case "run_started":
       return [{ type, runId: "r9", limits, input }];
     case "run_queued":
       return [{ type, runId: "r9", limits, input }];
     case "steered":
-      return [{ type, input, by: "user" }];
+      return [{ type, input, source: "user" }];
     case "prepared":
-      return [{ type, runId, modelCallIndex, upTo: state.seq, purpose: "step" }];
+      return [{ type, runId, modelCallIndex, contextSeq: state.seq, purpose: "step" }];
     case "compaction_started":
       return [{ type, runId, modelCallIndex }];
     case "compacted":
-      return [{ type, runId, from: 2, summary: "so far" }];
+      return [{ type, runId, keptFrom: 2, summary: "so far" }];
     case "model_finished":
       return state.status === "idle" ? [answerOf(startedSession().state, {})] : [answerOf(state, { text: "hi" })];
     case "model_failed": {
@@ -177,7 +179,7 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       const next = { type: "retry", inMs: 5 } as const;
       return [{ type, runId, modelCallIndex, attempt, model: "m", failure, next, timing }];
     }
-    case "woke":
+    case "timer_fired":
       return [
         { type, runId, timer: "wall_clock" },
         { type, runId, timer: "backoff", attempt: 1 },
@@ -197,12 +199,12 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
         ...state.queue.map((queued) => ({ type, runId: "runId" in queued ? queued.runId : "" })),
       ];
     case "restarted":
-      return [{ type, runId, owner: "o" }];
+      return [{ type, runId, holder: "o" }];
     case "late_result":
       return [{ type, callKey: state.interrupted[0] ?? "r0/1/1", outcome: "ok" }];
     case "run_finished":
       return [{ type, runId, reason: "stop" }];
-    case "run_left":
+    case "after_run_hooks_called":
     case "parent_notified":
       return [{ type, runId }];
     case "migrated":
@@ -210,8 +212,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
   }
 }
 
-const table = (Object.entries(pairs) as [Status, { readonly [E in EventType]: Pair }][]).flatMap(([status, row]) =>
-  (Object.entries(row) as [EventType, Pair][]).map(([type, pair]) => [status, type, pair] as const),
+const table = (Object.entries(transitionTable) as [Status, { readonly [E in EventType]: Pair }][]).flatMap(
+  ([status, row]) => (Object.entries(row) as [EventType, Pair][]).map(([type, pair]) => [status, type, pair] as const),
 );
 
 describe("every state and every event", () => {
@@ -278,7 +280,7 @@ describe("a run", () => {
   test("starts again from every end, in preparing", verifies("LOOP-2"), () => {
     for (const make of [...examples.completed, ...examples.failed, ...examples.aborted]) {
       const { state } = make();
-      const owes = "notifyParent" in state || "leaving" in state;
+      const owes = "parentNotificationPending" in state || "afterRunHooksPending" in state;
       const after = transition(state, { type: "run_started", runId: "r9", limits, input: [userMessage("x")], at: 9 });
       expect(after.status).toBe(owes ? state.status : "preparing");
     }

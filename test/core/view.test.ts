@@ -196,7 +196,7 @@ describe("what else happens", () => {
   test("is told: failures, compactions, restarts, late results", () => {
     const session = startedSession();
     const from = session.events.length;
-    compacts(session, { from: 2, summary: "s", tokensBefore: 9, tokensAfter: 2 });
+    compacts(session, { keptFrom: 2, summary: "s", tokensBefore: 9, tokensAfter: 2 });
     prepared(session);
     fails(session, { type: "retry", inMs: 5 });
     fails(session, { type: "retry", inMs: 5 });

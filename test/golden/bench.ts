@@ -2,7 +2,7 @@
  * What sessions are recorded with, and carried on with: processes that can die, over one store, where time and ids are given.
  */
 import { createMemoryStore, type Model, type Store } from "../../src/index.js";
-import type { Owner } from "../../src/ports/store.js";
+import type { Holder } from "../../src/ports/store.js";
 import { type Agent, type AgentOptions, buildAgent } from "../../src/runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
 
@@ -45,8 +45,8 @@ export function createBench(store: Store, startAt: number): Bench {
 
   function start(parts: Parts): Process {
     processes += 1;
-    const owner: Owner = { id: `process ${processes}`, host: "recorded", pid: processes, startedAt: startAt };
-    const isDead = () => dead.has(owner.id);
+    const holder: Holder = { id: `process ${processes}`, host: "recorded", pid: processes, startedAt: startAt };
+    const isDead = () => dead.has(holder.id);
     const agent = buildAgent<Model>(
       {
         ...parts,
@@ -66,12 +66,12 @@ export function createBench(store: Store, startAt: number): Bench {
         contextWindows: {},
         listPrices: { scripted: { input: 1, output: 5 } },
         createStore: createMemoryStore,
-        createOwner: () => owner,
+        createHolder: () => holder,
         createOutputTools: () => [],
         isDead: ({ id }) => dead.has(id) || !id.startsWith("process"),
       },
     );
-    return { agent, kill: () => void dead.add(owner.id) };
+    return { agent, kill: () => void dead.add(holder.id) };
   }
 
   async function settle(): Promise<void> {

@@ -11,7 +11,9 @@ import { verifies } from "../verifies.js";
 import { loadInto, type RecordedRow, type Recording } from "./recording.js";
 
 const proven = verifies("STOR-5");
-const recorded: Recording = JSON.parse(readFileSync(new URL("v1/backoff.json", import.meta.url), "utf8"));
+const recorded: Recording = JSON.parse(
+  readFileSync(new URL(`v${formatVersion}/backoff.json`, import.meta.url), "utf8"),
+);
 const { rows = [], blobs = [] } = recorded.sessions[0] ?? {};
 const agentOver = (store: Store) =>
   createAgent({ name: "recorded", model: createScriptedModel([{ text: "Hello." }]), store });
@@ -100,7 +102,7 @@ test("who cannot carry a session on gives its lease back at once", proven, async
 
 test("each row names its format, and so does a session's first entry", proven, () => {
   for (const { state, events } of rows) {
-    expect(state.v).toBe(1);
-    for (const event of events) if (event.type === "session_created") expect(event.v).toBe(1);
+    expect(state.v).toBe(formatVersion);
+    for (const event of events) if (event.type === "session_created") expect(event.v).toBe(formatVersion);
   }
 });

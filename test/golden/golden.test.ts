@@ -7,7 +7,15 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type EventType, formatVersion, initialState, pairs, type State, transition } from "../../src/core/index.js";
+import {
+  type EventType,
+  formatVersion,
+  initialState,
+  oldestFormat,
+  type State,
+  transition,
+  transitionTable,
+} from "../../src/core/index.js";
 import type { Store } from "../../src/index.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -16,6 +24,7 @@ import { carryOn, record } from "./play.js";
 import { eventTypesOf, formatOf, lastState, loadInto, type Recording } from "./recording.js";
 import { scenarios } from "./sessions.js";
 
+const readableFormats = Array.from({ length: formatVersion - oldestFormat + 1 }, (_, index) => oldestFormat + index);
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const present = join(folder, `v${formatVersion}`);
 const isRecording = process.env.PAWL_GOLDEN === "record";
@@ -32,7 +41,7 @@ if (isRecording) {
 
 type Golden = { readonly version: number; readonly name: string; readonly recording: Recording };
 
-const golden: readonly Golden[] = Array.from({ length: formatVersion }, (_, index) => index + 1).flatMap((version) => {
+const golden: readonly Golden[] = readableFormats.flatMap((version) => {
   const files = join(folder, `v${version}`);
   if (!existsSync(files)) return [];
   return readdirSync(files).map((file) => ({
@@ -52,9 +61,9 @@ describe("the durable format", proven, () => {
   });
 
   test("has golden logs of every version, with events of every type that is written", () => {
-    expect(new Set(golden.map(({ version }) => version)).size).toBe(formatVersion);
+    expect([...new Set(golden.map(({ version }) => version))]).toEqual(readableFormats);
     expect(ofPresent.map(({ name }) => name).sort()).toEqual(scenarios.map(({ name }) => name).sort());
-    const missing = new Set(Object.keys(pairs.idle) as EventType[]);
+    const missing = new Set(Object.keys(transitionTable.idle) as EventType[]);
     for (const type of eventTypesOf(ofPresent.map(({ recording }) => recording))) missing.delete(type);
     expect([...missing].sort()).toEqual(notRecorded);
   });

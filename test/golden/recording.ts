@@ -74,7 +74,7 @@ const loader = { id: "loader", host: "loader", pid: 1, startedAt: 0 };
 export async function loadInto(store: Store, { sessions }: Recording): Promise<void> {
   for (const { sessionId, rows, inbox, blobs } of sessions) {
     const first = rows[0]?.at ?? 0;
-    const claimed = await store.claim(sessionId, { owner: loader, now: first, leaseMs: 1_000 });
+    const claimed = await store.claim(sessionId, { holder: loader, now: first, leaseMs: 1_000 });
     if (claimed.type !== "claimed") throw new Error(`${sessionId} is held`);
     for (const text of blobs) await store.putBlob(sessionId, Buffer.from(text));
     let seq = 0;

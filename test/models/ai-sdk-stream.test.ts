@@ -284,7 +284,7 @@ describe("a stream that goes wrong", () => {
   });
 });
 
-describe("leaving", () => {
+describe("afterRunHooksPending", () => {
   test("an abort is quiet, even where the provider does not look", async () => {
     const streaming = streamingV3(hello, { type: "hang" });
     const controller = new AbortController();

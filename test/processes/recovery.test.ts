@@ -122,14 +122,14 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
 describe("a session of another process", verifies("REC-5"), () => {
   test("is refused to another agent, model or folder as its own says, and left as it was", async () => {
     const world = await createWorld();
-    const holder = await world.start({ script, name: "owner", root: "/project" });
+    const holder = await world.start({ script, name: "holder", root: "/project" });
     await holder.call("hold", "s tool");
     const result = holder.call("run", "Go", { sessionId: "s", runId: "r" });
     await holder.reached("s tool");
     const log = await world.log("s");
     for (const [options, code] of [
       [{ name: "stranger", root: "/project" }, "agent_mismatch"],
-      [{ name: "owner", root: "/elsewhere" }, "root_mismatch"],
+      [{ name: "holder", root: "/elsewhere" }, "root_mismatch"],
     ] as const) {
       const other = await world.start({ script, ...options });
       for (const [command, ...args] of [

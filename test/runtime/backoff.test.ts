@@ -127,14 +127,14 @@ test("a process that is killed while it waits loses nothing", verifies("RTRY-3",
   const [failed] = (await store.read("s")).flatMap(({ event }) => (event.type === "model_failed" ? [event] : []));
   const until = (failed?.at ?? 0) + 5_000;
   expect((await store.load("s"))?.state).toMatchObject({ backoff: { until, ms: 5_000 } });
-  // Its owner is dead, and so nobody holds it; it is due when the wait is over.
+  // Its holder is dead, and so nobody holds it; it is due when the wait is over.
   expect(await store.due(until - 1, 10, () => true)).toEqual([]);
   expect(await store.due(until, 10, () => true)).toEqual(["s"]);
 
   const resumed = await world.pawl(["resume", "s", ...flags], { env });
   expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("All done.") });
   const log = await store.read("s");
-  const [woke] = log.flatMap(({ event }) => (event.type === "woke" ? [event] : []));
+  const [woke] = log.flatMap(({ event }) => (event.type === "timer_fired" ? [event] : []));
   expect(woke?.at).toBeGreaterThanOrEqual(until);
   const ended = log.flatMap(({ event }) => (event.type === "model_finished" ? [event] : []));
   expect(ended.map(({ modelCallIndex, attempt }) => [modelCallIndex, attempt])).toEqual([

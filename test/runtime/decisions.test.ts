@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import {
   type AgentOptions,
   type AnyTool,
+  type ApprovalDecision,
   createAgent,
   createClient,
   createMemoryStore,
-  type Decision,
   defineTool,
   type Permission,
   type Store,
@@ -403,7 +403,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
         [{ type: "approve" }, { by: { name: "Ada" } }],
       ];
       for (const [decision, options] of bad)
-        await expect(session.answer("r/1/1", decision as Decision, options as { by?: string })).rejects.toThrow(
+        await expect(session.answer("r/1/1", decision as ApprovalDecision, options as { by?: string })).rejects.toThrow(
           code("bad_input"),
         );
       await expect(session.abort({ note: "x".repeat(10_001) })).rejects.toThrow(code("bad_input"));

@@ -4,7 +4,7 @@
  */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reasons } from "../../src/core/index.js";
-import { continueText, remindText, summaryText } from "../../src/core/transcript/loop-prompts.js";
+import { continuePrompt, doneToolReminder, finalSummaryPrompt } from "../../src/core/transcript/loop-prompts.js";
 import { type AgentOptions, createAgent, createMemoryStore, defineTool, done, TaskComplete } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
@@ -55,9 +55,9 @@ describe("an answer that is cut at the output cap", () => {
       text: "The first half, and the second, and a third.",
       steps: 3,
     });
-    expect(said(server.requests[0]?.body)).not.toContain(continueText);
-    expect(said(server.requests[1]?.body).split(continueText)).toHaveLength(2);
-    expect(said(server.requests[2]?.body).split(continueText)).toHaveLength(3);
+    expect(said(server.requests[0]?.body)).not.toContain(continuePrompt);
+    expect(said(server.requests[1]?.body).split(continuePrompt)).toHaveLength(2);
+    expect(said(server.requests[2]?.body).split(continuePrompt)).toHaveLength(3);
   });
 
   test(
@@ -106,7 +106,7 @@ describe("an answer that is cut at the output cap", () => {
     const model = createScriptedModel([{ text: "two." }]);
     const other = createAgent({ model, tools: [echo], store: store.store });
     expect(await other.session("s").resume()).toMatchObject({ status: "completed", text: "One, two.", steps: 2 });
-    expect(said(model.requests[0]?.messages).split(continueText)).toHaveLength(2);
+    expect(said(model.requests[0]?.messages).split(continuePrompt)).toHaveLength(2);
   });
 });
 
@@ -215,9 +215,9 @@ describe("at the limit of steps", () => {
     });
     const request = model.requests[2];
     expect(request).toMatchObject({ tools: [], toolChoice: "none", modelCallIndex: 3 });
-    expect(said(request?.messages.at(-1))).toContain(summaryText);
+    expect(said(request?.messages.at(-1))).toContain(finalSummaryPrompt);
     const kept = said(await session.messages());
-    expect(kept).not.toContain(summaryText);
+    expect(kept).not.toContain(finalSummaryPrompt);
     expect(kept).not.toContain("I looked twice.");
     expect(await agent.run("Go on.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "On." });
     expect(said(model.requests[3]?.messages)).not.toContain("I looked twice.");
@@ -227,7 +227,7 @@ describe("at the limit of steps", () => {
     const one: ScriptedReply = { type: "answer", calls: [{ name: "echo", input: { a: 1 } }] };
     const { result, server } = await withProvider(provider, [one, one, { type: "answer", text: "Twice." }], { limits });
     expect(result).toMatchObject({ reason: "max_steps", text: "Twice." });
-    expect(said(server.requests[2]?.body)).toContain(summaryText);
+    expect(said(server.requests[2]?.body)).toContain(finalSummaryPrompt);
     expect(server.requests[2]?.body.tools ?? []).toEqual([]);
   });
 
@@ -353,8 +353,10 @@ describe("a tool that says that the work is done", () => {
         { tools: [ends("end", () => done())], limits: { requireDoneTool: true } },
       );
       expect(await result).toMatchObject({ status: "completed", reason: "done", text: "Well.", steps: 3 });
-      expect(model.requests.map(({ messages }) => said(messages).split(remindText).length - 1)).toEqual([0, 1, 2]);
-      expect(said(await session.messages())).toContain(remindText);
+      expect(model.requests.map(({ messages }) => said(messages).split(doneToolReminder).length - 1)).toEqual([
+        0, 1, 2,
+      ]);
+      expect(said(await session.messages())).toContain(doneToolReminder);
     },
   );
 

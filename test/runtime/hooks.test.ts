@@ -337,7 +337,11 @@ describe("before a run stops", () => {
     const script = ["One.", "Two.", "Three.", "Four."].map((text) => ({ text }));
     const { result, events, model } = await runWith([keepGoing], script);
     expect(result).toMatchObject({ status: "completed", reason: "stop", text: "Four.", steps: 4 });
-    expect(ofType(events, "steered").map(({ by }) => by)).toEqual(["before_stop", "before_stop", "before_stop"]);
+    expect(ofType(events, "steered").map(({ source }) => source)).toEqual([
+      "before_stop",
+      "before_stop",
+      "before_stop",
+    ]);
     expect(model.requests[1]?.messages.at(-1)).toEqual({
       role: "user",
       parts: [{ type: "text", text: "There is more to do." }],

@@ -119,8 +119,8 @@ describe.each(bothStores)("in $name, a run", ({ open }) => {
     async (_, ms) => {
       await inStore(async (store) => {
         const clock = createTestClock(2 * aYear);
-        const owner = { id: "gone", host: "elsewhere", pid: 1, startedAt: 0 };
-        await store.claim("s", { owner, now: clock.now(), leaseMs: 15_000 });
+        const holder = { id: "gone", host: "elsewhere", pid: 1, startedAt: 0 };
+        await store.claim("s", { holder, now: clock.now(), leaseMs: 15_000 });
         clock.jump(ms);
         const agent = createAgent({ model: createScriptedModel([{ text: "Done." }]), store, clock });
         expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });

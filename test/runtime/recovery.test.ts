@@ -260,19 +260,19 @@ describe("resume", () => {
   test("with another agent, or in another folder, is refused, as is all else", verifies("REC-5"), async () => {
     for (const { open } of bothStores)
       await withStore(open, async (store) => {
-        const owner = createAgent({
+        const holder = createAgent({
           model: createScriptedModel([{ calls: [{ name: "echo" }] }]),
           tools: [createEcho().tool],
           canExecuteTool: () => "ask",
           store,
-          name: "owner",
+          name: "holder",
           root: "/home/me/project",
         });
-        await owner.run("Go", { sessionId: "s", runId: "r" });
+        await holder.run("Go", { sessionId: "s", runId: "r" });
         const log = await store.read("s");
         for (const [options, error] of [
           [{ name: "stranger", root: "/home/me/project" }, "agent_mismatch"],
-          [{ name: "owner", root: "/home/me" }, "root_mismatch"],
+          [{ name: "holder", root: "/home/me" }, "root_mismatch"],
         ] as const) {
           const other = createAgent({ ...gone(), store, ...options });
           const session = other.session("s");
@@ -285,15 +285,15 @@ describe("resume", () => {
         }
         expect(await store.inbox("s")).toEqual([]);
         expect(await store.read("s")).toEqual(log);
-        // An agent of no folder may go on with the session; the owner finds it as it was.
+        // An agent of no folder may go on with the session; the holder finds it as it was.
         expect(
-          await createAgent({ ...gone(), store, name: "owner" })
+          await createAgent({ ...gone(), store, name: "holder" })
             .session("s")
             .resume(),
         ).toMatchObject({
           status: "awaiting_human",
         });
-        expect(await owner.session("s").resume()).toMatchObject({ status: "awaiting_human" });
+        expect(await holder.session("s").resume()).toMatchObject({ status: "awaiting_human" });
       });
   });
 

@@ -365,11 +365,11 @@ describe("a log that the present code would not have written", proven, () => {
     const other = agent({
       load: async (id) => {
         const loaded = await store.load(id);
-        return loaded === null ? null : { ...loaded, state: { ...loaded.state, context: { from: 3 } } };
+        return loaded === null ? null : { ...loaded, state: { ...loaded.state, context: { readFrom: 3 } } };
       },
     });
     expect((await other.session("s").replay()).difference).toMatchObject({
-      path: "context.from",
+      path: "context.readFrom",
       recorded: 3,
       present: 1,
     });

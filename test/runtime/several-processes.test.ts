@@ -1,5 +1,5 @@
 /**
- * Two agents over one store stand for two processes: each has its own owner and its own lease.
+ * Two agents over one store stand for two processes: each has its own holder and its own lease.
  */
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store, type Tool } from "../../src/index.js";
@@ -157,7 +157,7 @@ describe("one that waits for a session whose holder died", () => {
         return inner.read(...which);
       },
       async claim(sessionId, options) {
-        taker = options.owner.id;
+        taker = options.holder.id;
         return inner.claim(sessionId, options);
       },
     };

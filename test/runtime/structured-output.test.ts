@@ -103,7 +103,7 @@ describe("an answer that does not fit", () => {
     const run = agent.runStream("Report", { output: report });
     const items = await collect(run);
     expect(outputOf(await run.result)).toEqual(answer);
-    expect(ofType(items, "steered")).toMatchObject([{ by: "output" }]);
+    expect(ofType(items, "steered")).toMatchObject([{ source: "output" }]);
     const told = JSON.stringify(model.requests[1]?.messages.at(-1));
     expect(told).toContain("title:");
     expect(told).toContain("files[0].path:");

@@ -4,9 +4,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Entry, Event, HookPoint } from "../../src/core/index.js";
+import { type Entry, type Event, formatVersion, type HookPoint } from "../../src/core/index.js";
 import { createMemoryStore, createRedaction, type TraceRecord, traceSession } from "../../src/index.js";
-import { readSteps } from "../../src/runtime/log/read-log.js";
+import { readCommittedEntries } from "../../src/runtime/log/read-log.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createTracing } from "../../src/runtime/trace/tracing.js";
 import { randomSessions } from "../core/random-sessions.js";
@@ -25,7 +25,7 @@ const hooked: { readonly [type in Event["type"]]?: readonly HookPoint[] } = {
   tool_finished: ["afterToolCall"],
   compacted: ["onCompacted"],
   run_finished: ["afterStep", "beforeStop"],
-  run_left: ["afterRun"],
+  after_run_hooks_called: ["afterRun"],
 };
 
 /** Logs of sessions that went through so many random events, with hooks here and there. */
@@ -76,7 +76,7 @@ async function tellFrom(store: Store, log: Log, sessionId: string, begins: Reado
   const { listeners } = compileListeners({ observers: [{ onTrace: (record) => told.push(record) }] });
   const whole = { ...createMemoryStore(), read: store.read };
   const tracing = createTracing(sessionId, { store: whole, listeners, redact: createRedaction() });
-  for await (const step of readSteps(store, sessionId)) {
+  for await (const step of readCommittedEntries(store, sessionId)) {
     // A driver that dies is followed by one that knows what is in the log, and nothing else.
     if (step.entry.seq === 1 || begins.has(step.entry.seq)) await tracing.begin(step.before);
     tracing.see(step);
@@ -110,7 +110,7 @@ describe("the trace of any log", () => {
       fc.asyncProperty(logs, async (log) => {
         const store = storeOf(log);
         let ended = 0;
-        for await (const { entry, events } of readSteps(store, "s"))
+        for await (const { entry, events } of readCommittedEntries(store, "s"))
           if (entry.event.type !== "abort_requested" && events.some(({ type }) => type === "final")) ended = entry.seq;
         const records = await traceSession(store, "s");
         const traced = records.flatMap((record) => ("hooks" in record ? record.hooks : []));
@@ -124,7 +124,7 @@ describe("the trace of any log", () => {
     );
   });
 
-  const folder = new URL("../golden/v1/", import.meta.url);
+  const folder = new URL(`../golden/v${formatVersion}/`, import.meta.url);
   test.each(readdirSync(folder))("recorded in %s holds to the same", verifies("TRC-1"), async (file) => {
     const recording = JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Recording;
     const store = createMemoryStore();

@@ -64,7 +64,7 @@ const expectedTypes: readonly EventType[] = [
   "compacted",
   "model_finished",
   "model_failed",
-  "woke",
+  "timer_fired",
   "tool_decided",
   "tool_finished",
   "answered",
@@ -72,7 +72,7 @@ const expectedTypes: readonly EventType[] = [
   "restarted",
   "late_result",
   "run_finished",
-  "run_left",
+  "after_run_hooks_called",
 ];
 
 type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;

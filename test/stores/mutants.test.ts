@@ -58,7 +58,7 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
   "leases run for ever": ["lease", "hold.expiresAt > now &&", ""],
   "leases end a millisecond late": ["lease", "hold.expiresAt > now", "hold.expiresAt >= now"],
   "void leases hold": ["lease", "&& hold.expiresAt <= now + voidBeyond * hold.leaseMs", ""],
-  "the dead hold": ["lease", "&& !isDead(hold.owner)", ""],
+  "the dead hold": ["lease", "&& !isDead(hold.holder)", ""],
   "lost leases are renewed": [
     "memory",
     "session === undefined || !holds(session, lease))\n        return false",

@@ -19,7 +19,7 @@ test("a commit costs one row and the same bytes, however long the session is", v
     const rows = numberOf(handle, "SELECT total_changes() AS n", "n");
     const pages = numberOf(handle, "PRAGMA page_count", "page_count");
     // Texts of one length, so that only the length of the session differs.
-    const events = [{ type: "restarted", runId: "r", owner: "x".repeat(1000), at: 1 }] as const;
+    const events = [{ type: "restarted", runId: "r", holder: "x".repeat(1000), at: 1 }] as const;
     for (let seq = first; seq < first + 100; seq++) await commit(store, lease, seq, { events });
     return {
       rows: numberOf(handle, "SELECT total_changes() AS n", "n") - rows,

@@ -42,7 +42,7 @@ async function make(path: string): Promise<void> {
 
 describe("files", () => {
   test(
-    "are for their owner alone, and so is the folder that is made for them",
+    "are for their holder alone, and so is the folder that is made for them",
     verifies("STOR-4", "SEC-14"),
     async () => {
       await inFolder(async (folder) => {
@@ -188,7 +188,7 @@ describe("files", () => {
       const secret = "the-secret-of-this-session";
       await commit(store, lease, 0, {
         activity: "resting",
-        events: [{ type: "restarted", runId: "r", owner: secret, at: t0 }],
+        events: [{ type: "restarted", runId: "r", holder: secret, at: t0 }],
       });
       await store.putBlob("s", new TextEncoder().encode(secret));
       await store.post("s", message("m", t0, secret));

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../src/ports/store.js";
-import { isOwnerDead } from "../../src/stores/shared/owner.js";
+import { isHolderDead } from "../../src/stores/shared/holder.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { bob, claim, commit, commitAfter, leaseMs, message, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
@@ -62,7 +62,7 @@ describe("another process holds the lock", () => {
         const child = await lock(path, "BEGIN IMMEDIATE");
         expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "busy" });
         expect(await store.release(lease)).toEqual({ type: "busy" });
-        await expect(store.claim("t", { owner: bob, now: t0, leaseMs })).rejects.toMatchObject({
+        await expect(store.claim("t", { holder: bob, now: t0, leaseMs })).rejects.toMatchObject({
           code: "store_failed",
         });
         child.say("let go");
@@ -209,8 +209,8 @@ describe("several processes", () => {
         const entries = await store.read("s");
         expect(entries.length).toBeGreaterThanOrEqual(acknowledged);
         expect(entries.map((entry) => entry.seq)).toEqual(entries.map((_, index) => index + 1));
-        // At once, though its lease has not run out: its owner is known to be dead.
-        const claimed = await store.claim("s", { owner: bob, now: t0, leaseMs, isDead: isOwnerDead });
+        // At once, though its lease has not run out: its holder is known to be dead.
+        const claimed = await store.claim("s", { holder: bob, now: t0, leaseMs, isDead: isHolderDead });
         expect(claimed).toMatchObject({ type: "claimed", seq: entries.length });
         await store.close();
       });
@@ -223,7 +223,7 @@ describe("several processes", () => {
       const child = start("committer", compiled, path);
       await child.line();
       const store = await openSqliteStore({ path });
-      const result = await store.claim("s", { owner: bob, now: t0, leaseMs, isDead: isOwnerDead });
+      const result = await store.claim("s", { holder: bob, now: t0, leaseMs, isDead: isHolderDead });
       expect(result.type).toBe("held");
       child.process.kill("SIGKILL");
       await child.ended;

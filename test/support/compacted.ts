@@ -1,15 +1,15 @@
 /**
  * A session whose conversation was just summed up when its process died: what comes next is the step after the compaction.
  */
-import { advance, effects, initialState, type State } from "../../src/core/index.js";
+import { advance, effects, formatVersion, initialState, type State } from "../../src/core/index.js";
 import type { Event, Store } from "../../src/index.js";
 import { defaultLimits } from "../../src/runtime/agent/agent-parts.js";
 
 /** Writes the session `s` with the run `r` into a store. */
 export async function writeCompacted(store: Store): Promise<void> {
-  const owner = { id: "gone", host: "elsewhere", pid: 1, startedAt: 0 };
+  const holder = { id: "gone", host: "elsewhere", pid: 1, startedAt: 0 };
   const at = 1_000_000;
-  const claimed = await store.claim("s", { owner, now: at, leaseMs: 1_000 });
+  const claimed = await store.claim("s", { holder, now: at, leaseMs: 1_000 });
   if (claimed.type !== "claimed") throw new Error("the session is held");
   let state: State = initialState;
   const events: Event[] = [];
@@ -23,11 +23,19 @@ export async function writeCompacted(store: Store): Promise<void> {
   const step = { runId: "r", modelCallIndex: 1 };
   const failure = { kind: "context_overflow", message: "too long" } as const;
   const attempt = { attempt: 1, model: "m", timing: { startedAt: at, durationMs: 1 } };
-  happen({ type: "session_created", v: 1, agent: "agent", model: "m", at });
+  happen({ type: "session_created", v: formatVersion, agent: "agent", model: "m", at });
   happen({ type: "run_started", runId: "r", limits: defaultLimits, input, at });
-  happen({ type: "prepared", ...step, upTo: state.seq, purpose: "step", at });
+  happen({ type: "prepared", ...step, contextSeq: state.seq, purpose: "step", at });
   happen({ type: "model_failed", ...step, ...attempt, failure, next: { type: "compact" }, at });
-  happen({ type: "compacted", runId: "r", from: 3, summary: "One was said.", tokensBefore: 90, tokensAfter: 9, at });
+  happen({
+    type: "compacted",
+    runId: "r",
+    keptFrom: 3,
+    summary: "One was said.",
+    tokensBefore: 90,
+    tokensAfter: 9,
+    at,
+  });
   if (effects(state)[0]?.type !== "prepare") throw new Error("the step after the compaction is not next");
   const row = {
     expectedSeq: 0,

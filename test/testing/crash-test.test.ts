@@ -245,7 +245,7 @@ describe("what is wrong is found", () => {
             ...commit,
             state:
               commit.state.status === "tool_running"
-                ? ({ ...commit.state, lives: 0, updated: 1 } as never)
+                ? ({ ...commit.state, restarts: 0, updated: 1 } as never)
                 : commit.state,
           }),
       }),

@@ -5,11 +5,11 @@
  * 2. The answer is posted: it runs nothing here, unless the person asks to carry on.
  */
 import {
+  type ApprovalDecision,
   type ClientSession,
   createClient,
-  type Decision,
   type GivenAnswer,
-  isOwnerDead,
+  isHolderDead,
   type Json,
   PawlError,
   type Store,
@@ -18,7 +18,7 @@ import { editorOf, inEditor } from "../editor.js";
 import { exitCodes } from "../exit.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, getSession, homeOf, openStore, shortId } from "../home.js";
-import { agoOf, callId, describe, listPending, matching, type Pending, splitId, theOne } from "../pending.js";
+import { agoOf, callId, describe, listPending, matching, type PendingCall, splitId, theOne } from "../pending.js";
 import { whoDecides } from "../person.js";
 import type { Terminal } from "../terminal.js";
 import { exact, visible } from "../text.js";
@@ -76,7 +76,7 @@ async function answerIn(
   return { sessionId, isFirst: true, isSame: true };
 }
 
-const told: { readonly [type in Decision["type"]]: string } = {
+const told: { readonly [type in ApprovalDecision["type"]]: string } = {
   approve: "Approved",
   modify: "Approved with changes:",
   deny: "Denied",
@@ -87,7 +87,7 @@ const told: { readonly [type in Decision["type"]]: string } = {
 };
 
 /** An answer to what was listed before counts for that input only. */
-function checkHash({ inputHash = "", id }: Pending, hash: string | undefined): void {
+function checkHash({ inputHash = "", id }: PendingCall, hash: string | undefined): void {
   if (hash === undefined) return;
   if (!/^[0-9a-f]{8,64}$/.test(hash))
     throw new PawlError(
@@ -101,7 +101,7 @@ function checkHash({ inputHash = "", id }: Pending, hash: string | undefined): v
     );
 }
 
-function say(session: ClientSession, { callKey, why, inputHash }: Pending, decision: Decision, by: string) {
+function say(session: ClientSession, { callKey, why, inputHash }: PendingCall, decision: ApprovalDecision, by: string) {
   // What runs elsewhere is not approved: somebody gives its result.
   if (why === "external" && decision.type === "result")
     return session.provideResult(callKey, decision.output, { isError: decision.isError === true });
@@ -109,7 +109,7 @@ function say(session: ClientSession, { callKey, why, inputHash }: Pending, decis
 }
 
 /** @throws PawlError `bad_input` where the options do not answer what is asked */
-function decisionOf(verb: Verb, pending: Pending, options: AnswerCommandOptions): Decision {
+function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
   const { note } = options;
   const given = ["edit", "input", "rerun", "result", "failed"].filter((name) => name in options);
   if (given.length > 1)
@@ -143,13 +143,13 @@ function decisionOf(verb: Verb, pending: Pending, options: AnswerCommandOptions)
   }
 }
 
-function notAnswering({ id }: Pending, way: string | undefined, what: string): PawlError {
+function notAnswering({ id }: PendingCall, way: string | undefined, what: string): PawlError {
   const said = way === undefined ? "That" : `--${way}`;
   return new PawlError("bad_input", `${said} does not answer what ${id} asks. ${what}`);
 }
 
 /** The input that the person made; an approval as it is where nothing was changed. */
-function changed({ input, id }: Pending, options: AnswerCommandOptions): Decision {
+function changed({ input, id }: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
   const text = options.input ?? edited(input);
   try {
     const made = JSON.parse(text) as Json;
@@ -195,7 +195,7 @@ async function* askedCalls(store: Store, sessionId: string): AsyncGenerator<stri
     const entries = await store.read(sessionId, after, 1_000);
     for (const { seq, event } of entries) {
       after = seq;
-      const isAnswer = event.type === "answered" || (event.type === "woke" && event.timer === "approval");
+      const isAnswer = event.type === "answered" || (event.type === "timer_fired" && event.timer === "approval");
       if (isAnswer && event.callKey !== undefined) yield event.callKey;
     }
     if (entries.length === 0) break;
@@ -233,13 +233,13 @@ function sentenceOf(first: GivenAnswer | null): string {
 }
 
 /** Who carries it on. */
-async function nextOf(store: Store, { sessionId }: Pending, agent: string, others: number): Promise<string> {
+async function nextOf(store: Store, { sessionId }: PendingCall, agent: string, others: number): Promise<string> {
   const holder = (await findSession(store, sessionId))?.holder ?? null;
   const more =
     others === 0
       ? ""
       : ` ${others} more of its calls ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
-  if (holder !== null && !isOwnerDead(holder)) return `Process ${holder.pid} carries it on.${more}`;
+  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} carries it on.${more}`;
   if (agent !== agentName)
     return `The program of the agent "${visible(agent)}" carries it on, or a worker of it.${more}`;
   return `A worker carries it on (pawl worker), or: pawl resume ${visible(shortId(sessionId))}${more === "" ? "" : `\n${more.trim()}`}`;

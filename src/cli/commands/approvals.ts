@@ -3,7 +3,7 @@
  */
 import { exitCodes } from "../exit.js";
 import { homeOf, openStore } from "../home.js";
-import { describe, listPending, matching, type Pending } from "../pending.js";
+import { describe, listPending, matching, type PendingCall } from "../pending.js";
 import type { Terminal } from "../terminal.js";
 import { counted, jsonLine } from "../text.js";
 
@@ -20,7 +20,7 @@ export async function approvals(id: string | undefined, options: { readonly json
   }
 }
 
-function show(shown: readonly Pending[], terminal: Terminal): void {
+function show(shown: readonly PendingCall[], terminal: Terminal): void {
   const now = Date.now();
   for (const one of shown) terminal.out(`${describe(one, now, terminal.paintOut)}\n`);
   const [first] = shown;

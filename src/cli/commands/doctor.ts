@@ -3,7 +3,7 @@
  */
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isOwnerDead, type Store } from "../../index.js";
+import { isHolderDead, type Store } from "../../index.js";
 import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
@@ -147,7 +147,7 @@ async function checkPeople(home: string): Promise<Finding> {
 /** What nobody carries on. */
 async function checkDue(home: string): Promise<Finding> {
   return withStore(home, async (store) => {
-    const { length } = await store.due(Date.now(), Number.POSITIVE_INFINITY, isOwnerDead);
+    const { length } = await store.due(Date.now(), Number.POSITIVE_INFINITY, isHolderDead);
     return length === 0
       ? ok("no session is left to be carried on")
       : noteworthy(`${counted(length, "session")} to be carried on: pawl worker`);

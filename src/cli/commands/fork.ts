@@ -8,10 +8,10 @@ import { agentName, createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
-import { type RunOptions, startOptions, type WorkOptions, withWork } from "../work.js";
+import { type RequestFlags, startOptions, type WorkOptions, withWork } from "../work.js";
 
 export type ForkOptions = WorkOptions &
-  RunOptions & {
+  RequestFlags & {
     readonly at?: number;
     readonly id?: string;
     readonly input?: string;

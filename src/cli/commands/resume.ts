@@ -1,7 +1,7 @@
 /**
  * `pawl resume`: carries on what was interrupted, answers what waits, or follows what another process does.
  */
-import { isOwnerDead, PawlError, type SessionSummary, type Store } from "../../index.js";
+import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { outcomeOf } from "../conversation.js";
 import { agentName, checkShell } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
@@ -21,7 +21,7 @@ export async function resume(id: string, options: WorkOptions, terminal: Termina
     const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.paint("dim", `Resuming ${short}${title}`)}\n`);
     return begin({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
-      if (holder !== null && !isOwnerDead(holder))
+      if (holder !== null && !isHolderDead(holder))
         terminal.err(
           `Process ${holder.pid} is at work on it: following. Ctrl-C leaves it alone, pawl abort ${short} ends it.\n`,
         );

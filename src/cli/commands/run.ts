@@ -7,10 +7,10 @@ import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { type RunOptions, realFolder, startOptions, type WorkOptions, withWork } from "../work.js";
+import { type RequestFlags, realFolder, startOptions, type WorkOptions, withWork } from "../work.js";
 
 export type RunCommandOptions = WorkOptions &
-  RunOptions & {
+  RequestFlags & {
     readonly root?: string;
     readonly session?: string;
     readonly continue?: true;

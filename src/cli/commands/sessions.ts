@@ -2,7 +2,7 @@
  * `pawl sessions`: what there is, what was said, and how to be rid of it.
  */
 import type { Agent, SessionSummary, Store } from "../../index.js";
-import { isOwnerDead } from "../../index.js";
+import { isHolderDead } from "../../index.js";
 import { exitCodes } from "../exit.js";
 import { createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
@@ -44,7 +44,7 @@ export function progressOf({ status, activity, holder, inbox }: SessionSummary):
   if (status === "awaiting_human") return "waiting";
   const isResting = activity === "resting" && inbox === 0;
   if (isResting) return status === "idle" ? "empty" : status;
-  return holder !== null && !isOwnerDead(holder) ? "running" : "interrupted";
+  return holder !== null && !isHolderDead(holder) ? "running" : "interrupted";
 }
 
 function table(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {

@@ -2,7 +2,7 @@
  * `pawl steer`: says something to a run under way, from another terminal.
  */
 import { text } from "node:stream/consumers";
-import { createClient, isOwnerDead, PawlError, type SessionSummary } from "../../index.js";
+import { createClient, isHolderDead, PawlError, type SessionSummary } from "../../index.js";
 import { exitCodes } from "../exit.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
@@ -37,7 +37,7 @@ async function readWords(words: readonly string[]): Promise<string> {
 
 function told({ sessionId, status, holder }: SessionSummary): string {
   const id = visible(shortId(sessionId));
-  if (holder !== null && !isOwnerDead(holder)) return `Said to ${id}: it goes in before the next model call.\n`;
+  if (holder !== null && !isHolderDead(holder)) return `Said to ${id}: it goes in before the next model call.\n`;
   if (status === "awaiting_human")
     return `Said to ${id}: it goes in once what waits is answered (pawl approvals ${id}).\n`;
   return `Said to ${id}, which nobody carries on now: pawl resume ${id}, or leave it to pawl worker.\n`;

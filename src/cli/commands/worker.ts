@@ -70,7 +70,7 @@ function onDeparture({ stop, leave }: Interruptions, depart: () => Promise<void>
   return { done: async () => void (await departing) };
 }
 
-type Means = {
+type WorkerDependencies = {
   readonly store: Store;
   readonly home: string;
   readonly view: WorkerView;
@@ -78,7 +78,7 @@ type Means = {
 };
 
 /** One agent for each folder and model. */
-function createAgents({ store, home, view, options }: Means) {
+function createAgents({ store, home, view, options }: WorkerDependencies) {
   const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
   const allowShell = options.allowShell === true;
   const models = new Map<string, Promise<Model>>();

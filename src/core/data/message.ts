@@ -52,13 +52,13 @@ export type ToolCallPart = {
 };
 
 /** The whole text of an output that was cut: a blob of its session, in UTF-8 (half of a character as the three bytes of its number). */
-export type KeptOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
+export type FullOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
 
 /** What a tool gave, as the model sees it. */
 export type ToolOutput =
-  | { readonly type: "text"; readonly text: string; readonly kept?: KeptOutput }
+  | { readonly type: "text"; readonly text: string; readonly full?: FullOutput }
   | { readonly type: "json"; readonly value: Json }
-  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[]; readonly kept?: KeptOutput };
+  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[]; readonly full?: FullOutput };
 
 export type ToolResultPart = {
   readonly type: "tool_result";

@@ -4,7 +4,9 @@
 import type { EventOf } from "./event.js";
 import type { Call, CallOutcome, CallPolicy } from "./state.js";
 
-export type CallEvent = EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered"> | EventOf<"woke">;
+export type CallEvent =
+  | EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered">
+  | EventOf<"timer_fired">;
 
 /** Applies an event to the call that it names; the very same call where it does not apply. */
 export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
@@ -12,24 +14,24 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
     case "tool_decided":
       return decided(call, event, seq);
     case "tool_waiting":
-      return call.at === "running" ? waiting(call, event) : call;
+      return call.status === "running" ? waiting(call, event) : call;
     case "tool_finished":
       return finished(call, event);
     case "answered":
-      return call.at === "asking" ? answered(call, event, seq) : call;
-    case "woke":
-      return call.at === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
+      return call.status === "asking" ? answered(call, event, seq) : call;
+    case "timer_fired":
+      return call.status === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
         ? settling(call, "denied", seq)
         : call;
   }
 }
 
-function waiting(call: Extract<Call, { at: "running" }>, event: EventOf<"tool_waiting">): Call {
+function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_waiting">): Call {
   const { policy } = call;
   if (event.on === "external") return askedElsewhere(call, policy, event.at);
   const { childId, reservedTokens, reservedCostUsd } = event;
   return {
-    at: "waiting",
+    status: "waiting",
     on: "child",
     policy,
     ...(childId === undefined ? {} : { childId }),
@@ -41,21 +43,21 @@ function waiting(call: Extract<Call, { at: "running" }>, event: EventOf<"tool_wa
 
 /** Its result comes from outside; nothing is executed here. */
 export function askedElsewhere(call: Call, policy: CallPolicy, askedAt: number): Call {
-  return { at: "waiting", on: "external", policy, askedAt, ...identity(call) };
+  return { status: "waiting", on: "external", policy, askedAt, ...identity(call) };
 }
 
 function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: number): Call {
-  if (call.at !== "deciding" && call.at !== "reconciling") return call;
-  const attempt = call.at === "reconciling" ? call.attempt : 0;
+  if (call.status !== "deciding" && call.status !== "reconciling") return call;
+  const attempt = call.status === "reconciling" ? call.attempt : 0;
   const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
   switch (decision.verdict) {
     case "allow":
-      return { at: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
+      return { status: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
     case "ask":
       return {
         ...decidedIdentity(call, decision, seq),
-        at: "asking",
-        why: call.at === "reconciling" ? "recovery" : "policy",
+        status: "asking",
+        why: call.status === "reconciling" ? "recovery" : "policy",
         policy: decision.policy,
         attempt,
         askedAt: at,
@@ -72,7 +74,7 @@ function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: num
 
 /** An edit that comes back may be answered no longer than what it changed. */
 function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
-  const until = expiresAt ?? (call.at === "deciding" ? call.edited?.expiresAt : undefined);
+  const until = expiresAt ?? (call.status === "deciding" ? call.edited?.expiresAt : undefined);
   return until === undefined ? {} : { expiresAt: until };
 }
 
@@ -91,9 +93,9 @@ function decidedIdentity(
 }
 
 function finished(call: Call, event: EventOf<"tool_finished">): Call {
-  switch (call.at) {
+  switch (call.status) {
     case "settling":
-      return event.outcome === call.outcome && event.because === call.because ? done(call, event.outcome) : call;
+      return event.outcome === call.outcome && event.causeSeq === call.causeSeq ? done(call, event.outcome) : call;
     case "running":
       return event.attempt === undefined || event.attempt === call.attempt ? done(call, event.outcome) : call;
     case "reconciling":
@@ -107,20 +109,20 @@ function finished(call: Call, event: EventOf<"tool_finished">): Call {
   }
 }
 
-function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answered">, seq: number): Call {
+function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"answered">, seq: number): Call {
   if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
   const { answer } = event;
   const { policy, attempt, expiresAt } = call;
-  if (answer.type === "approve") return { at: "ready", policy, attempt, ...identity(call) };
+  if (answer.type === "approve") return { status: "ready", policy, attempt, ...identity(call) };
   if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
   if (call.why === "policy") {
     if (answer.type !== "modify") return call;
     const edited = expiresAt === undefined ? { policy } : { policy, expiresAt };
-    return { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, at: "deciding", edited };
+    return { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, status: "deciding", edited };
   }
   switch (answer.type) {
     case "rerun":
-      return { at: "ready", policy, attempt, ...identity(call) };
+      return { status: "ready", policy, attempt, ...identity(call) };
     case "result":
       return settling(call, answer.isError === true ? "error" : "ok", seq);
     case "fail":
@@ -131,18 +133,18 @@ function answered(call: Extract<Call, { at: "asking" }>, event: EventOf<"answere
 }
 
 /** What a restart makes of a call: only one that was running is in doubt. */
-export function recover(call: Call, because: number, at: number): Call {
-  if (call.at !== "running") return call;
+export function recover(call: Call, causeSeq: number, at: number): Call {
+  if (call.status !== "running") return call;
   const { policy, attempt } = call;
   switch (policy.recover) {
     case "rerun":
-      return { at: "running", policy, attempt: attempt + 1, ...identity(call) };
+      return { status: "running", policy, attempt: attempt + 1, ...identity(call) };
     case "fail":
-      return settling(call, "interrupted", because);
+      return settling(call, "interrupted", causeSeq);
     case "ask":
-      return { at: "asking", why: "recovery", policy, attempt, askedAt: at, ...identity(call) };
+      return { status: "asking", why: "recovery", policy, attempt, askedAt: at, ...identity(call) };
     case "reconcile":
-      return { at: "reconciling", policy, attempt, ...identity(call) };
+      return { status: "reconciling", policy, attempt, ...identity(call) };
   }
 }
 
@@ -155,10 +157,10 @@ export function identity({
   return inputHash === undefined ? { callKey, name, inputSeq } : { callKey, name, inputSeq, inputHash };
 }
 
-export function settling(call: Call, outcome: CallOutcome, because: number): Call {
-  return { at: "settling", outcome, because, ...identity(call) };
+export function settling(call: Call, outcome: CallOutcome, causeSeq: number): Call {
+  return { status: "settling", outcome, causeSeq, ...identity(call) };
 }
 
 function done(call: Call, outcome: CallOutcome): Call {
-  return { at: "done", outcome, ...identity(call) };
+  return { status: "done", outcome, ...identity(call) };
 }

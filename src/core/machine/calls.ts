@@ -19,7 +19,7 @@ import {
   callKeyOf,
   isHeldOutside,
   type Preparing,
-  type Run,
+  type RunState,
   type ToolRunning,
 } from "./state.js";
 import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./steps.js";
@@ -27,14 +27,14 @@ import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./ste
 export type Calling = ToolRunning | AwaitingHuman;
 
 /** Enters the calls of a message. With a message that was cut, or a run that stops, they end at once; so do surplus ones. */
-export function enterCalls(run: Run, names: readonly string[], cut: Cut | null): ToolRunning {
+export function enterCalls(run: RunState, names: readonly string[], cut: Cut | null): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
   const { maxToolCallsPerStep = names.length } = run.limits;
   const calls = names.map((name, index): Call => {
     const call = { callKey: callKeyOf(run.runId, run.modelCallIndex, index + 1), name, inputSeq: seq };
     const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
-    return outcome === null ? { at: "deciding", ...call } : { at: "settling", outcome, because: seq, ...call };
+    return outcome === null ? { status: "deciding", ...call } : { status: "settling", outcome, causeSeq: seq, ...call };
   });
   return toolRunning(run, { calls, cut, doneSeq: null });
 }
@@ -46,23 +46,23 @@ export function enterCalls(run: Run, names: readonly string[], cut: Cut | null):
 export function abandonCalls(
   calls: readonly Call[],
   outcome: "aborted" | "skipped" | "interrupted",
-  because: number,
+  causeSeq: number,
 ): readonly Call[] {
   return calls.map((call) => {
-    if (call.at === "done" || call.at === "settling") return call;
+    if (call.status === "done" || call.status === "settling") return call;
     if (isUnderWay(call) && outcome !== "interrupted") return call;
-    if (mayHaveStarted(call)) return settling(call, "interrupted", because);
-    return settling(call, outcome === "interrupted" ? "aborted" : outcome, because);
+    if (mayHaveStarted(call)) return settling(call, "interrupted", causeSeq);
+    return settling(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);
   });
 }
 
 /** It takes a slot: it runs here, or in a session that it started. */
 function isUnderWay(call: Call): boolean {
-  return call.at === "running" || (call.at === "waiting" && call.on === "child");
+  return call.status === "running" || (call.status === "waiting" && call.on === "child");
 }
 
 function mayHaveStarted(call: Call): boolean {
-  switch (call.at) {
+  switch (call.status) {
     case "running":
     case "reconciling":
     case "waiting":
@@ -96,8 +96,8 @@ function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">)
   return {
     ...state,
     // A result that somebody gave sets the count of lives back; a child's counts for the run that started it.
-    lives: call.at === "settling" ? state.lives : 0,
-    usage: usage === undefined || call.at === "settling" ? state.usage : addUsage(state.usage, usage),
+    restarts: call.status === "settling" ? state.restarts : 0,
+    usage: usage === undefined || call.status === "settling" ? state.usage : addUsage(state.usage, usage),
     interrupted:
       outcome === "interrupted" ? [...state.interrupted, event.callKey].slice(-maxInterrupted) : state.interrupted,
     ...(done === undefined || outcome === "interrupted"
@@ -112,7 +112,7 @@ const maxInterrupted = 64;
 /** Starts what is ready, and leaves the step when every call has its result. */
 export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const calls = schedule(state.calls, state.limits.toolConcurrency, at);
-  if (calls.every((call) => call.at === "done")) return leaveStep(state, at);
+  if (calls.every((call) => call.status === "done")) return leaveStep(state, at);
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
@@ -123,7 +123,7 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
 }
 
 /** The wait for a person is over. */
-function withWait(state: AwaitingHuman, at: number): Run {
+function withWait(state: AwaitingHuman, at: number): RunState {
   return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
 }
 
@@ -136,14 +136,14 @@ function leaveStep(state: Calling, at: number): Preparing {
 
 /** Gives free slots to ready calls in call order; a sequential call runs alone, and a single slot keeps the order of the calls. */
 function schedule(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
-  if (!calls.some((call) => call.at === "ready")) return calls;
+  if (!calls.some((call) => call.status === "ready")) return calls;
   const underWay = calls.filter(isUnderWay);
   let running = underWay.length;
   let alone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
   let held = false;
   return calls.map((call) => {
-    if (concurrency === 1 && (call.at === "deciding" || call.at === "reconciling")) held = true;
-    if (call.at !== "ready") return call;
+    if (concurrency === 1 && (call.status === "deciding" || call.status === "reconciling")) held = true;
+    if (call.status !== "ready") return call;
     if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
       held = held || call.policy.sequential === true || concurrency === 1;
@@ -151,6 +151,6 @@ function schedule(calls: readonly Call[], concurrency: number, at: number): read
     }
     running += 1;
     alone = call.policy.sequential === true;
-    return { at: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
+    return { status: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
   });
 }

@@ -3,7 +3,7 @@
  * start of a queued one. They are applied until none is left, and committed with what caused them.
  */
 
-import { owesNotice } from "./ended.js";
+import { hasPendingNotice } from "./ended.js";
 import type { Event, EventBody } from "./event.js";
 import type { Call, Preparing, State } from "./state.js";
 import { transition } from "./transition.js";
@@ -48,14 +48,14 @@ export function advance(state: State, event: Event): Advance {
 
 const none: readonly never[] = [];
 
-type SettlingCall = Extract<Call, { at: "settling" }>;
+type SettlingCall = Extract<Call, { status: "settling" }>;
 
 function isSettling(call: Call): call is SettlingCall {
-  return call.at === "settling";
+  return call.status === "settling";
 }
 
 function resultOf(runId: string, call: SettlingCall): EventBody {
-  return { type: "tool_finished", runId, callKey: call.callKey, outcome: call.outcome, because: call.because };
+  return { type: "tool_finished", runId, callKey: call.callKey, outcome: call.outcome, causeSeq: call.causeSeq };
 }
 
 /** A run that stops, or that ended in a way which nobody may prevent, is over. */
@@ -75,7 +75,7 @@ export function isPreventable(state: Preparing): boolean {
 
 /** Nothing queued starts by itself after an abort, nor while somebody is still to be told of the end. */
 function queuedRun(state: Extract<State, { status: "completed" | "failed" }>): readonly EventBody[] {
-  if (owesNotice(state)) return none;
+  if (hasPendingNotice(state)) return none;
   for (const queued of state.queue)
     if (queued.kind === "run")
       return [{ type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq }];

@@ -51,7 +51,7 @@ export type Effect =
       readonly childId: string;
     }
   /** Calls the hooks that come after a run. */
-  | { readonly type: "leave_run"; readonly key: string; readonly runId: string }
+  | { readonly type: "call_after_run_hooks"; readonly key: string; readonly runId: string }
   | {
       readonly type: "notify_parent";
       readonly key: string;

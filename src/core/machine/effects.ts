@@ -85,7 +85,7 @@ function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly
 
 function callEffect(runId: string, call: Call): Effect | undefined {
   const { callKey } = call;
-  switch (call.at) {
+  switch (call.status) {
     case "deciding":
       return { type: "decide", key: `${callKey}/decide/${call.inputSeq}`, runId, callKey };
     case "running":
@@ -127,7 +127,7 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   };
   if (!hasCalls(state)) return [grace];
   const children = state.calls.flatMap((call): readonly Effect[] =>
-    call.at === "waiting" && call.on === "child" && call.childId !== undefined
+    call.status === "waiting" && call.on === "child" && call.childId !== undefined
       ? [
           {
             type: "cancel_child",
@@ -143,11 +143,16 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   return [grace, ...children];
 }
 
-function endEffects({ runId, session, notifyParent, leaving }: TerminalState): readonly Effect[] {
-  if (notifyParent !== true && leaving !== true) return none;
+function endEffects({
+  runId,
+  session,
+  parentNotificationPending,
+  afterRunHooksPending,
+}: TerminalState): readonly Effect[] {
+  if (parentNotificationPending !== true && afterRunHooksPending !== true) return none;
   const wanted: Effect[] = [];
-  if (leaving === true) wanted.push({ type: "leave_run", key: `${runId}/leave`, runId });
-  if (notifyParent === true && session?.parent !== undefined)
+  if (afterRunHooksPending === true) wanted.push({ type: "call_after_run_hooks", key: `${runId}/leave`, runId });
+  if (parentNotificationPending === true && session?.parent !== undefined)
     wanted.push({ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent });
   return wanted;
 }

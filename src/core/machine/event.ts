@@ -34,7 +34,7 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string 
 export type Timing = { readonly startedAt: number; readonly durationMs: number; readonly firstDeltaMs?: number };
 
 /** What a policy says of a call, after parsing and validation. `input` only where a hook or a person changed it. */
-export type Decision =
+export type PolicyDecision =
   | { readonly verdict: "allow"; readonly policy: CallPolicy; readonly input?: Json; readonly inputHash?: string }
   | {
       readonly verdict: "ask";
@@ -114,10 +114,14 @@ type Body =
       readonly input: readonly UserMessage[];
       readonly options?: RunOptions;
     })
-  | { readonly type: "steered"; readonly input: readonly UserMessage[]; readonly by: "user" | "before_stop" | "output" }
+  | {
+      readonly type: "steered";
+      readonly input: readonly UserMessage[];
+      readonly source: "user" | "before_stop" | "output";
+    }
   | (OfStep & {
       readonly type: "prepared";
-      readonly upTo: number;
+      readonly contextSeq: number;
       readonly purpose: Purpose;
       /** The run's input, where a hook changed it. */
       readonly input?: readonly UserMessage[];
@@ -138,12 +142,12 @@ type Body =
   | (OfRun & {
       readonly type: "compacted";
       /** The first entry that is still shown as it is, and what stands for the rest; both, or nothing changes. */
-      readonly from?: number;
+      readonly keptFrom?: number;
       readonly summary?: string;
       /** Where reading the log begins for who carries on, where that is before `from`. */
       readonly readFrom?: number;
       /** The start of the run that this is within. */
-      readonly within?: number;
+      readonly runStartSeq?: number;
       /** What is kept word for word before the summary, from earlier compactions too. */
       readonly retained?: readonly string[];
       /** How many messages the summary stands for, and the first entry that they come from. */
@@ -179,8 +183,13 @@ type Body =
       readonly usage?: Usage;
       readonly timing: Timing;
     })
-  | (OfRun & { readonly type: "woke"; readonly timer: Timer; readonly callKey?: string; readonly attempt?: number })
-  | (OfCall & { readonly type: "tool_decided"; readonly decision: Decision })
+  | (OfRun & {
+      readonly type: "timer_fired";
+      readonly timer: Timer;
+      readonly callKey?: string;
+      readonly attempt?: number;
+    })
+  | (OfCall & { readonly type: "tool_decided"; readonly decision: PolicyDecision })
   | (OfCall & {
       readonly type: "tool_waiting";
       readonly on: "child" | "external";
@@ -194,7 +203,7 @@ type Body =
       readonly outcome: CallOutcome;
       /** What the tool gave; absent where the machine made the result, whose text follows from `because`. */
       readonly output?: ToolOutput;
-      readonly because?: number;
+      readonly causeSeq?: number;
       readonly attempt?: number;
       readonly timing?: Timing;
       /** What a child session used. */
@@ -213,7 +222,7 @@ type Body =
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
   /** What was in flight is in doubt. `fault`: no process died; this kept the step from going on as it was prepared. */
-  | (OfRun & { readonly type: "restarted"; readonly owner: string; readonly fault?: Fault })
+  | (OfRun & { readonly type: "restarted"; readonly holder: string; readonly fault?: Fault })
   | {
       readonly type: "late_result";
       readonly callKey: string;
@@ -227,11 +236,11 @@ type Body =
       readonly output?: Json;
       /** The step whose preparation ended the run: a hook that refused or failed, a budget. */
       readonly modelCallIndex?: number;
-      /** Hooks are still to be called: `run_left` follows. */
-      readonly leaving?: true;
+      /** Hooks are still to be called: `after_run_hooks_called` follows. */
+      readonly afterRunHooksPending?: true;
     })
   /** The hooks that come after a run were called. */
-  | (OfRun & { readonly type: "run_left" })
+  | (OfRun & { readonly type: "after_run_hooks_called" })
   | (OfRun & { readonly type: "parent_notified" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State };
 

@@ -5,7 +5,7 @@
  */
 
 import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
-import { owesNotice } from "./ended.js";
+import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import { type Call, hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
 import { transition } from "./transition.js";
@@ -88,7 +88,8 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
 /** Nobody took the session up when its time was over: what is said from then on counts no more. */
 function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
   return calls.some(
-    (call) => call.callKey === callKey && call.at === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
+    (call) =>
+      call.callKey === callKey && call.status === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
   );
 }
 
@@ -99,7 +100,8 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
   if (!hasCalls(state)) return [];
   const awaited = state.calls.some(
-    ({ callKey: key, at }) => key === callKey && (at === "waiting" || (at === "running" && body.child !== undefined)),
+    ({ callKey: key, status }) =>
+      key === callKey && (status === "waiting" || (status === "running" && body.child !== undefined)),
   );
   if (!awaited) return [];
   const used = body.child === undefined ? {} : { usage: body.child.usage };
@@ -115,8 +117,8 @@ function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State):
     input: body.input,
     ...(body.options === undefined ? {} : { options: body.options }),
   };
-  if (owesNotice(state)) return [{ type: "run_queued", ...run }];
+  if (hasPendingNotice(state)) return [{ type: "run_queued", ...run }];
   if (isResting(state)) return [...created, { type: "run_started", ...run }];
-  if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, by: "user" }];
+  if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, source: "user" }];
   return [{ type: "run_queued", ...run }];
 }

@@ -9,15 +9,16 @@ import { addUsage, emptyResponse, type Fault, toolCallsOf } from "../data/messag
 import type { Reason } from "../data/reasons.js";
 import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
-import type { Cut, Failing, ModelRunning, Preparing, Purpose, Run, State } from "./state.js";
+import type { Cut, Failing, ModelRunning, Preparing, Purpose, RunState, State } from "./state.js";
 import { afterCut, finishRun, mayCompact, modelRunning, nextStep, preparing, runOf, spentBudget } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
 export function prepared(state: Preparing, event: EventOf<"prepared">): State {
   if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
-  if (event.purpose !== state.purpose || event.upTo < state.startSeq || event.upTo > state.seq) return state;
-  const running = modelRunning(state, { purpose: state.purpose, upTo: event.upTo, backoff: null });
-  const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.upTo);
+  if (event.purpose !== state.purpose || event.contextSeq < state.startSeq || event.contextSeq > state.seq)
+    return state;
+  const running = modelRunning(state, { purpose: state.purpose, contextSeq: event.contextSeq, backoff: null });
+  const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.contextSeq);
   return { ...running, attempt: state.attempt + 1, queue };
 }
 
@@ -26,25 +27,25 @@ export function compactionStarted(state: Preparing, event: EventOf<"compaction_s
   return mayCompact(state) ? compacting(state, state.purpose) : state;
 }
 
-function compacting(run: Run, purpose: Purpose): Preparing {
+function compacting(run: RunState, purpose: Purpose): Preparing {
   return preparing(run, { for: "compaction", purpose });
 }
 
 export function compacted(state: Preparing, event: EventOf<"compacted">): State {
   if (state.for !== "compaction" || state.stopping !== null || !isInLog(event, state)) return state;
-  const { from, summary, within, readFrom = from } = event;
-  const shrank = from !== undefined && summary !== undefined && readFrom !== undefined;
+  const { keptFrom, summary, runStartSeq, readFrom = keptFrom } = event;
+  const shrank = keptFrom !== undefined && summary !== undefined && readFrom !== undefined;
   const weight = shrank ? 1 : 2;
   const { counters } = state;
-  const compacted: Run = {
+  const compacted: RunState = {
     ...runOf(state),
     counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
     compactionsInRow: state.compactionsInRow + weight,
     usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
     context: shrank
-      ? { from: readFrom, ...(within === undefined ? {} : { within }), compactedAt: state.seq + 1 }
+      ? { readFrom, ...(runStartSeq === undefined ? {} : { runStartSeq }), compactedSeq: state.seq + 1 }
       : state.context,
-    lives: shrank ? 0 : state.lives,
+    restarts: shrank ? 0 : state.restarts,
   };
   const spent = spentBudget(compacted);
   if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
@@ -52,18 +53,21 @@ export function compacted(state: Preparing, event: EventOf<"compacted">): State 
 }
 
 /** What a compaction keeps is part of the log. */
-function isInLog({ from, readFrom = from, within = 1 }: EventOf<"compacted">, { seq }: Preparing): boolean {
-  if (from === undefined || readFrom === undefined) return from === readFrom;
-  return within >= 1 && within <= readFrom && readFrom >= 1 && readFrom <= from && from <= seq + 1;
+function isInLog(
+  { keptFrom, readFrom = keptFrom, runStartSeq = 1 }: EventOf<"compacted">,
+  { seq }: Preparing,
+): boolean {
+  if (keptFrom === undefined || readFrom === undefined) return keptFrom === readFrom;
+  return runStartSeq >= 1 && runStartSeq <= readFrom && readFrom >= 1 && readFrom <= keptFrom && keptFrom <= seq + 1;
 }
 
 export function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {
   if (!isPresentAttempt(state, event)) return state;
-  const run: Run = {
+  const run: RunState = {
     ...runOf(state),
     usage: addUsage(state.usage, event.usage),
     counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
-    lives: 0,
+    restarts: 0,
     compactionsInRow: 0,
   };
   if (state.purpose === "summary") return finishRun(run, "max_steps");

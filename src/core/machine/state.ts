@@ -9,7 +9,10 @@ import type { Fault, Usage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 
 /** The version of the log's and the state's format. A store row names it. */
-export const formatVersion = 1;
+export const formatVersion = 2;
+
+/** The oldest format that is still read. Format 1 came before the first release and was never promised. */
+export const oldestFormat = 2;
 
 /** What a session is bound to. It is carried on only by an agent of the same name. */
 export type SessionInfo = {
@@ -97,12 +100,12 @@ type CallIdentity = {
 export type Call = CallIdentity &
   (
     | {
-        readonly at: "deciding";
+        readonly status: "deciding";
         /** A person changed the input; the time to answer goes on where it is asked about again. */
         readonly edited?: { readonly policy: CallPolicy; readonly expiresAt?: number };
       }
     | {
-        readonly at: "asking";
+        readonly status: "asking";
         readonly why: "policy" | "recovery";
         readonly policy: CallPolicy;
         readonly attempt: number;
@@ -110,21 +113,21 @@ export type Call = CallIdentity &
         readonly askedAt: number;
         readonly expiresAt?: number;
       }
-    | { readonly at: "ready"; readonly policy: CallPolicy; readonly attempt: number }
-    | { readonly at: "running"; readonly policy: CallPolicy; readonly attempt: number }
-    | { readonly at: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
+    | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
+    | { readonly status: "running"; readonly policy: CallPolicy; readonly attempt: number }
+    | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | {
-        readonly at: "waiting";
+        readonly status: "waiting";
         readonly on: "child";
         readonly policy: CallPolicy;
         readonly childId?: string;
         readonly reservedTokens?: number;
         readonly reservedCostUsd?: number;
       }
-    | { readonly at: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
+    | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
     /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
-    | { readonly at: "settling"; readonly outcome: CallOutcome; readonly because: number }
-    | { readonly at: "done"; readonly outcome: CallOutcome }
+    | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
+    | { readonly status: "done"; readonly outcome: CallOutcome }
   );
 
 /** A run that is ending before its time: an abort, a limit, a failure, a refusal that stops. */
@@ -157,7 +160,7 @@ export type Counters = {
   readonly outputRetries: number;
 };
 
-type Session = {
+type SessionState = {
   readonly v: typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
@@ -166,10 +169,10 @@ type Session = {
   /** Calls whose outcome was given up, and may still come in late. */
   readonly interrupted: readonly string[];
   /** What is read of the log by who carries on: the first entry, the start of its run, and the compaction that stands for the rest. */
-  readonly context: { readonly from: number; readonly within?: number; readonly compactedAt?: number };
+  readonly context: { readonly readFrom: number; readonly runStartSeq?: number; readonly compactedSeq?: number };
 };
 
-export type Run = Session & {
+export type RunState = SessionState & {
   readonly runId: string;
   readonly startedAt: number;
   /** The entry that started the run. */
@@ -182,7 +185,7 @@ export type Run = Session & {
   readonly counters: Counters;
   readonly usage: Usage;
   /** Restarts since the last progress. */
-  readonly lives: number;
+  readonly restarts: number;
   /** Milliseconds spent waiting for a person. */
   readonly waitedMs: number;
   /** The model to use: 0 is the agent's, n its n-th fallback. A model that was given up stays so for the rest of the run. */
@@ -200,23 +203,23 @@ export type Purpose = "step" | "continue" | "remind" | "summary";
 /** Why a message is no base for running its calls (FIN-2). */
 export type Cut = "length" | "context" | "content-filter" | "error";
 
-export type Idle = Session & { readonly status: "idle" };
-export type Preparing = Run & {
+export type Idle = SessionState & { readonly status: "idle" };
+export type Preparing = RunState & {
   readonly status: "preparing";
 } & (
     | { readonly for: "step"; readonly purpose: Purpose }
     | { readonly for: "compaction"; readonly purpose: Purpose }
     | { readonly for: "finish"; readonly reason: Reason }
   );
-export type ModelRunning = Run & {
+export type ModelRunning = RunState & {
   readonly status: "model_running";
   readonly purpose: Purpose;
   /** The model sees the log up to this entry, in each attempt. */
-  readonly upTo: number;
+  readonly contextSeq: number;
   /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
   readonly backoff: { readonly until: number; readonly ms: number } | null;
 };
-export type ToolRunning = Run & {
+export type ToolRunning = RunState & {
   readonly status: "tool_running";
   readonly calls: readonly Call[];
   /** The message was cut, so its calls are not run. */
@@ -224,19 +227,19 @@ export type ToolRunning = Run & {
   /** The entry of a call that signalled done. */
   readonly doneSeq: number | null;
 };
-export type AwaitingHuman = Run & {
+export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
   readonly calls: readonly Call[];
   readonly since: number;
   readonly cut: Cut | null;
   readonly doneSeq: number | null;
 };
-type Ended = Run & {
+type Ended = RunState & {
   readonly reason: Reason;
   /** The session that asked for the run does not know of its end yet. */
-  readonly notifyParent?: boolean;
+  readonly parentNotificationPending?: boolean;
   /** Hooks are still to be called. */
-  readonly leaving?: boolean;
+  readonly afterRunHooksPending?: boolean;
 };
 export type Completed = Ended & { readonly status: "completed" };
 export type Failed = Ended & { readonly status: "failed"; readonly fault?: Fault };
@@ -255,11 +258,11 @@ export const initialState: Idle = {
   status: "idle",
   queue: [],
   interrupted: [],
-  context: { from: 1 },
+  context: { readFrom: 1 },
 };
 
 /** Restarts without progress that a run survives (rule 16). */
-export const maxLives = 5;
+export const maxRestarts = 5;
 
 export function isResting(state: State): state is Idle | TerminalState {
   return state.status === "idle" || isTerminal(state);
@@ -275,19 +278,19 @@ export function isWaiting(state: State): boolean {
   return (
     state.status === "tool_running" &&
     state.stopping === null &&
-    state.calls.some((call) => call.at === "waiting") &&
+    state.calls.some((call) => call.status === "waiting") &&
     state.calls.every(isHeldOutside)
   );
 }
 
 /** Nothing can be done for this call here, once the slots are given out: a call that is still ready waits for a child's slot. */
-export function isHeldOutside({ at }: Call): boolean {
-  return at === "waiting" || at === "asking" || at === "ready" || at === "done";
+export function isHeldOutside({ status }: Call): boolean {
+  return status === "waiting" || status === "asking" || status === "ready" || status === "done";
 }
 
 /** Somebody outside is to answer this call, or to give its result. */
 export function asksOutside(call: Call): call is Extract<Call, { readonly askedAt: number }> {
-  return call.at === "asking" || (call.at === "waiting" && call.on === "external");
+  return call.status === "asking" || (call.status === "waiting" && call.on === "external");
 }
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {

@@ -2,10 +2,10 @@
  * From one step to the next, and to the end of a run.
  */
 import type { Reason } from "../data/reasons.js";
-import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, Run, ToolRunning } from "./state.js";
+import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, RunState, ToolRunning } from "./state.js";
 
 /** What every state of a run has in common. */
-export function runOf(state: Run): Run {
+export function runOf(state: RunState): RunState {
   return {
     v: state.v,
     seq: state.seq,
@@ -21,7 +21,7 @@ export function runOf(state: Run): Run {
     attempt: state.attempt,
     counters: state.counters,
     usage: state.usage,
-    lives: state.lives,
+    restarts: state.restarts,
     waitedMs: state.waitedMs,
     fallback: state.fallback,
     failing: state.failing,
@@ -30,12 +30,12 @@ export function runOf(state: Run): Run {
   };
 }
 
-type Beside<Status> = Status extends Run ? Omit<Status, keyof Run | "status"> : never;
-type Begun<Status extends Run> = { -readonly [Key in keyof Status]: Status[Key] };
+type Beside<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
+type Begun<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };
 
 // States of a run are made key by key: to copy a run into a literal of more keys costs ten times as much.
 
-export function preparing(run: Run, beside: Beside<Preparing>): Preparing {
+export function preparing(run: RunState, beside: Beside<Preparing>): Preparing {
   const state = runOf(run) as Begun<Preparing>;
   state.status = "preparing";
   state.for = beside.for;
@@ -44,16 +44,16 @@ export function preparing(run: Run, beside: Beside<Preparing>): Preparing {
   return state as Preparing;
 }
 
-export function modelRunning(run: Run, { purpose, upTo, backoff }: Beside<ModelRunning>): ModelRunning {
+export function modelRunning(run: RunState, { purpose, contextSeq, backoff }: Beside<ModelRunning>): ModelRunning {
   const state = runOf(run) as Begun<ModelRunning>;
   state.status = "model_running";
   state.purpose = purpose;
-  state.upTo = upTo;
+  state.contextSeq = contextSeq;
   state.backoff = backoff;
   return state;
 }
 
-export function toolRunning(run: Run, { calls, cut, doneSeq }: Beside<ToolRunning>): ToolRunning {
+export function toolRunning(run: RunState, { calls, cut, doneSeq }: Beside<ToolRunning>): ToolRunning {
   const state = runOf(run) as Begun<ToolRunning>;
   state.status = "tool_running";
   state.calls = calls;
@@ -62,7 +62,7 @@ export function toolRunning(run: Run, { calls, cut, doneSeq }: Beside<ToolRunnin
   return state;
 }
 
-export function awaitingHuman(run: Run, { calls, cut, doneSeq, since }: Beside<AwaitingHuman>): AwaitingHuman {
+export function awaitingHuman(run: RunState, { calls, cut, doneSeq, since }: Beside<AwaitingHuman>): AwaitingHuman {
   const state = runOf(run) as Begun<AwaitingHuman>;
   state.status = "awaiting_human";
   state.calls = calls;
@@ -73,7 +73,7 @@ export function awaitingHuman(run: Run, { calls, cut, doneSeq, since }: Beside<A
 }
 
 /** Goes to the next step, unless a limit of the run is reached. */
-export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
+export function nextStep(run: RunState, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
   const limit = reachedLimit(run, at);
   if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
     return finishRun(run, limit);
@@ -82,12 +82,12 @@ export function nextStep(run: Run, purpose: Exclude<Purpose, "summary">, at: num
 }
 
 /** The run is about to end for this reason. */
-export function finishRun(run: Run, reason: Reason): Preparing {
+export function finishRun(run: RunState, reason: Reason): Preparing {
   return preparing(run, { for: "finish", reason });
 }
 
 /** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */
-export function afterCut(run: Run, cut: Cut, at: number): Preparing {
+export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
   switch (cut) {
     case "length": {
       const continuations = run.counters.continuations + 1;
@@ -107,12 +107,12 @@ export function afterCut(run: Run, cut: Cut, at: number): Preparing {
 const mostInRow = 2;
 
 /** The context may be made smaller once more in this run, and now. */
-export function mayCompact({ counters, limits, compactionsInRow }: Run): boolean {
+export function mayCompact({ counters, limits, compactionsInRow }: RunState): boolean {
   return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < mostInRow;
 }
 
 /** The limit that keeps a run from another model call. */
-export function reachedLimit(run: Run, at: number): Reason | undefined {
+export function reachedLimit(run: RunState, at: number): Reason | undefined {
   const { limits, counters } = run;
   if (counters.errorCount >= limits.maxErrors) return "max_errors";
   const spent = spentBudget(run);
@@ -122,20 +122,20 @@ export function reachedLimit(run: Run, at: number): Reason | undefined {
 }
 
 /** The budget that is used up: it keeps a run from another attempt, too. */
-export function spentBudget({ limits, usage }: Run): Reason | undefined {
+export function spentBudget({ limits, usage }: RunState): Reason | undefined {
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";
   return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
 }
 
 /** When a run's time is up, epoch milliseconds; undefined where it is not limited. */
-export function deadlineOf({ limits, startedAt, waitedMs }: Run): number | undefined {
+export function deadlineOf({ limits, startedAt, waitedMs }: RunState): number | undefined {
   const { maxWallClockMs, wallClockIncludesWaiting } = limits;
   if (maxWallClockMs === undefined) return undefined;
   return startedAt + maxWallClockMs + (wallClockIncludesWaiting === true ? 0 : waitedMs);
 }
 
-export function isOutOfTime(run: Run, at: number): boolean {
+export function isOutOfTime(run: RunState, at: number): boolean {
   const deadline = deadlineOf(run);
   return deadline !== undefined && at >= deadline;
 }

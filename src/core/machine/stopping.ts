@@ -40,13 +40,13 @@ export function withoutLast<Active extends ActiveState>(state: Active): Active {
 }
 
 function isChild(call: Call): boolean {
-  return call.at === "waiting" && call.on === "child";
+  return call.status === "waiting" && call.on === "child";
 }
 
 function graceOf(state: ActiveState): number {
   if (!hasCalls(state)) return state.limits.abortGraceMs;
   const own = state.calls.flatMap((call) =>
-    call.at === "running" ? [call.policy.graceMs ?? state.limits.abortGraceMs] : [],
+    call.status === "running" ? [call.policy.graceMs ?? state.limits.abortGraceMs] : [],
   );
   return own.length === 0 ? state.limits.abortGraceMs : Math.max(...own);
 }

@@ -20,7 +20,7 @@ const resting = {
   compacted: "stale",
   model_finished: "stale",
   model_failed: "stale",
-  woke: "stale",
+  timer_fired: "stale",
   tool_decided: "stale",
   tool_waiting: "stale",
   tool_finished: "stale",
@@ -28,7 +28,7 @@ const resting = {
   abort_requested: "stale",
   restarted: "stale",
   run_finished: "stale",
-  run_left: "stale",
+  after_run_hooks_called: "stale",
   parent_notified: "stale",
 } as const;
 
@@ -37,7 +37,7 @@ const active = {
   run_started: "misuse",
   run_queued: "applies",
   steered: "applies",
-  woke: "applies",
+  timer_fired: "applies",
   abort_requested: "applies",
   restarted: "applies",
 } as const;
@@ -51,11 +51,11 @@ const terminal = {
   run_queued: "applies",
   abort_requested: "applies",
   restarted: "applies",
-  run_left: "applies",
+  after_run_hooks_called: "applies",
   parent_notified: "applies",
 } as const;
 
-export const pairs: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
+export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
   idle: { ...resting, session_created: "applies", late_result: "stale" },
   preparing: {
     ...active,

@@ -11,8 +11,8 @@
 import { type Reason, statusOf } from "../data/reasons.js";
 import { recover } from "./call-transition.js";
 import { applyToCalls, type Calling, settleCalls } from "./calls.js";
-import { owesNotice, restartedAtEnd, told } from "./ended.js";
-import type { Decision, Event, EventOf } from "./event.js";
+import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
+import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import {
   type ActiveState,
@@ -20,16 +20,16 @@ import {
   type Idle,
   isTerminal,
   isWaiting,
-  maxLives,
+  maxRestarts,
   type Preparing,
   type State,
 } from "./state.js";
 import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.js";
 import { giveUp, stopRun, withoutLast } from "./stopping.js";
-import { pairs } from "./transition-table.js";
+import { transitionTable } from "./transition-table.js";
 
 export function transition(state: State, event: Event): State {
-  if (pairs[state.status][event.type] !== "applies") return state;
+  if (transitionTable[state.status][event.type] !== "applies") return state;
   const next = apply(state, event);
   if (next === state) return state;
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
@@ -42,7 +42,7 @@ export function transition(state: State, event: Event): State {
 export type Refusal = { readonly type: "stale" | "misuse"; readonly message: string };
 
 export function refusal(state: State, event: Event): Refusal | undefined {
-  const pair = pairs[state.status][event.type];
+  const pair = transitionTable[state.status][event.type];
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
   if (event.type === "run_started" && state.session === null)
@@ -71,8 +71,8 @@ function apply(state: State, event: Event): State {
     case "abort_requested":
       return state.status === "idle" ? state : requestAbort(state, event);
     case "parent_notified":
-    case "run_left":
-      return told(state, event);
+    case "after_run_hooks_called":
+      return noticeDelivered(state, event);
     case "restarted":
       return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
     default:
@@ -90,7 +90,7 @@ type RunEvent = Exclude<
     | "run_queued"
     | "abort_requested"
     | "parent_notified"
-    | "run_left"
+    | "after_run_hooks_called"
     | "restarted"
   >
 >;
@@ -115,10 +115,10 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "tool_finished":
     case "answered":
       return hasCalls(state) ? applyToCalls(state, event) : state;
-    case "woke":
-      return woke(state, event);
+    case "timer_fired":
+      return timerFired(state, event);
     case "run_finished":
-      return state.status === "preparing" ? finished(state, event) : state;
+      return state.status === "preparing" ? runFinished(state, event) : state;
   }
 }
 
@@ -135,7 +135,7 @@ function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_
 
 /** A run is started once: one that is known starts nothing, and one that is queued starts from the queue only. */
 function startRun(state: State, event: EventOf<"run_started">): State {
-  if (state.session === null || owesNotice(state)) return state;
+  if (state.session === null || hasPendingNotice(state)) return state;
   if (isTerminal(state) && state.runId === event.runId) return state;
   const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
   if (waiting?.seq !== event.queuedSeq) return state;
@@ -165,7 +165,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
       outputRetries: 0,
     },
     usage: {},
-    lives: 0,
+    restarts: 0,
     waitedMs: 0,
     fallback: 0,
     failing: null,
@@ -177,7 +177,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
 
 /** Nothing is queued behind a session that rests, but for one that has somebody to tell first. */
 function queueRun(state: State, event: EventOf<"run_queued">): State {
-  if (state.status === "idle" || (isTerminal(state) && !owesNotice(state))) return state;
+  if (state.status === "idle" || (isTerminal(state) && !hasPendingNotice(state))) return state;
   const known =
     event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
   if (known) return state;
@@ -191,13 +191,13 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
  */
 function steer(state: ActiveState, event: EventOf<"steered">): State {
   const finishing = state.status === "preparing" && state.for === "finish";
-  const byLoop = event.by !== "user";
+  const byLoop = event.source !== "user";
   if (state.stopping !== null || (byLoop && !finishing)) return state;
   const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
   if (!finishing) return { ...state, queue };
   if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
   const { counters, limits, reason } = state;
-  const forOutput = event.by === "output";
+  const forOutput = event.source === "output";
   const isExhausted = forOutput
     ? counters.outputRetries >= maxOutputRetries
     : counters.stopPreventions >= limits.maxStopPreventions;
@@ -229,12 +229,12 @@ function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
   return stopRun(next, reasonOfStop(decision), event.at);
 }
 
-function reasonOfStop(decision: Extract<Decision, { readonly stopRun?: boolean }>): Reason {
+function reasonOfStop(decision: Extract<PolicyDecision, { readonly stopRun?: boolean }>): Reason {
   if (decision.verdict === "deny") return "denied_stop";
   return decision.repeated === true ? "repeated_call" : "hook_stopped";
 }
 
-function woke(state: ActiveState, event: EventOf<"woke">): State {
+function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
   switch (event.timer) {
     case "backoff":
       return state.status === "model_running" && state.backoff !== null && event.attempt === state.attempt
@@ -259,9 +259,9 @@ function isClockHeld({ status, limits }: ActiveState): boolean {
 /** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
 function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
   if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
-  const state: ActiveState = { ...before, lives: before.lives + 1 };
+  const state: ActiveState = { ...before, restarts: before.restarts + 1 };
   if (state.stopping !== null) return giveUp(state, event.at);
-  if (state.lives >= maxLives) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
+  if (state.restarts >= maxRestarts) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
   if (isOutOfTime(state, event.at)) return giveUp(stopRun(state, "max_wall_clock", event.at), event.at);
   switch (state.status) {
     case "preparing":
@@ -278,13 +278,13 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
 }
 
 /** The end of a run: the one that it came to, or one that was found on the way to the model call that is named. */
-function finished(state: Preparing, event: EventOf<"run_finished">): State {
+function runFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
   const run = {
     ...runOf(state),
     stopping: null,
-    ...(state.session?.parent === undefined ? {} : { notifyParent: true }),
-    ...(event.leaving === true ? { leaving: true, lives: 0 } : {}),
+    ...(state.session?.parent === undefined ? {} : { parentNotificationPending: true }),
+    ...(event.afterRunHooksPending === true ? { afterRunHooksPending: true, restarts: 0 } : {}),
   };
   const { reason } = event;
   switch (statusOf(reason)) {

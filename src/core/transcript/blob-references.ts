@@ -39,7 +39,7 @@ export function describeFile(file: FilePart): string {
 
 /** The blobs that an output names. */
 export function blobsOfOutput(output: ToolOutput): readonly string[] {
-  const whole = output.type !== "json" && output.kept !== undefined ? [output.kept.blob] : [];
+  const whole = output.type !== "json" && output.full !== undefined ? [output.full.blob] : [];
   const files = output.type === "content" ? output.parts.filter((part) => part.type === "file") : [];
   return [...whole, ...files.flatMap((file) => blobOf(file) ?? [])];
 }

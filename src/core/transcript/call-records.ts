@@ -39,7 +39,7 @@ export function countCalls(
   for (const call of records.values()) {
     position += 1;
     if (most !== undefined && position > most) {
-      call.because = { seq, text: surplusText(records.size, most) };
+      call.cause = { seq, text: surplusText(records.size, most) };
       continue;
     }
     call.timesInRow = last !== null && isSameCall(last.part, call.part) ? last.times + 1 : 1;
@@ -67,8 +67,8 @@ export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
     case "answered":
       answer(call, seq, event);
       break;
-    case "woke":
-      call.because = { seq, text: "nobody answered before the approval expired" };
+    case "timer_fired":
+      call.cause = { seq, text: "nobody answered before the approval expired" };
       break;
     default:
       break;
@@ -88,10 +88,10 @@ function decide(call: CallRecord, seq: number, { decision }: EventOf<"tool_decid
       break;
     case "deny":
     case "block":
-      call.because = { seq, text: decision.reason };
+      call.cause = { seq, text: decision.reason };
       break;
     case "reject":
-      call.because = { seq, text: decision.message };
+      call.cause = { seq, text: decision.message };
       break;
   }
 }
@@ -105,10 +105,10 @@ function answer(call: CallRecord, seq: number, { answer: given }: EventOf<"answe
       break;
     case "deny":
     case "fail":
-      call.because = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
+      call.cause = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
       break;
     case "result":
-      call.because = { seq, output: given.output };
+      call.cause = { seq, output: given.output };
       break;
     case "approve":
     case "rerun":

@@ -33,30 +33,34 @@ export function userText(text: string): UserMessage {
  * Where a compaction that keeps what is shown since an entry leaves the log to be read from: what is kept may come from before it,
  * and so may what was not shown yet, and the answer that is still being given.
  */
-export function placeOf(transcript: Transcript, since: number): Place {
+export function compactionRange(transcript: Transcript, since: number): CompactionRange {
   const { seqs, origins, later, queued, run, runs } = transcript;
   const cut = cutAt(transcript, since);
-  const from = seqs[cut] ?? since;
+  const keptFrom = seqs[cut] ?? since;
   const unseen = [...later.map(({ seq }) => seq), ...queued.keys()];
-  const readFrom = Math.min(from, ...origins.slice(cut), ...unseen, run?.answerSeq ?? from);
-  const within = runs.findLast((start) => start < readFrom);
-  return { from, ...(readFrom < from ? { readFrom } : {}), ...(within === undefined ? {} : { within }) };
+  const readFrom = Math.min(keptFrom, ...origins.slice(cut), ...unseen, run?.answerSeq ?? keptFrom);
+  const runStartSeq = runs.findLast((start) => start < readFrom);
+  return {
+    keptFrom,
+    ...(readFrom < keptFrom ? { readFrom } : {}),
+    ...(runStartSeq === undefined ? {} : { runStartSeq }),
+  };
 }
 
-type Place = Pick<EventOf<"compacted">, "from" | "readFrom" | "within">;
+type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "runStartSeq">;
 
 export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs, origins, runs } = transcript;
-  const { from, summary, within, retained = [] } = event;
-  if (from === undefined || summary === undefined) return;
+  const { keptFrom, summary, runStartSeq, retained = [] } = event;
+  if (keptFrom === undefined || summary === undefined) return;
   const asking = messages.findLast((message) => message.role === "assistant");
-  const cut = cutAt(transcript, from);
+  const cut = cutAt(transcript, keptFrom);
   messages.splice(0, cut, summaryMessage(summary, retained));
-  const dropped = seqs.splice(0, cut, from - 1);
-  origins.splice(0, cut, from);
-  if (within !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(within)));
+  const dropped = seqs.splice(0, cut, keptFrom - 1);
+  origins.splice(0, cut, keptFrom);
+  if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));
   transcript.compaction = { summary, retained };
-  transcript.measured = null;
+  transcript.countedTokens = null;
   // Whoever reads the log from here on does not know them: the next call names them anew.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;

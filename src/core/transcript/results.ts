@@ -24,7 +24,7 @@ export type CallRecord = {
   /** Where somebody is asked: what, and since when. */
   question?: string;
   /** Why it did not run, or what a person gave as its result, by the entry that says so. */
-  because?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
   /** How it ended; `seq` is the entry that holds the output. */
   result?: {
     readonly outcome: CallOutcome;
@@ -98,7 +98,7 @@ function textOutput(text: string): ToolOutput {
 
 /** The number of an entry is what `read_output` and `search_output` take. */
 function withReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
-  if (output.type === "json" || output.kept === undefined) return output;
+  if (output.type === "json" || output.full === undefined) return output;
   const note = `[The whole is kept as output ${seq}: read_output and search_output show more of it.]`;
   return output.type === "text"
     ? { type: "text", text: `${output.text}\n${note}` }

@@ -2,7 +2,7 @@
  * What a transcript holds.
  */
 
-import type { Measured } from "../data/counted-tokens.js";
+import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { RunOptions } from "../machine/event.js";
 import type { CallRecord, ShownResults } from "./results.js";
@@ -41,5 +41,5 @@ export type Transcript = {
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
   /** How much of it a provider has counted; null where none has. */
-  measured: Measured | null;
+  countedTokens: CountedTokens | null;
 };

@@ -3,14 +3,14 @@
  * the end of a long session as at its start.
  *
  * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
- * 2. A model call sees the log up to its `upTo`: input that came later is shown after that call's message and results.
+ * 2. A model call sees the log up to its `contextSeq`: input that came later is shown after that call's message and results.
  * 3. Ids of calls are unique within the transcript, whatever the provider gave.
  * 4. A message that was shown to a model is never changed; its object stays the same. A compaction takes the oldest away,
  *    and may give calls that are kept the ids back that the provider gave.
  * 5. What is held does not grow with the log, but with what the model sees.
  */
 
-import { measuredBy } from "../data/counted-tokens.js";
+import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
@@ -22,7 +22,7 @@ import {
 import type { Entry, EventOf } from "../machine/event.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
-import { continueText, remindText } from "./loop-prompts.js";
+import { continuePrompt, doneToolReminder } from "./loop-prompts.js";
 import { noteShown, noteText, refusalText } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
@@ -46,7 +46,7 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false },
     promptHash: null,
     toolsHash: null,
-    measured: null,
+    countedTokens: null,
   };
 }
 
@@ -87,7 +87,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
         transcript.run.toldOfRepeat ??= transcript.run.stepUsage.modelCallIndex;
       break;
     case "answered":
-    case "woke":
+    case "timer_fired":
       recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
@@ -103,7 +103,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "compaction_started":
     case "tool_waiting":
     case "restarted":
-    case "run_left":
+    case "after_run_hooks_called":
     case "parent_notified":
     case "migrated":
       break;
@@ -127,11 +127,11 @@ function show(transcript: Transcript, seq: number, message: Message, origin = se
 }
 
 /** Shows the input that came while something else was under way. */
-function showLater(transcript: Transcript, upTo: number, shownAt?: number): void {
+function showLater(transcript: Transcript, contextSeq: number, shownAt?: number): void {
   if (transcript.later.length === 0) return;
   const rest: Transcript["later"] = [];
   for (const one of transcript.later) {
-    if (one.seq <= upTo)
+    if (one.seq <= contextSeq)
       show(transcript, shownAt ?? Math.max(transcript.seqs.at(-1) ?? 0, one.seq), one.message, one.seq);
     else rest.push(one);
   }
@@ -183,10 +183,10 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
-  if (event.purpose === "continue") tell(transcript, run, seq, event, continueText);
-  else if (event.purpose === "remind") tell(transcript, run, seq, event, remindText);
+  if (event.purpose === "continue") tell(transcript, run, seq, event, continuePrompt);
+  else if (event.purpose === "remind") tell(transcript, run, seq, event, doneToolReminder);
   else run.answer = "";
-  showLater(transcript, event.upTo, seq);
+  showLater(transcript, event.contextSeq, seq);
   if (event.append === undefined) return;
   for (const message of event.append) show(transcript, seq, message);
   transcript.appended = { seq, messages: event.append };
@@ -244,20 +244,20 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
-  transcript.measured = measuredBy(event.usage, transcript.messages.length) ?? transcript.measured;
+  transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
   const call = transcript.calls.get(event.callKey);
   if (call === undefined || call.result !== undefined) return;
-  const because = event.because !== undefined && call.because?.seq === event.because ? call.because : undefined;
+  const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    because?.output ?? { type: "text", text: refusalText(event.outcome, because?.text) };
+    cause?.output ?? { type: "text", text: refusalText(event.outcome, cause?.text) };
   const { timing } = event;
   call.result = {
     outcome: event.outcome,
     output,
-    seq: event.output === undefined && because?.output !== undefined ? because.seq : seq,
+    seq: event.output === undefined && cause?.output !== undefined ? cause.seq : seq,
     ...(timing === undefined ? {} : { durationMs: timing.durationMs }),
   };
   const { run } = transcript;

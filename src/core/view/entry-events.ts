@@ -98,10 +98,10 @@ function bodiesOf(
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
-    case "run_left":
+    case "after_run_hooks_called":
     case "prepared":
     case "compaction_started":
-    case "woke":
+    case "timer_fired":
     case "parent_notified":
     case "migrated":
       return [];
@@ -137,12 +137,12 @@ function isEnding(state: State): boolean {
 
 /** An answer that seemed to end the run, and was kept from it, was not shown yet. */
 function steeredEvents(
-  { input, by }: EventOf<"steered">,
+  { input, source }: EventOf<"steered">,
   { messages, calls }: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
-  const steered: PublicEventBody = { type: "steered", input, by };
+  const steered: PublicEventBody = { type: "steered", input, source };
   const answer = messages.at(-1);
   const goesOn = after.status === "preparing" && after.for === "step";
   if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === undefined)
@@ -163,7 +163,15 @@ function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEven
 }
 
 function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
-  const { at: _at, hooks: _hooks, from: _from, readFrom: _readFrom, within: _within, timing: _timing, ...told } = event;
+  const {
+    at: _at,
+    hooks: _hooks,
+    keptFrom: _from,
+    readFrom: _readFrom,
+    runStartSeq: _within,
+    timing: _timing,
+    ...told
+  } = event;
   return told;
 }
 
@@ -192,11 +200,11 @@ function decidedEvents(
 ): readonly PublicEventBody[] {
   return callEvent(transcript, event, (call, record) => {
     const was = positionOf(before, event.callKey);
-    const first = was?.at === "deciding" && was.edited === undefined;
+    const first = was?.status === "deciding" && was.edited === undefined;
     const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
     const now = positionOf(after, event.callKey);
     bodies.push(...externalRequest(now, call, record));
-    if (now?.at === "asking") bodies.push({ ...question(now, record), ...call });
+    if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
     return bodies;
   });
 }
@@ -207,12 +215,15 @@ function externalRequest(
   call: OfCall,
   { input }: CallRecordOf,
 ): readonly PublicEventBody[] {
-  return now?.at === "waiting" && now.on === "external"
+  return now?.status === "waiting" && now.on === "external"
     ? [{ type: "approval_requested", why: "external", input, ...call }]
     : [];
 }
 
-function question(call: Extract<NonNullable<ReturnType<typeof positionOf>>, { at: "asking" }>, record: CallRecordOf) {
+function question(
+  call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
+  record: CallRecordOf,
+) {
   return {
     type: "approval_requested",
     why: call.why,
@@ -231,7 +242,7 @@ function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody
 function recoveryQuestions(transcript: Transcript, before: State, after: State): readonly PublicEventBody[] {
   if (!hasCalls(after)) return [];
   return after.calls.flatMap((now) => {
-    if (now.at !== "asking" || positionOf(before, now.callKey)?.at === "asking") return [];
+    if (now.status !== "asking" || positionOf(before, now.callKey)?.status === "asking") return [];
     return callEvent(transcript, { runId: after.runId, callKey: now.callKey }, (call, record) => [
       { ...question(now, record), ...call },
     ]);

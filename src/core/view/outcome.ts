@@ -71,11 +71,11 @@ export function approvalsOf(
         toolCallId: record.part.toolCallId,
         name: call.name,
         input: record.input,
-        why: call.at === "asking" ? call.why : "external",
+        why: call.status === "asking" ? call.why : "external",
         ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
         askedAt: call.askedAt,
         ...(record.question === undefined ? {} : { question: record.question }),
-        ...(call.at === "asking" && call.expiresAt !== undefined ? { expiresAt: call.expiresAt } : {}),
+        ...(call.status === "asking" && call.expiresAt !== undefined ? { expiresAt: call.expiresAt } : {}),
       },
     ];
   });

@@ -18,7 +18,11 @@ export type PublicEventBody =
   | ({ readonly type: "session_created" } & SessionInfo)
   | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
   | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
-  | { readonly type: "steered"; readonly input: readonly UserMessage[]; readonly by: "user" | "before_stop" | "output" }
+  | {
+      readonly type: "steered";
+      readonly input: readonly UserMessage[];
+      readonly source: "user" | "before_stop" | "output";
+    }
   | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
   | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
   | ({ readonly type: "call_start" } & OfCall)

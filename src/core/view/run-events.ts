@@ -43,7 +43,7 @@ export function failedHooks({ hooks }: Event, after: State): readonly PublicEven
 const none: readonly PublicEventBody[] = [];
 
 function isOver(state: State): state is TerminalState {
-  return isTerminal(state) && state.leaving !== true;
+  return isTerminal(state) && state.afterRunHooksPending !== true;
 }
 
 function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {

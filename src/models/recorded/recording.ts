@@ -15,9 +15,9 @@ import type { ModelRequest, RecordedAttempt, RequestIdentity } from "../../ports
 const lineVersion = 1;
 
 /** What a model is asked, without where it belongs. */
-export type Asked = Omit<ModelRequest, keyof RequestIdentity>;
+export type RecordedRequest = Omit<ModelRequest, keyof RequestIdentity>;
 
-export function askedIn(request: ModelRequest): Asked {
+export function askedIn(request: ModelRequest): RecordedRequest {
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...asked } = request;
   return asked;
 }

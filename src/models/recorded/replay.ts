@@ -6,7 +6,7 @@
  */
 import { type Difference, differenceText, firstDifference } from "../../core/data/difference.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
-import { type Asked, askedIn, readRecording } from "./recording.js";
+import { askedIn, type RecordedRequest, readRecording } from "./recording.js";
 
 export type ReplayModelOptions = {
   /**
@@ -59,7 +59,7 @@ export function createReplayModel(
   }
 
   /** The recorded attempt that goes along the furthest is the one that was meant. */
-  function nearest(asked: Asked): Difference | undefined {
+  function nearest(asked: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
     for (const attempt of left) {
       const difference = differenceOf(attempt, asked);
@@ -83,13 +83,13 @@ export function createReplayModel(
 }
 
 /** The order in which a request is looked at: what is sent first comes first. */
-function differenceOf({ request, isWhole }: RecordedAttempt, asked: Asked): Difference | undefined {
+function differenceOf({ request, isWhole }: RecordedAttempt, asked: RecordedRequest): Difference | undefined {
   if (!isWhole) return firstDifference({ messages: request.messages }, { messages: asked.messages });
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...recorded } = request;
   return firstDifference(inOrder(recorded), inOrder(asked));
 }
 
-function inOrder({ systemPrompt, tools, messages, ...others }: Partial<Asked>): object {
+function inOrder({ systemPrompt, tools, messages, ...others }: Partial<RecordedRequest>): object {
   return { systemPrompt, tools, messages, ...others };
 }
 

@@ -9,7 +9,7 @@ import type { Model } from "../../ports/model.js";
 import { createDemoModel } from "../demo/demo-model.js";
 import type { ImportPackage } from "./import-package.js";
 import { findLocalModel, type ModelList, readModelList } from "./local-servers.js";
-import { type Environment, variable } from "./providers.js";
+import { type ProviderEnvironment, variable } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
 /** The model for each provider whose key is set, in the order in which they are looked at. */
@@ -24,7 +24,7 @@ export type ChooseOptions = {
   /** `provider/model`, or `demo`. Nothing else is looked at. */
   readonly name?: string;
   /** Where keys, addresses and `PAWL_MODEL` (a name, as above) come from; `process.env`. */
-  readonly env?: Environment;
+  readonly env?: ProviderEnvironment;
   /** What asks local servers for their models; the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
   /** How long local servers are waited for, all at once: milliseconds, 300. */
@@ -95,7 +95,7 @@ const ownServerTimeoutMs = 5_000;
 
 async function fromOwnServer(
   address: string,
-  environment: Environment,
+  environment: ProviderEnvironment,
   registry: ModelRegistry,
   fetch: ModelList["fetch"],
 ): Promise<Choice> {

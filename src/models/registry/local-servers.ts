@@ -1,7 +1,7 @@
 /**
  * Model servers on this machine, asked for their models over the interface of OpenAI that all of them have.
  */
-import { type Environment, knownProviders, variable } from "./providers.js";
+import { knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
 /** How a list of models is asked for. */
 export type ModelList = {
@@ -19,7 +19,10 @@ export type LocalModel = {
 };
 
 /** The first local server, in the order of the known providers, that has a model. All are asked at once. */
-export async function findLocalModel(environment: Environment, list: ModelList): Promise<LocalModel | undefined> {
+export async function findLocalModel(
+  environment: ProviderEnvironment,
+  list: ModelList,
+): Promise<LocalModel | undefined> {
   const asked = knownProviders.flatMap((provider) => {
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
     const address = variable(environment, provider.address) ?? provider.defaultAddress;

@@ -4,7 +4,7 @@
 import type { ProviderMetadata } from "../../core/data/message.js";
 
 /** Environment variables, as in `process.env`. */
-export type Environment = { readonly [name: string]: string | undefined };
+export type ProviderEnvironment = { readonly [name: string]: string | undefined };
 
 type Common = {
   readonly name: string;
@@ -122,7 +122,7 @@ export const knownProviders: readonly KnownProvider[] = [
 ];
 
 /** The value of a variable; one that is empty counts as not set. */
-export function variable(environment: Environment, name: string | undefined): string | undefined {
+export function variable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
   const value = name === undefined ? undefined : environment[name]?.trim();
   return value === "" ? undefined : value;
 }

@@ -6,7 +6,7 @@ import type { Model } from "../../ports/model.js";
 import { fromAiSdk, isModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { type ImportPackage, importInstalledPackage } from "./import-package.js";
-import { type Environment, type KnownProvider, knownProviders, variable } from "./providers.js";
+import { type KnownProvider, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
 /** Makes the model that the rest of the name names: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
@@ -15,7 +15,7 @@ export type RegistryOptions = {
   /** Providers of your own, by name. One of the same name replaces one that is known. */
   readonly providers?: { readonly [name: string]: ModelProvider };
   /** Where keys and addresses come from; `process.env`. */
-  readonly env?: Environment;
+  readonly env?: ProviderEnvironment;
   /** How provider packages are imported; as they are installed, beside this package or in the working directory. */
   readonly importPackage?: ImportPackage;
 };
@@ -65,7 +65,7 @@ export function resolveModel(
 async function createKnown(
   provider: KnownProvider,
   modelId: string,
-  environment: Environment,
+  environment: ProviderEnvironment,
   importPackage: ImportPackage,
 ): Promise<Model> {
   const name = `${provider.name}/${modelId}`;
@@ -92,7 +92,7 @@ async function createKnown(
   });
 }
 
-function settingsOf(provider: KnownProvider, model: string, environment: Environment): object {
+function settingsOf(provider: KnownProvider, model: string, environment: ProviderEnvironment): object {
   const apiKey = variable(environment, provider.key);
   const address = variable(environment, provider.address);
   const keyRequired = provider.protocol === "own" || provider.keyRequired === true;

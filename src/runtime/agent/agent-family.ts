@@ -24,7 +24,7 @@ export type ChildAgent = {
 };
 
 /** Who is behind the tools of an agent, and whose tool it is itself, in one process. */
-export type Family = {
+export type AgentFamily = {
   /** The agents behind tools, by the tool's name. */
   readonly children: ReadonlyMap<string, ChildAgent>;
   readonly parent?: ParentLink;
@@ -38,7 +38,7 @@ export type ParentLink = {
 };
 
 /** The agent behind a tool; undefined where it is an ordinary one. */
-export function childOf(toolName: string, family: Family): ChildAgent | undefined {
+export function childAgentOf(toolName: string, family: AgentFamily): ChildAgent | undefined {
   return family.children.get(toolName);
 }
 
@@ -46,13 +46,13 @@ export function childOf(toolName: string, family: Family): ChildAgent | undefine
 export function waitingChildren(state: State): readonly { readonly name: string; readonly childId: string }[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call) =>
-    call.at === "waiting" && call.on === "child" && call.childId !== undefined
+    call.status === "waiting" && call.on === "child" && call.childId !== undefined
       ? [{ name: call.name, childId: call.childId }]
       : [],
   );
 }
 
 /** Takes up the children that a state waits for. One that cannot be taken up here is due in the store. */
-export function takeUpChildren(state: State, family: Family): void {
-  for (const { name, childId } of waitingChildren(state)) void childOf(name, family)?.takeUp(childId);
+export function takeUpChildren(state: State, family: AgentFamily): void {
+  for (const { name, childId } of waitingChildren(state)) void childAgentOf(name, family)?.takeUp(childId);
 }

@@ -15,11 +15,11 @@ import type { CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
 import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
-import type { Family } from "./agent-family.js";
+import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
-import type { AllLocals } from "./local-run-options.js";
+import type { LocalRunStates } from "./local-run-options.js";
 
-export type AgentParts = {
+export type CompiledAgent = {
   readonly name: string;
   readonly models: CalledModels;
   readonly systemPrompt?: string;
@@ -32,7 +32,7 @@ export type AgentParts = {
   readonly services: Services;
   readonly compaction: Compaction;
   readonly context: CompiledContext;
-  readonly locals: AllLocals;
+  readonly locals: LocalRunStates;
   readonly root?: string;
   readonly store: Store;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export type AgentParts = {
   readonly leaseMs: number;
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
-  readonly family: Family;
+  readonly family: AgentFamily;
 };
 
 /** Bounds of a run, as an agent's author may set them; see `RunLimits` for units and defaults. */
@@ -117,7 +117,7 @@ function isKeyOf<Table extends object>(table: Table, name: string): name is Extr
   return Object.hasOwn(table, name);
 }
 
-type Budgeted = Pick<AgentParts, "models" | "services" | "family">;
+type Budgeted = Pick<CompiledAgent, "models" | "services" | "family">;
 
 /**
  * The limits of a run of this agent.
@@ -163,7 +163,10 @@ export function checkLease(leaseMs: number): number {
 const shortestLeaseMs = 100;
 
 /** @param builtIn beside tools of the author's own, whose names go before */
-export function compileTools(tools: Tools, builtIn: readonly AnyTool[]): Pick<AgentParts, "tools" | "specifications"> {
+export function compileTools(
+  tools: Tools,
+  builtIn: readonly AnyTool[],
+): Pick<CompiledAgent, "tools" | "specifications"> {
   const compiled = new Map(normaliseTools(tools));
   if (compiled.size > 0)
     for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
@@ -171,7 +174,7 @@ export function compileTools(tools: Tools, builtIn: readonly AnyTool[]): Pick<Ag
 }
 
 /** @throws PawlError `agent_mismatch`, `root_mismatch`: a session is carried on only by what it belongs to. */
-export function checkAgent(sessionId: string, { session }: State, { name, root }: AgentParts): void {
+export function checkAgent(sessionId: string, { session }: State, { name, root }: CompiledAgent): void {
   if (session === null) return;
   if (session.agent !== name)
     throw new PawlError(

@@ -4,8 +4,8 @@
 
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
-import type { ChildAgent, Family, ParentLink } from "./agent-family.js";
-import type { AgentParts } from "./agent-parts.js";
+import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
+import type { CompiledAgent } from "./agent-parts.js";
 
 const mark = Symbol("pawl.agent");
 
@@ -66,7 +66,7 @@ function taskOf(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
 
-type Shared = Pick<AgentParts, "store" | "clock" | "makeId" | "leaseMs">;
+type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs">;
 
 /** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
 export type BindChild = (link: ParentLink, shared: Shared) => BoundChild;
@@ -75,11 +75,11 @@ export type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
 
 /** The agents behind these tools, as parts of this process. */
 export function familyOf(
-  tools: AgentParts["tools"],
+  tools: CompiledAgent["tools"],
   link: ParentLink,
   shared: Shared,
   parent: ParentLink | undefined,
-): Family {
+): AgentFamily {
   const children = new Map<string, ChildAgent>();
   for (const [name, { tool }] of tools) {
     const behind = agentBehind<BindChild>(tool);

@@ -4,7 +4,7 @@
 import type { PendingApproval } from "../../core/view/outcome.js";
 
 /** What a person decides on a call that waits. `modify` runs the edited input; `abort` ends the run. */
-export type Decision =
+export type ApprovalDecision =
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
   | { readonly type: "modify"; readonly input: unknown }
@@ -26,7 +26,11 @@ export type Answers = {
    * Answers a call that waits, here or in a child session. `second` where somebody did before, or the time for it is over.
    * @throws PawlError `no_such_call`, and `bad_input` where the answer is to another input, or no answer to what is asked
    */
-  readonly answer: (callKey: string, decision: Decision, options?: AnswerOptions) => Promise<"first" | "second">;
+  readonly answer: (
+    callKey: string,
+    decision: ApprovalDecision,
+    options?: AnswerOptions,
+  ) => Promise<"first" | "second">;
   /** Gives the result of a call that runs elsewhere. @throws PawlError `no_such_call` */
   readonly provideResult: (
     callKey: string,

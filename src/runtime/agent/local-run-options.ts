@@ -17,7 +17,7 @@ export type LocalOptions = {
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
 
-export type RunLocals = {
+export type LocalRunState = {
   /** In the place of the agent's `deps`. */
   readonly deps?: { readonly value: unknown };
   /** The schema of the answer, with the checks that JSON Schema has no words for. */
@@ -25,10 +25,13 @@ export type RunLocals = {
 };
 
 /** The locals of the runs of one agent, by run. */
-export type AllLocals = Map<string, RunLocals>;
+export type LocalRunStates = Map<string, LocalRunState>;
 
 /** @throws PawlError `bad_configuration`: a schema or overrides that cannot be used */
-export function localsOf({ output, dependencyOverrides }: LocalOptions, deps: unknown): RunLocals | undefined {
+export function compileLocalOptions(
+  { output, dependencyOverrides }: LocalOptions,
+  deps: unknown,
+): LocalRunState | undefined {
   if (output === undefined && dependencyOverrides === undefined) return undefined;
   return {
     ...(output === undefined ? {} : { output: compileOutput(output) }),
@@ -38,7 +41,7 @@ export function localsOf({ output, dependencyOverrides }: LocalOptions, deps: un
 
 /** What tools get as `context.deps` in this run (TOOL-8). */
 export function depsOf(
-  { locals, deps }: { readonly locals: AllLocals; readonly deps: unknown },
+  { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
   runId: string,
 ): unknown {
   const own = locals.get(runId)?.deps;

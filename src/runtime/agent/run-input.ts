@@ -9,7 +9,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
-import { type AgentParts, type Limits, limitsOf } from "./agent-parts.js";
+import { type CompiledAgent, type Limits, limitsOf } from "./agent-parts.js";
 import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
 
 /** Text, parts (text and files), or whole user messages. */
@@ -44,7 +44,7 @@ const mostInputBytes = 940_000;
 export function inputBody(
   input: Input,
   options: StartOptions,
-  parts: AgentParts,
+  parts: CompiledAgent,
   runId: string,
   mode: "queue" | "steer",
 ): Extract<InboxBody, { type: "input" }> {
@@ -127,7 +127,7 @@ export function titleOf(messages: readonly UserMessage[]): string {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
-export function sessionInfo(agent: Pick<AgentParts, "name" | "models" | "root">, title: string): SessionInfo {
+export function sessionInfo(agent: Pick<CompiledAgent, "name" | "models" | "root">, title: string): SessionInfo {
   const { name, models, root } = agent;
   const { model } = models[0];
   return { agent: name, model: model.id, ...(root === undefined ? {} : { root }), ...(title === "" ? {} : { title }) };

@@ -10,7 +10,7 @@ import { reasons } from "../../core/data/reasons.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { JsonSchema, ModelRequest } from "../../ports/model.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
-import type { AllLocals, RunLocals } from "./local-run-options.js";
+import type { LocalRunState, LocalRunStates } from "./local-run-options.js";
 
 /** What is added to the requests of a run whose answer has a shape. */
 export type AskedOutput = {
@@ -88,8 +88,8 @@ export function repairText(message: string): string {
 /** Does something about a run while this process keeps what it was given, and reads its answer by the caller's schema. */
 export async function withOutput(
   runId: string,
-  locals: RunLocals,
-  all: AllLocals,
+  locals: LocalRunState,
+  all: LocalRunStates,
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
   all.set(runId, locals);

@@ -9,13 +9,13 @@ import { type Call, hasCalls, initialState, type State } from "../../core/machin
 import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { childOf, waitingChildren } from "../agent/agent-family.js";
-import type { AgentParts } from "../agent/agent-parts.js";
-import type { AnswerOptions, Answers, Decision } from "../agent/answer-types.js";
+import { childAgentOf, waitingChildren } from "../agent/agent-family.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import { hashInput } from "../lib/hash.js";
 import { loadTranscript, readEntries } from "../log/read-log.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { keepOutput } from "../work/cap-output.js";
+import { capOutput } from "../work/cap-output.js";
 import { checkDecision, checkWords, editedInput } from "./check-answer.js";
 
 type Post = (messageId: string, body: InboxBody) => Promise<"said" | "duplicate">;
@@ -23,18 +23,22 @@ type Abort = (options: { readonly note?: string; readonly by?: string }) => Prom
 
 export function createAnswers(
   id: string,
-  parts: Pick<AgentParts, "store" | "family" | "clock" | "services" | "tools">,
+  parts: Pick<CompiledAgent, "store" | "family" | "clock" | "services" | "tools">,
   post: Post,
   abort: Abort,
 ): Answers {
   const { store, family, clock } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
 
-  async function answer(callKey: string, decision: Decision, options: AnswerOptions = {}): Promise<"first" | "second"> {
+  async function answer(
+    callKey: string,
+    decision: ApprovalDecision,
+    options: AnswerOptions = {},
+  ): Promise<"first" | "second"> {
     const state = await load();
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
-    if (call.at !== "asking") return "second";
+    if (call.status !== "asking") return "second";
     const { by, inputHash = call.inputHash } = options;
     checkDecision(call, decision);
     checkWords({ by });
@@ -61,8 +65,8 @@ export function createAnswers(
     const call = findCall(state, callKey);
     if (call === undefined)
       return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
-    if (call.at !== "waiting") return "second";
-    const shown = await keepOutput(toToolOutput(output), call.name, id, parts);
+    if (call.status !== "waiting") return "second";
+    const shown = await capOutput(toToolOutput(output), call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
   }
@@ -85,11 +89,11 @@ export function createAnswers(
   }
 
   async function capResult(given: Answer, toolName: string): Promise<Answer> {
-    return given.type === "result" ? { ...given, output: await keepOutput(given.output, toolName, id, parts) } : given;
+    return given.type === "result" ? { ...given, output: await capOutput(given.output, toolName, id, parts) } : given;
   }
 
   function children(state: State): readonly Answers[] {
-    return waitingChildren(state).flatMap(({ name, childId }) => childOf(name, family)?.session(childId) ?? []);
+    return waitingChildren(state).flatMap(({ name, childId }) => childAgentOf(name, family)?.session(childId) ?? []);
   }
 
   async function pendingApprovals(): Promise<readonly PendingApproval[]> {
@@ -124,7 +128,7 @@ function orUnknown(error: unknown): "unknown" {
 }
 
 /** An answer that cannot count is refused before it takes the place of one that can. */
-function checkHash(call: Extract<Call, { at: "asking" }>, inputHash: string | undefined): void {
+function checkHash(call: Extract<Call, { status: "asking" }>, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
     "bad_input",
@@ -132,7 +136,10 @@ function checkHash(call: Extract<Call, { at: "asking" }>, inputHash: string | un
   );
 }
 
-function answerOf(call: Extract<Call, { at: "asking" }>, decision: Exclude<Decision, { type: "abort" }>): Answer {
+function answerOf(
+  call: Extract<Call, { status: "asking" }>,
+  decision: Exclude<ApprovalDecision, { type: "abort" }>,
+): Answer {
   switch (decision.type) {
     case "modify": {
       const input = editedInput(call, decision.input);

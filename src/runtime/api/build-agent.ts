@@ -13,11 +13,11 @@ import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { PriceTable } from "../../ports/services.js";
-import type { Owner, Store } from "../../ports/store.js";
+import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
 import {
-  type AgentParts,
+  type CompiledAgent,
   checkLease,
   checkName,
   compileTools,
@@ -42,8 +42,14 @@ import { shutDownError } from "../log/driver-errors.js";
 import { compileModels, type Fallback } from "../model/models.js";
 import { compileListeners, type WatchOptions } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
-import { say, takeUp } from "../session/deliver.js";
-import { createLive, drainLive, type Live, type Place, subscribe } from "../session/local-session.js";
+import { deliver, takeUp } from "../session/deliver.js";
+import {
+  createLocalSession,
+  drainLocalSession,
+  type LocalSession,
+  type SessionHost,
+  subscribe,
+} from "../session/local-session.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
 import { settleRun } from "../subscribers/waiters.js";
@@ -51,7 +57,7 @@ import type { Tools } from "../tools/compile-tools.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
-import { type Run, startRun } from "./start-run.js";
+import { type RunMethod, startRun } from "./start-run.js";
 
 export type AgentOptions<ModelLike = Model> = WatchOptions &
   ServiceOptions & {
@@ -100,7 +106,7 @@ export type Agent<ModelLike = Model> = {
   /** What the agent was made of. */
   readonly options: AgentOptions<ModelLike>;
   /** Runs a request to its end, or to where it waits. What fails inside is in the result; only misuse throws. */
-  readonly run: Run;
+  readonly run: RunMethod;
   /** The same, with everything that happens on the way. */
   readonly runStream: {
     <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
@@ -121,11 +127,11 @@ export type Agent<ModelLike = Model> = {
 };
 
 /** What an agent is given where its author leaves it out. */
-export type Surroundings<ModelLike> = {
+export type AgentDefaults<ModelLike> = {
   readonly asModel: (model: ModelLike) => Model;
   readonly createStore: () => Store;
-  readonly createOwner: () => Owner;
-  readonly isDead: (owner: Owner) => boolean;
+  readonly createHolder: () => Holder;
+  readonly isDead: (holder: Holder) => boolean;
   readonly listPrices: PriceTable;
   readonly contextWindows: { readonly [modelId: string]: number };
   readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
@@ -134,7 +140,7 @@ export type Surroundings<ModelLike> = {
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
 export function buildAgent<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: Surroundings<ModelLike>,
+  surroundings: AgentDefaults<ModelLike>,
 ): Agent<ModelLike> {
   const { parts, live, session, shutdown } = assemble(options, surroundings);
   const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
@@ -151,7 +157,7 @@ export function buildAgent<ModelLike>(
   return {
     options,
     // What the schema makes of the answer is what it says that it does.
-    run: run as Run,
+    run: run as RunMethod,
     runStream: runStream as Agent["runStream"],
     iterate(input, startOptions = {}) {
       const { sessionId, runId, begin } = start(input, startOptions);
@@ -175,8 +181,8 @@ export function buildAgent<ModelLike>(
 
 /** What an agent is made of in this process: its sessions, and those of the agents behind its tools. */
 type Assembled = {
-  readonly parts: AgentParts;
-  readonly live: (sessionId: string) => Live;
+  readonly parts: CompiledAgent;
+  readonly live: (sessionId: string) => LocalSession;
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
@@ -184,7 +190,7 @@ type Assembled = {
 
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
@@ -198,30 +204,30 @@ function assemble<ModelLike>(
   };
   const parts = compileParts(options, surroundings, link);
   const { store, clock, leaseMs } = parts;
-  const lives = new Map<string, Live>();
+  const sessions = new Map<string, LocalSession>();
   let ending: Promise<void> | null = null;
-  const owner = surroundings.createOwner();
-  const keeper = createLeaseKeeper({ store, clock, leaseMs, owner, isDead: surroundings.isDead });
-  const place: Place = {
+  const holder = surroundings.createHolder();
+  const keeper = createLeaseKeeper({ store, clock, leaseMs, holder, isDead: surroundings.isDead });
+  const place: SessionHost = {
     keeper,
     inboxes: createInboxes(store, clock),
-    lives,
+    sessions,
     sayLate: (sessionId, message) => void sayLate(sessionId, message),
   };
 
-  function live(sessionId: string): Live {
-    let found = lives.get(sessionId);
+  function live(sessionId: string): LocalSession {
+    let found = sessions.get(sessionId);
     if (found === undefined) {
       if (ending !== null) throw shutDownError(parts.name, sessionId);
-      found = createLive(sessionId, parts, place);
-      lives.set(sessionId, found);
+      found = createLocalSession(sessionId, parts, place);
+      sessions.set(sessionId, found);
     }
     return found;
   }
 
   async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
     try {
-      await say(live(sessionId), message, { shared: true });
+      await deliver(live(sessionId), message, { shared: true });
     } catch {
       // The store that refuses it has ended the run as well, and its result said so; so has a shutdown.
     }
@@ -249,7 +255,7 @@ function assemble<ModelLike>(
   async function shutDown(graceMs: number): Promise<void> {
     const children = [...parts.family.children.values()];
     await Promise.all([
-      ...[...lives.values()].map((one) => drainLive(one, graceMs)),
+      ...[...sessions.values()].map((one) => drainLocalSession(one, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
     ]);
     for (const { catchUp } of parts.listeners) catchUp();
@@ -273,9 +279,9 @@ function childAgent({ parts, live, session, replay, shutdown }: Assembled): Boun
 
 function compileParts<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: Surroundings<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
   link: ParentLink,
-): AgentParts {
+): CompiledAgent {
   const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
   const shared = {
     store: checkedStore(options.store ?? surroundings.createStore()),

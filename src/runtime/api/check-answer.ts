@@ -5,13 +5,13 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import type { Call } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { Decision } from "../agent/answer-types.js";
+import type { ApprovalDecision } from "../agent/answer-types.js";
 import { isTooLong } from "../model/parse-tool-call.js";
 
-type Asking = Extract<Call, { readonly at: "asking" }>;
+type Asking = Extract<Call, { readonly status: "asking" }>;
 
-const toPolicy: ReadonlySet<unknown> = new Set<Decision["type"]>(["approve", "deny", "modify", "abort"]);
-const toRecovery: ReadonlySet<unknown> = new Set<Decision["type"]>([
+const toPolicy: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>(["approve", "deny", "modify", "abort"]);
+const toRecovery: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>([
   "approve",
   "deny",
   "rerun",
@@ -24,7 +24,7 @@ const toRecovery: ReadonlySet<unknown> = new Set<Decision["type"]>([
  * The decision is one that answers what is asked, in words that can be kept.
  * @throws PawlError `bad_input`
  */
-export function checkDecision({ callKey, why }: Asking, decision: Decision): void {
+export function checkDecision({ callKey, why }: Asking, decision: ApprovalDecision): void {
   const type: unknown = typeof decision === "object" && decision !== null ? decision.type : undefined;
   if (!(why === "recovery" ? toRecovery : toPolicy).has(type))
     throw new PawlError(

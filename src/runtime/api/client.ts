@@ -16,7 +16,7 @@ import type { Answers } from "../agent/answer-types.js";
 import { type Input, messagesOf } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
-import { noSession } from "../log/driver-errors.js";
+import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-log.js";
 import { createAnswers } from "./answers.js";
 import { checkWords } from "./check-answer.js";
@@ -69,7 +69,7 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   async function steer(input: Input): Promise<void> {
     const state = await load();
     const { session } = state;
-    if (session === null) return noSession(id);
+    if (session === null) return throwNoSession(id);
     if (isResting(state))
       throw new PawlError(
         "run_finished",
@@ -105,7 +105,7 @@ async function answerTo(store: Store, sessionId: string, callKey: string): Promi
   let given: GivenAnswer | null = null;
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (event.type === "answered" && event.callKey === callKey) given = givenAnswer(event, event.at);
-    if (event.type === "woke" && event.callKey === callKey) given = { type: "expired", at: event.at };
+    if (event.type === "timer_fired" && event.callKey === callKey) given = { type: "expired", at: event.at };
   }
   for (const { body, at } of await store.inbox(sessionId))
     if (body.type === "answer" && body.callKey === callKey) given = givenAnswer(body, at);

@@ -12,7 +12,7 @@ import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Lease } from "../../ports/store.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { readEntries } from "../log/read-log.js";
 
@@ -27,18 +27,18 @@ export async function forkSession(
   sourceId: string,
   targetId: string,
   at: number,
-  { store, clock }: Pick<AgentParts, "store" | "clock">,
-  keeper: Pick<LeaseKeeper, "owner" | "leaseMs">,
+  { store, clock }: Pick<CompiledAgent, "store" | "clock">,
+  keeper: Pick<LeaseKeeper, "holder" | "leaseMs">,
 ): Promise<void> {
   const events = await eventsUpTo(store, sourceId, at);
-  const claimed = await store.claim(targetId, { owner: keeper.owner, now: clock.now(), leaseMs: keeper.leaseMs });
+  const claimed = await store.claim(targetId, { holder: keeper.holder, now: clock.now(), leaseMs: keeper.leaseMs });
   if (claimed.type === "held" || claimed.state !== null)
     throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
   await copyBlobs(sourceId, targetId, events, store);
   await copy(claimed.lease, events, clock.now(), store);
 }
 
-async function eventsUpTo(store: AgentParts["store"], sourceId: string, at: number): Promise<readonly Event[]> {
+async function eventsUpTo(store: CompiledAgent["store"], sourceId: string, at: number): Promise<readonly Event[]> {
   const events: Event[] = [];
   for await (const { seq, event } of readEntries(store, sourceId, 0)) {
     if (seq > at) break;
@@ -62,7 +62,7 @@ async function copyBlobs(
   sourceId: string,
   targetId: string,
   events: readonly Event[],
-  store: AgentParts["store"],
+  store: CompiledAgent["store"],
 ): Promise<void> {
   const hashes = new Set(events.flatMap(blobsOf));
   for (const hash of hashes) {
@@ -71,7 +71,7 @@ async function copyBlobs(
   }
 }
 
-async function copy(lease: Lease, events: readonly Event[], now: number, store: AgentParts["store"]): Promise<void> {
+async function copy(lease: Lease, events: readonly Event[], now: number, store: CompiledAgent["store"]): Promise<void> {
   let state: State = initialState;
   for (let start = 0; start < events.length; start += batchSize) {
     const batch = events.slice(start, start + batchSize);
@@ -102,6 +102,6 @@ function endOf(state: State, at: number): Ended {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
   const aborted = advance(state, { type: "abort_requested", runId, note: "forked", at });
-  const given = advance(aborted.state, { type: "restarted", runId, owner: "fork", at });
+  const given = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
   return { state: given.state, events: [...aborted.events, ...given.events] };
 }

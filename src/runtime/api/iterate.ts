@@ -6,20 +6,20 @@ import type { State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import type { Live } from "../session/local-session.js";
-import { onStep } from "../subscribers/broadcast.js";
+import type { LocalSession } from "../session/local-session.js";
+import { onEntry } from "../subscribers/broadcast.js";
 
 /** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
 export type View = { readonly state: State; readonly messages: readonly Message[] };
 
 export async function* createIterator(
-  live: () => Live,
+  live: () => LocalSession,
   runId: string,
   begin: () => Promise<RunResult>,
 ): AsyncGenerator<View, RunResult, undefined> {
   const views: View[] = [];
   let wake = () => {};
-  const stop = onStep(live(), (step, transcript) => {
+  const stop = onEntry(live(), (step, transcript) => {
     if (!isShown(step, runId)) return;
     views.push(freeze({ state: step.after, messages: transcript.messages.slice(0, step.shown) }));
     wake();

@@ -8,10 +8,10 @@ import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { requestFrom } from "../effects/model-request.js";
 import { checkedStore } from "../log/checked-store.js";
-import { noSession } from "../log/driver-errors.js";
+import { throwNoSession } from "../log/driver-errors.js";
 import { createFollower, followEntry, readEntries } from "../log/read-log.js";
-import { readNamedText, specificationsIn, type Texts } from "../work/prompt-blobs.js";
-import { shownMessages } from "../work/request-messages.js";
+import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
+import { requestMessages } from "../work/request-messages.js";
 
 /**
  * Every request that the log of a session called for, one for each attempt, in order and exactly as the model got it: prompt, tools,
@@ -29,13 +29,13 @@ export async function* modelRequests(store: Store, sessionId: string): AsyncGene
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
-    const messages = await shownMessages(transcript, {}, { sessionId, store });
+    const messages = await requestMessages(transcript, {}, { sessionId, store });
     const texts = await textsOf(transcript);
     const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
     // The transcript grows while others look at what they were given.
     yield { ...request, messages: [...request.messages] };
   }
-  if (follower.state.seq === 0) noSession(sessionId);
+  if (follower.state.seq === 0) throwNoSession(sessionId);
 }
 
 /** A session's texts change seldom: each is read once. */
@@ -43,7 +43,7 @@ function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
   const known = new Map<string, string>();
 
   async function textOf(hash: string): Promise<string> {
-    const text = known.get(hash) ?? (await readNamedText(sessionId, hash, store));
+    const text = known.get(hash) ?? (await readPromptBlob(sessionId, hash, store));
     if (text === null)
       throw new PawlError(
         "store_corrupt",
@@ -53,7 +53,7 @@ function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
     return text;
   }
 
-  return async ({ promptHash, toolsHash }: Transcript): Promise<Texts> => ({
+  return async ({ promptHash, toolsHash }: Transcript): Promise<Prompt> => ({
     systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
     specifications: toolsHash == null ? [] : specificationsIn(await textOf(toolsHash)),
   });

@@ -9,16 +9,16 @@ import { initialState, isResting, isWaiting, type State } from "../../core/machi
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import { type AgentParts, checkAgent } from "../agent/agent-parts.js";
+import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
 import type { Answers } from "../agent/answer-types.js";
-import { type LocalOptions, localsOf } from "../agent/local-run-options.js";
+import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
-import { noSession } from "../log/driver-errors.js";
+import { throwNoSession } from "../log/driver-errors.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
-import { ask, resume as resumeLive, say } from "../session/deliver.js";
-import { type Live, subscribe } from "../session/local-session.js";
+import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
 import { createAnswers } from "./answers.js";
 import { checkWords } from "./check-answer.js";
@@ -83,17 +83,17 @@ export type Resume = {
 };
 
 /** What a session needs of the process that it is held in. */
-export type SessionMeans = {
-  readonly live: () => Live;
+export type SessionDependencies = {
+  readonly live: () => LocalSession;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: AgentParts, { live, fork, replay }: SessionMeans): Session {
+export function createSession(id: string, parts: CompiledAgent, { live, fork, replay }: SessionDependencies): Session {
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const post = (messageId: string, body: InboxBody, shared: boolean) =>
-    say(live(), { id: messageId, at: clock.now(), body }, { shared });
+    deliver(live(), { id: messageId, at: clock.now(), body }, { shared });
 
   async function refuseBusy(): Promise<void> {
     if (isResting(await load())) return;
@@ -109,7 +109,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
-    const said = await ask(live(), runId, message, {
+    const said = await requestRun(live(), runId, message, {
       shared,
       ...(signal === undefined ? {} : { signal }),
       ...(mode === "reject" ? { check: refuseBusy } : {}),
@@ -128,7 +128,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
   const answers = createAnswers(id, parts, (messageId, body) => post(messageId, body, true), abort);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
-    const locals = localsOf(options, parts.deps);
+    const locals = compileLocalOptions(options, parts.deps);
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
@@ -139,7 +139,7 @@ export function createSession(id: string, parts: AgentParts, { live, fork, repla
   async function resumeRun(): Promise<RunResult> {
     const state = await load();
     const isPosted = (await store.inbox(id)).length > 0;
-    if (state.session === null && !isPosted) noSession(id);
+    if (state.session === null && !isPosted) throwNoSession(id);
     checkAgent(id, state, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");

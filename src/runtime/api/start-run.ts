@@ -2,16 +2,16 @@
  * Starting a run: its message, what this process keeps for it, and its result as the caller asked for it.
  */
 import type { RunResult } from "../../core/view/outcome.js";
-import type { AgentParts } from "../agent/agent-parts.js";
-import { localsOf } from "../agent/local-run-options.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
+import { compileLocalOptions } from "../agent/local-run-options.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
-import { run } from "../session/deliver.js";
-import type { Live } from "../session/local-session.js";
+import { runToResult } from "../session/deliver.js";
+import type { LocalSession } from "../session/local-session.js";
 import type { Subscription } from "../subscribers/subscription.js";
 
 /** Runs a request to its end, or to where it waits: the answer is data where its schema is given. */
-export type Run = {
+export type RunMethod = {
   <Output>(input: Input, options: StartOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
   (input: Input, options?: StartOptions): Promise<RunResult>;
 };
@@ -26,17 +26,17 @@ export type Started = {
 export function startRun(
   input: Input,
   options: StartOptions,
-  parts: AgentParts,
-  live: (sessionId: string) => Live,
+  parts: CompiledAgent,
+  live: (sessionId: string) => LocalSession,
 ): Started {
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
   const body = inputBody(input, options, parts, runId, "queue");
-  const locals = localsOf(options, parts.deps);
+  const locals = compileLocalOptions(options, parts.deps);
   const shared = options.runId !== undefined;
   const begin = (subscription?: Subscription): Promise<RunResult> => {
     const message = { id: `run/${runId}`, at: parts.clock.now(), body };
     const act = () =>
-      run(live(sessionId), runId, message, {
+      runToResult(live(sessionId), runId, message, {
         shared,
         ...(signal === undefined ? {} : { signal }),
         ...(subscription === undefined ? {} : { subscription }),

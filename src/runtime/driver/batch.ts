@@ -9,7 +9,7 @@ export type Events = (state: State) => readonly EventBody[];
 /** Messages of the inbox that are consumed, and ids that are taken. */
 export type Ids = { readonly consume?: string | undefined; readonly record?: string | undefined };
 
-export type Pending = {
+export type PendingCommit = {
   readonly events: readonly EventBody[] | Events;
   readonly ids?: Ids;
   /** The effect that settled with it. */
@@ -21,7 +21,7 @@ export type AllIds = { readonly consume: readonly string[]; readonly record: rea
 
 export const noIds: AllIds = { consume: [], record: [] };
 
-export function idsOf(batch: readonly Pending[]): AllIds {
+export function idsOf(batch: readonly PendingCommit[]): AllIds {
   if (batch.every(({ ids }) => ids?.consume === undefined && ids?.record === undefined)) return noIds;
   return {
     consume: batch.flatMap(({ ids }) => ids?.consume ?? []),

@@ -5,17 +5,17 @@
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import type { Activity, Commit, CommitResult } from "../../ports/store.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { type NamedTexts, writeTexts } from "../work/prompt-blobs.js";
-import { isSure, type Kept, type LeaseKeeper, makeSure } from "./lease-keeper.js";
+import { type PromptBlobs, writePromptBlobs } from "../work/prompt-blobs.js";
+import { isSure, type KeptLease, type LeaseKeeper, makeSure } from "./lease-keeper.js";
 
-export type Written =
+export type WriteResult =
   | { readonly type: "committed" | "released" | "inbox_not_empty" }
   | { readonly type: "failed"; readonly closing: Closing };
 
-type Beside = {
+type CommitOptions = {
   /** When the state wants a driver. */
   readonly dueAt: number | null;
   readonly consume: readonly string[];
@@ -26,10 +26,10 @@ type Beside = {
 /** What a driver writes with. */
 export type Committer = {
   readonly sessionId: string;
-  readonly parts: Pick<AgentParts, "store" | "clock">;
+  readonly parts: Pick<CompiledAgent, "store" | "clock">;
   readonly keeper: LeaseKeeper;
-  readonly kept: Kept;
-  readonly memory: { readonly texts: NamedTexts };
+  readonly kept: KeptLease;
+  readonly memory: { readonly texts: PromptBlobs };
   /** The last entry of the log. */
   seq: number;
 };
@@ -45,8 +45,8 @@ export async function commit(
   committer: Committer,
   steps: readonly CommittedEntry[],
   state: State,
-  beside: Beside,
-): Promise<Written> {
+  beside: CommitOptions,
+): Promise<WriteResult> {
   const { parts, keeper, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
   const { dueAt, consume, record, release } = beside;
@@ -63,7 +63,7 @@ export async function commit(
     ...(release ? { release } : {}),
   };
   try {
-    const writing = writeTexts(memory.texts);
+    const writing = writePromptBlobs(memory.texts);
     if (writing !== undefined) await writing;
     let result = await store.commit(kept.lease, row);
     if (result.type === "busy") result = await insist(committer, row);

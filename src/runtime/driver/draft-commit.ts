@@ -7,7 +7,7 @@ import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { lateResult } from "./internal-messages.js";
@@ -20,7 +20,7 @@ export type Draft = {
 
 export type DraftOptions = {
   readonly sessionId: string;
-  readonly parts: Pick<AgentParts, "hooks">;
+  readonly parts: Pick<CompiledAgent, "hooks">;
   readonly transcript: Transcript;
 };
 
@@ -39,7 +39,8 @@ export function createDraft(committed: State, at: number, { sessionId, parts, tr
 
   function append(given: Event): void {
     const before = state;
-    const event = given.type === "run_finished" && hasEndHooks(parts) ? { ...given, leaving: true as const } : given;
+    const event =
+      given.type === "run_finished" && hasEndHooks(parts) ? { ...given, afterRunHooksPending: true as const } : given;
     const after = transition(before, event);
     if (after === before) return;
     const entry = { seq: after.seq, event };

@@ -14,23 +14,23 @@ import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { giveBack } from "../log/driver-errors.js";
-import type { Hearers } from "../subscribers/broadcast.js";
-import type { Work, WorkMemory } from "../work/effect-context.js";
-import { type AllIds, type Events, type Ids, idsOf, noIds, type Pending } from "./batch.js";
-import { type Committer, commit, type Written } from "./committer.js";
+import { releaseLease } from "../log/driver-errors.js";
+import type { Subscribers } from "../subscribers/broadcast.js";
+import type { EffectContext, ProcessMemory } from "../work/effect-context.js";
+import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
+import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
 
 export type DriverOptions = Committer & {
-  readonly parts: AgentParts;
+  readonly parts: CompiledAgent;
   readonly transcript: Transcript;
-  readonly memory: WorkMemory;
-  readonly hearers: Hearers;
+  readonly memory: ProcessMemory;
+  readonly hearers: Subscribers;
   /** The committed state. */
   state: State;
   /** What was committed, in order. */
@@ -46,7 +46,7 @@ export type Driver = DriverOptions & {
   /** Messages of the inbox that are on their way into the log. */
   taken: Set<string> | null;
   wanted: { readonly in: State; readonly effects: readonly Effect[] };
-  pending: Pending[];
+  pending: PendingCommit[];
   flushing: boolean;
   closed: boolean;
   draining: (() => void) | null;
@@ -91,7 +91,7 @@ export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise
   return new Promise((done) => add(driver, { events, ids, done }));
 }
 
-function add(driver: Driver, one: Pending): void {
+function add(driver: Driver, one: PendingCommit): void {
   if (driver.closed) leaveOut(driver, one);
   else driver.pending.push(one);
   if (driver.closed || driver.flushing) return;
@@ -109,10 +109,10 @@ async function flush(driver: Driver): Promise<void> {
       const ids = idsOf(batch);
       const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
       const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
-      const beside = { ...ids, dueAt: dueOf(wantedIn(driver, state)), release: leaves };
+      const beside = { ...ids, dueAt: dueOf(effectsOf(driver, state)), release: leaves };
       const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
       if (written.type === "failed") close(driver, written.closing);
-      else goOn(driver, batch, draft, ids, written);
+      else continueAfter(driver, batch, draft, ids, written);
       for (const one of batch) one.done?.(written.type !== "failed");
     }
   } catch (error) {
@@ -123,13 +123,19 @@ async function flush(driver: Driver): Promise<void> {
 }
 
 /** It came too late for the last commit, which may have been under way. */
-function leaveOut(driver: Driver, { events, settled, done }: Pending): void {
+function leaveOut(driver: Driver, { events, settled, done }: PendingCommit): void {
   if (settled !== undefined && typeof events !== "function") for (const event of events) driver.onLate(event);
   done?.(false);
 }
 
 /** What is written may be acted upon. */
-function goOn(driver: Driver, batch: readonly Pending[], draft: Draft, { consume }: AllIds, written: Written): void {
+function continueAfter(
+  driver: Driver,
+  batch: readonly PendingCommit[],
+  draft: Draft,
+  { consume }: AllIds,
+  written: WriteResult,
+): void {
   if (written !== nothingWritten) {
     driver.state = draft.state();
     driver.onCommitted(draft.steps);
@@ -140,17 +146,17 @@ function goOn(driver: Driver, batch: readonly Pending[], draft: Draft, { consume
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
-  reconcile(driver);
+  startAndAbort(driver);
 }
 
 /** A state is looked at several times: what it wants is found once. */
-function wantedIn(driver: Driver, state: State): readonly Effect[] {
+function effectsOf(driver: Driver, state: State): readonly Effect[] {
   if (driver.wanted.in !== state) driver.wanted = { in: state, effects: effects(state) };
   return driver.wanted.effects;
 }
 
 function isWanted(driver: Driver, key: string): boolean {
-  return wantedIn(driver, driver.state).some((effect) => effect.key === key);
+  return effectsOf(driver, driver.state).some((effect) => effect.key === key);
 }
 
 function retire(driver: Driver, key: string): void {
@@ -163,12 +169,12 @@ function retire(driver: Driver, key: string): void {
 function isIdle(driver: Driver, state: State): boolean {
   if (!(isResting(state) || isWaiting(state))) return false;
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
-  const due = dueOf(wantedIn(driver, state));
+  const due = dueOf(effectsOf(driver, state));
   return due === null || (isWaiting(state) && due > driver.parts.clock.now());
 }
 
 /** What a batch leads to, with all that follows from it at once. */
-function compose(driver: Driver, batch: readonly Pending[]): Draft {
+function compose(driver: Driver, batch: readonly PendingCommit[]): Draft {
   const draft = createDraft(driver.state, driver.parts.clock.now(), driver);
   for (const { events } of batch)
     for (const body of typeof events === "function" ? events(draft.state()) : events) draft.apply(body);
@@ -179,7 +185,7 @@ function compose(driver: Driver, batch: readonly Pending[]): Draft {
 
 function performImmediate(driver: Driver, draft: Draft): boolean {
   let applied = false;
-  for (const effect of wantedIn(driver, draft.state())) {
+  for (const effect of effectsOf(driver, draft.state())) {
     if (!isImmediate(effect) || effect.type === "sleep" || driver.jobs.has(effect.key)) continue;
     const cancellation = createCancellation();
     const settled = perform(effect, workIn(driver, draft.state()), cancellation);
@@ -194,19 +200,19 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   return applied;
 }
 
-function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state: State): Work {
+function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state: State): EffectContext {
   return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hearers };
 }
 
 /** Signals what is no longer wanted, and starts what is wanted and not running. */
-function reconcile(driver: Driver): void {
+function startAndAbort(driver: Driver): void {
   const { jobs, draining } = driver;
   for (const [key, { cancellation }] of jobs)
     if (!isWanted(driver, key)) {
       jobs.delete(key);
       abort(cancellation);
     }
-  for (const effect of wantedIn(driver, driver.state))
+  for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
   if (draining !== null && [...jobs.values()].every((job) => job.sleeps || !isStarted(job))) draining();
 }
@@ -243,7 +249,7 @@ function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void
   const cancellation = createCancellation();
   const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
     const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
-    add(driver, { events: [{ type: "woke", runId, timer, ...named }], settled: key });
+    add(driver, { events: [{ type: "timer_fired", runId, timer, ...named }], settled: key });
   });
   onCancel(cancellation, cancel);
   driver.jobs.set(key, { cancellation, sleeps: true });
@@ -259,12 +265,12 @@ export async function wake(driver: Driver): Promise<boolean> {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;
   }
-  void take(driver, messages);
+  void takeMessages(driver, messages);
   return dispatch(driver, () => []);
 }
 
 /** Takes messages of the inbox, each once. */
-export async function take(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
+export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
   const fresh = messages.filter(({ id }) => driver.taken?.has(id) !== true);
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
   await Promise.all(fresh.map((one) => dispatch(driver, (state) => eventsOf(one, state), { consume: one.id })));
@@ -281,7 +287,7 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
   });
   cancel();
   if (driver.closed) return;
-  await giveBack(driver.parts.store, driver.kept.lease);
+  await releaseLease(driver.parts.store, driver.kept.lease);
   close(driver, { type: "interrupted", reason: "shutdown" });
 }
 
@@ -298,4 +304,4 @@ export function lose(driver: Driver): void {
   if (!driver.flushing) close(driver, { type: "interrupted", reason: "lease_lost" });
 }
 
-const nothingWritten: Written = { type: "committed" };
+const nothingWritten: WriteResult = { type: "committed" };

@@ -4,12 +4,12 @@
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, type State } from "../../core/machine/state.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 
-type Means = Pick<AgentParts, "clock" | "makeId">;
+type Dependencies = Pick<CompiledAgent, "clock" | "makeId">;
 
 /** Aborts a run because the signal that it was started with was aborted. */
-export function abortMessage(runId: string, { clock, makeId }: Means): InboxMessage {
+export function abortMessage(runId: string, { clock, makeId }: Dependencies): InboxMessage {
   return {
     id: `abort/${makeId()}`,
     at: clock.now(),
@@ -18,7 +18,7 @@ export function abortMessage(runId: string, { clock, makeId }: Means): InboxMess
 }
 
 /** The result of a call that settled after its run; undefined for what is no result. */
-export function lateMessage(event: EventBody, { clock }: Means): InboxMessage | undefined {
+export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMessage | undefined {
   if (event.type !== "tool_finished" || event.output === undefined) return undefined;
   const { callKey, output, outcome } = event;
   return {

@@ -2,20 +2,20 @@
  * Renews the leases of a process: one timer and one statement for all of them.
  */
 import type { Clock } from "../../ports/clock.js";
-import type { Lease, Owner, Store } from "../../ports/store.js";
+import type { Holder, Lease, Store } from "../../ports/store.js";
 
 export type LeaseKeeperOptions = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly owner: Owner;
+  readonly holder: Holder;
   readonly leaseMs: number;
-  /** Tells whether an owner is known to be dead, where that can be known. */
-  readonly isDead?: (owner: Owner) => boolean;
+  /** Tells whether a holder is known to be dead, where that can be known. */
+  readonly isDead?: (holder: Holder) => boolean;
 };
 
 export type LeaseKeeper = LeaseKeeperOptions & {
   /** By session. */
-  readonly kept: Map<string, Kept>;
+  readonly kept: Map<string, KeptLease>;
   cancel: (() => void) | null;
   renewing: Promise<void> | null;
 };
@@ -24,7 +24,7 @@ export type LeaseKeeper = LeaseKeeperOptions & {
 export type Moment = { readonly wall: number; readonly elapsed: number };
 
 /** A lease that is renewed until it is dropped; `lost` is called when it turns out to be gone, and `renewedAt` is null then. */
-export type Kept = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
+export type KeptLease = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
 
 export function momentOf(clock: Clock): Moment {
   return { wall: clock.now(), elapsed: clock.elapsed() };
@@ -35,14 +35,14 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
 }
 
 /** @param claimedAt when the lease was asked for */
-export function keepLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, lost: () => void): Kept {
-  const one: Kept = { lease, lost, renewedAt: claimedAt };
+export function keepLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, lost: () => void): KeptLease {
+  const one: KeptLease = { lease, lost, renewedAt: claimedAt };
   keeper.kept.set(lease.sessionId, one);
   if (keeper.cancel === null) schedule(keeper);
   return one;
 }
 
-export function dropLease(keeper: LeaseKeeper, one: Kept): void {
+export function dropLease(keeper: LeaseKeeper, one: KeptLease): void {
   if (isKept(keeper, one)) keeper.kept.delete(one.lease.sessionId);
   if (keeper.kept.size > 0) return;
   keeper.cancel?.();
@@ -50,19 +50,19 @@ export function dropLease(keeper: LeaseKeeper, one: Kept): void {
 }
 
 /** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
-export function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: Kept): boolean {
+export function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
   if (renewedAt === null) return false;
   const age = clock.now() - renewedAt.wall;
   return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
 }
 
 /** Renews it now; false where it is gone, or was dropped. @throws what the store throws */
-export async function makeSure(keeper: LeaseKeeper, one: Kept): Promise<boolean> {
+export async function makeSure(keeper: LeaseKeeper, one: KeptLease): Promise<boolean> {
   await renew(keeper);
   return isKept(keeper, one) && one.renewedAt !== null;
 }
 
-function isKept({ kept }: LeaseKeeper, one: Kept): boolean {
+function isKept({ kept }: LeaseKeeper, one: KeptLease): boolean {
   return kept.get(one.lease.sessionId) === one;
 }
 

@@ -8,10 +8,10 @@ import type { AfterFailure } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { modelOf } from "../model/models.js";
 import { canCompact } from "../work/context-size.js";
-import type { Work } from "../work/effect-context.js";
+import type { EffectContext } from "../work/effect-context.js";
 
 /** @param startedAt when the attempt began, epoch milliseconds */
-export function afterFailure(failure: ModelFailure, startedAt: number, work: Work): AfterFailure {
+export function afterFailure(failure: ModelFailure, startedAt: number, work: EffectContext): AfterFailure {
   if (failure.kind === "context_overflow" && work.state.status === "model_running" && canCompact(work.state, work))
     return { type: "compact" };
   const inMs = retryIn(failure, startedAt, work);
@@ -23,12 +23,12 @@ export function afterFailure(failure: ModelFailure, startedAt: number, work: Wor
 }
 
 /** An answer with nothing in it is asked for once more, and that is all (FIN-5). */
-export function afterEmptyAnswer({ state }: Work): AfterFailure {
+export function afterEmptyAnswer({ state }: EffectContext): AfterFailure {
   return failingOf(state)?.empty ? { type: "give_up", reason: "empty_response" } : { type: "retry", inMs: 0 };
 }
 
 /** A policy may be anybody's code: one that throws, or gives no time, gives up. */
-function retryIn(failure: ModelFailure, startedAt: number, { parts, state, now }: Work): number | undefined {
+function retryIn(failure: ModelFailure, startedAt: number, { parts, state, now }: EffectContext): number | undefined {
   const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
   try {
     const decided = modelOf(parts.models, state).retry.decide(failure, attempts + 1, Math.max(0, now() - since));

@@ -2,10 +2,13 @@
  * After a run: the hooks that come then.
  */
 import type { EventBody } from "../../core/machine/event.js";
-import { tellEnd } from "../hooks/end-hooks.js";
-import { riding } from "../hooks/step-hooks.js";
+import { callAfterRun } from "../hooks/end-hooks.js";
+import { hookRecords } from "../hooks/step-hooks.js";
 import { andThen } from "../lib/maybe-promise.js";
 import type { EffectOf, Perform } from "../work/effect-context.js";
 
-export const leave: Perform<EffectOf<"leave_run">> = ({ runId }, work, cancellation) =>
-  andThen(tellEnd(work, cancellation), (records): EventBody => ({ type: "run_left", runId, ...riding(records) }));
+export const afterRun: Perform<EffectOf<"call_after_run_hooks">> = ({ runId }, work, cancellation) =>
+  andThen(
+    callAfterRun(work, cancellation),
+    (records): EventBody => ({ type: "after_run_hooks_called", runId, ...hookRecords(records) }),
+  );

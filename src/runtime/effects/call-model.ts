@@ -14,16 +14,16 @@ import {
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
-import { type Attempt, askAfterAttempt } from "../hooks/model-hooks.js";
+import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { andThen } from "../lib/maybe-promise.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
-import { type Assembly, createAssembly } from "../model/message-assembly.js";
+import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
 import { streamInto } from "../model/stream-attempt.js";
 import { publishDelta } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
-import type { EffectOf, Perform, Work } from "../work/effect-context.js";
+import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
 import { requestOf } from "./model-request.js";
 
@@ -43,9 +43,9 @@ async function attempt(
   effect: EffectOf<"call_model">,
   request: ModelRequest,
   startedAt: number,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
-): Promise<Attempt> {
+): Promise<SettledAttempt> {
   const { model, timeouts } = modelOf(work.parts.models, work.state);
   const { memory } = work;
   const assembly = createAssembly(request);
@@ -64,16 +64,21 @@ async function attempt(
     durationMs: Math.max(0, work.now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return askAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
+  return callAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
 }
 
 /** The step is prepared once more, and counts as one that a process died in: what is lost again and again ends the run. */
-function startAnew({ runId }: EffectOf<"call_model">, message: string, { memory }: Work): EventBody {
+function startAnew({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
   const fault = { code: "blob_missing", message, retryable: true };
-  return { type: "restarted", runId, owner: memory.owner, fault };
+  return { type: "restarted", runId, holder: memory.holder, fault };
 }
 
-function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timing, work: Work): Attempt {
+function settle(
+  effect: EffectOf<"call_model">,
+  assembly: MessageAssembly,
+  timing: Timing,
+  work: EffectContext,
+): SettledAttempt {
   const { runId, modelCallIndex, attempt } = effect;
   const { model } = modelOf(work.parts.models, work.state);
   const step = { runId, modelCallIndex, attempt, model: model.id, timing };
@@ -116,13 +121,16 @@ function settle(effect: EffectOf<"call_model">, assembly: Assembly, timing: Timi
 }
 
 /** Where a provider does not tell what an answer used, what is known is the least that it was. */
-function counted(usage: Usage, { parts, state }: Work): Usage {
+function counted(usage: Usage, { parts, state }: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
   return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(parts.models, state).model.id, parts.services);
 }
 
 /** A failed attempt may have used more than was told, and something though nothing was, unless the provider turned it away. */
-function usedByFailure({ usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure }, work: Work) {
+function usedByFailure(
+  { usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure },
+  work: EffectContext,
+) {
   if (usage !== undefined) return counted({ ...usage, partial: true }, work);
   return turnedAway.has(failure.kind) ? undefined : { partial: true };
 }
@@ -151,7 +159,7 @@ const tooLong: Refused = {
 };
 
 function isTooLong(
-  { characters, parts }: Assembly,
+  { characters, parts }: MessageAssembly,
   message: AssistantMessage,
   metadata: ProviderMetadata | undefined,
 ): boolean {
@@ -161,7 +169,12 @@ function isTooLong(
 }
 
 /** An answer that cannot be kept: the provider says that it failed, or there is nothing in it (FIN-5). */
-function refuse(message: AssistantMessage, unified: string, startedAt: number, work: Work): Refused | undefined {
+function refuse(
+  message: AssistantMessage,
+  unified: string,
+  startedAt: number,
+  work: EffectContext,
+): Refused | undefined {
   const calls = toolCallsOf(message).length;
   if (unified === "error" && calls === 0) {
     return { failure: endedWithError, next: afterFailure(endedWithError, startedAt, work) };

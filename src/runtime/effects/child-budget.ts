@@ -2,7 +2,7 @@
  * What a child may use of its parent's budget: a share of what is left, kept for it while it runs (TOOL-11).
  */
 import { type Call, hasCalls, type RunLimits, type State } from "../../core/machine/state.js";
-import { childOf, type Family } from "../agent/agent-family.js";
+import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 
 /** The part of each budget that is kept for a child; only of those that are limited. */
 export type Reserved = { readonly reservedTokens?: number; readonly reservedCostUsd?: number };
@@ -11,7 +11,7 @@ export type Reserved = { readonly reservedTokens?: number; readonly reservedCost
  * The share of one call. Calls that start side by side are each given theirs in the order of the calls, so that together
  * they never get more than there is.
  */
-export function reserveFor(callKey: string, state: State, family: Family): Reserved | "nothing" {
+export function reserveFor(callKey: string, state: State, family: AgentFamily): Reserved | "nothing" {
   if (!hasCalls(state)) return {};
   const { maxTokens, maxCostUsd } = state.limits;
   const { inputTokens = 0, outputTokens = 0, costUsd = 0 } = state.usage;
@@ -43,14 +43,14 @@ export function within({ reservedTokens, reservedCostUsd }: Reserved, limits: Ru
 function shareOf(
   callKey: string,
   calls: readonly Call[],
-  family: Family,
+  family: AgentFamily,
   left: number,
   kept: (call: Call) => number | undefined,
 ): number {
   let rest = left;
-  for (const call of calls) if (call.at === "waiting") rest -= kept(call) ?? 0;
+  for (const call of calls) if (call.status === "waiting") rest -= kept(call) ?? 0;
   for (const call of calls) {
-    const child = call.at === "running" ? childOf(call.name, family) : undefined;
+    const child = call.status === "running" ? childAgentOf(call.name, family) : undefined;
     if (child === undefined) continue;
     const share = Math.max(0, rest) * child.budgetShare;
     if (call.callKey === callKey) return share;
@@ -60,9 +60,9 @@ function shareOf(
 }
 
 function tokensFor(call: Call): number | undefined {
-  return call.at === "waiting" && call.on === "child" ? call.reservedTokens : undefined;
+  return call.status === "waiting" && call.on === "child" ? call.reservedTokens : undefined;
 }
 
 function costFor(call: Call): number | undefined {
-  return call.at === "waiting" && call.on === "child" ? call.reservedCostUsd : undefined;
+  return call.status === "waiting" && call.on === "child" ? call.reservedCostUsd : undefined;
 }

@@ -10,9 +10,9 @@ import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
-import { type ChildAgent, childOf } from "../agent/agent-family.js";
+import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
-import type { EffectOf, Work } from "../work/effect-context.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { reserveFor, within } from "./child-budget.js";
 
 export function childIdOf(sessionId: string, callKey: string): string {
@@ -24,7 +24,7 @@ export async function startChild(
   { runId, callKey }: EffectOf<"run_tool">,
   child: ChildAgent,
   input: unknown,
-  work: Work,
+  work: EffectContext,
 ): Promise<EventBody> {
   const { sessionId, state, parts } = work;
   const childId = childIdOf(sessionId, callKey);
@@ -57,19 +57,19 @@ export async function startChild(
 }
 
 /** Aborts a child. Its end comes as its result, as any other. */
-export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: Work): Promise<undefined> {
+export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
   const { childId, callKey } = effect;
   await parts.store.post(childId, {
     id: `abort/${callKey}`,
     at: now(),
     body: { type: "abort", note: "the parent was aborted" },
   });
-  await childOf(effect.name, parts.family)?.takeUp(childId);
+  await childAgentOf(effect.name, parts.family)?.takeUp(childId);
   return undefined;
 }
 
 /** Gives the parent the result of the call that started this session. */
-export async function notifyParent(effect: EffectOf<"notify_parent">, work: Work): Promise<EventBody> {
+export async function notifyParent(effect: EffectOf<"notify_parent">, work: EffectContext): Promise<EventBody> {
   const { sessionId, state, transcript, parts } = work;
   const { parent, runId } = effect;
   const result = resultOf(sessionId, state, transcript);

@@ -7,12 +7,12 @@
 
 import type { EventOf } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
-import { placeOf, summaryMessage } from "../../core/transcript/compaction.js";
+import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import type { CompactionService, Summary } from "../../ports/compaction.js";
 import { textOfError } from "../lib/error-text.js";
 import { modelOf } from "../model/models.js";
 import { cutOf, sizeOf } from "../work/context-size.js";
-import type { EffectOf, Perform, Work } from "../work/effect-context.js";
+import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
 import { createSummariser, type Summariser, SummariserFailure } from "./summarise.js";
 
 type Compacted = Omit<EventOf<"compacted">, "at">;
@@ -55,7 +55,7 @@ async function sumUp(
   { ask }: Summariser,
   summariserBudget: number,
   service: CompactionService,
-  work: Work,
+  work: EffectContext,
 ): Promise<Summary | Fault> {
   const { parts, transcript } = work;
   const earlier = transcript.compaction;
@@ -82,7 +82,7 @@ function replacing(
   cut: number,
   { summary, retained }: Summary,
   { seq }: Preparing,
-  { parts, transcript }: Work,
+  { parts, transcript }: EffectContext,
   tokensBefore: number,
 ): Partial<Compacted> {
   const { messages, seqs } = transcript;
@@ -92,7 +92,7 @@ function replacing(
   if (standing >= replaced)
     return { fault: faultOf("larger_summary", `The summary takes ${standing} tokens, and stands for ${replaced}.`) };
   return {
-    ...placeOf(transcript, seqs[cut] ?? seq + 1),
+    ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
     replaced: { from: firstReplaced(transcript), messages: cut },
@@ -100,6 +100,6 @@ function replacing(
   };
 }
 
-function firstReplaced({ origins }: Work["transcript"]): number {
+function firstReplaced({ origins }: EffectContext["transcript"]): number {
   return origins[0] ?? 1;
 }

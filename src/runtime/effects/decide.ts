@@ -7,37 +7,37 @@
  */
 
 import type { Json } from "../../core/data/message.js";
-import type { Decision, EventBody } from "../../core/machine/event.js";
+import type { EventBody, PolicyDecision } from "../../core/machine/event.js";
 import { type Call, type CallPolicy, hasCalls, type Recover } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
 import { agentBehind } from "../agent/agent-tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { depsOf } from "../agent/local-run-options.js";
-import { type Answer, settleInTime } from "../hooks/call-hooks.js";
-import { riding } from "../hooks/step-hooks.js";
-import { askBeforeCall, type BeforeCall } from "../hooks/tool-hooks.js";
+import { type SettledCall, settleInTime } from "../hooks/call-hooks.js";
+import { hookRecords } from "../hooks/step-hooks.js";
+import { type BeforeToolCall, callBeforeToolCall } from "../hooks/tool-hooks.js";
 import { abort, type Cancellation, createCancellation, signalOf } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { freeze } from "../lib/freeze.js";
 import { hashInput } from "../lib/hash.js";
 import { andThen } from "../lib/maybe-promise.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { type EffectOf, isInteractive, type Perform, type Work } from "../work/effect-context.js";
-import { inputAsFound } from "../work/tool-input.js";
+import { type EffectContext, type EffectOf, isInteractive, type Perform } from "../work/effect-context.js";
+import { validatedInput } from "../work/tool-input.js";
 import { decideRepeated, questionOfRepeat } from "./repeated-call.js";
 
 export const decide: Perform<EffectOf<"decide">> = (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
   const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
-  if (record === undefined || call?.at !== "deciding") return undefined;
+  if (record === undefined || call?.status !== "deciding") return undefined;
   const { runId, callKey } = effect;
-  const settle = (decision: Decision, { records }: BeforeCall): EventBody => ({
+  const settle = (decision: PolicyDecision, { records }: BeforeToolCall): EventBody => ({
     type: "tool_decided",
     runId,
     callKey,
     decision,
-    ...riding(records),
+    ...hookRecords(records),
   });
   const repeated = call.edited === undefined ? decideRepeated(record, work) : undefined;
   if (typeof repeated === "object") return settle(repeated, { records: [] });
@@ -47,14 +47,16 @@ export const decide: Perform<EffectOf<"decide">> = (effect, work, cancellation) 
   // Who gave the edit gave the hash as well; it is what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", work), { records: [] });
-  const asked = isParsed(compiled, record) ? askBeforeCall(record, compiled.tool, work, cancellation) : { records: [] };
+  const asked = isParsed(compiled, record)
+    ? callBeforeToolCall(record, compiled.tool, work, cancellation)
+    : { records: [] };
   return andThen(asked, (before) =>
     andThen(decisionOf(call, record, compiled, before, { work, cancellation }), (decision) => settle(decision, before)),
   );
 };
 
-type Deciding = Extract<Call, { at: "deciding" }>;
-type Means = { readonly work: Work; readonly cancellation: Cancellation };
+type Deciding = Extract<Call, { status: "deciding" }>;
+type DecidingEffect = { readonly work: EffectContext; readonly cancellation: Cancellation };
 
 /** Arguments that no tool will see are no hook's business either. */
 function isParsed({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
@@ -65,14 +67,14 @@ function decisionOf(
   call: Deciding,
   asked: CallRecord,
   compiled: CompiledTool,
-  { input, block, stopRun }: BeforeCall,
-  means: Means,
-): Decision | Promise<Decision> {
+  { input, block, stopRun }: BeforeToolCall,
+  means: DecidingEffect,
+): PolicyDecision | Promise<PolicyDecision> {
   if (block !== undefined)
     return { verdict: "block", reason: inShort(block), ...(stopRun === true ? { stopRun } : {}) };
   const record = input === undefined ? asked : { ...asked, input, changed: true };
   const { work } = means;
-  return andThen(inputAsFound(compiled, record, work), (found) => {
+  return andThen(validatedInput(compiled, record, work), (found) => {
     const changed = input === undefined ? {} : { input };
     if (!found.ok) return invalid(call, record, compiled.tool, found.message, work, changed);
     work.memory.validated = (work.memory.validated ?? new Map()).set(record.callKey, found.value);
@@ -80,7 +82,7 @@ function decisionOf(
   });
 }
 
-function isActive(name: string, { transcript }: Work): boolean {
+function isActive(name: string, { transcript }: EffectContext): boolean {
   const { run } = transcript;
   return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
 }
@@ -94,9 +96,9 @@ function invalid(
   record: CallRecord,
   tool: AnyTool,
   message: string,
-  work: Work,
+  work: EffectContext,
   changed: Changed,
-): Decision {
+): PolicyDecision {
   return call.edited === undefined
     ? { verdict: "reject", message: inShort(message) }
     : { ...askAgain(record, tool, message, work), ...changed };
@@ -106,8 +108,8 @@ function askAgain(
   record: CallRecord,
   tool: AnyTool,
   message: string,
-  work: Work,
-): Extract<Decision, { verdict: "ask" }> {
+  work: EffectContext,
+): Extract<PolicyDecision, { verdict: "ask" }> {
   return {
     verdict: "ask",
     policy: policyOf(tool, work),
@@ -124,7 +126,7 @@ type Fitting = {
   readonly changed: Changed;
 };
 
-function permit(fitting: Fitting, input: unknown, means: Means): Decision | Promise<Decision> {
+function permit(fitting: Fitting, input: unknown, means: DecidingEffect): PolicyDecision | Promise<PolicyDecision> {
   const { call, record, tool } = fitting;
   const asked = permissionOf(record, tool, means);
   const needed = call.edited === undefined ? needsApproval(tool, input) : false;
@@ -133,7 +135,7 @@ function permit(fitting: Fitting, input: unknown, means: Means): Decision | Prom
   return strictest(fitting, asked, needed, means.work);
 }
 
-function permissionOf(record: CallRecord, tool: AnyTool, means: Means): Permission | Promise<Permission> {
+function permissionOf(record: CallRecord, tool: AnyTool, means: DecidingEffect): Permission | Promise<Permission> {
   const { work, cancellation } = means;
   const { parts, transcript, sessionId } = work;
   const { canExecuteTool, clock } = parts;
@@ -162,7 +164,7 @@ function permissionOf(record: CallRecord, tool: AnyTool, means: Means): Permissi
 }
 
 /** A policy may be anybody's code: what is no answer denies. */
-function permissionIn(answer: Answer): Permission {
+function permissionIn(answer: SettledCall): Permission {
   if (answer.type === "returned" && isPermission(answer.value)) return answer.value;
   const why = answer.type === "returned" ? "it gave no answer: allow, ask or deny" : answer.message;
   return { verdict: "deny", reason: `the permission check failed (${why})` };
@@ -190,8 +192,8 @@ function strictest(
   { call, record, tool, changed }: Fitting,
   permission: Permission,
   needed: boolean,
-  work: Work,
-): Decision {
+  work: EffectContext,
+): PolicyDecision {
   const given = typeof permission === "string" ? { verdict: permission } : permission;
   if (given.verdict === "deny") {
     const reason = "reason" in given ? inShort(given.reason) : "this tool may not be used";
@@ -237,7 +239,7 @@ function inShort(text: unknown): string {
 const longestReason = 10_000;
 
 /** How the call is run and recovers, written on the event that decides to run it. */
-function policyOf(tool: AnyTool, work: Work): CallPolicy {
+function policyOf(tool: AnyTool, work: EffectContext): CallPolicy {
   const { graceMs } = tool;
   const recover = recoverOf(tool);
   return {

@@ -5,23 +5,23 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { maxOutputRetries } from "../../core/machine/transition.js";
 import { type CheckedAnswer, checkAnswer, repairText } from "../agent/structured-output.js";
-import { askBeforeStop } from "../hooks/end-hooks.js";
-import { riding } from "../hooks/step-hooks.js";
+import { callBeforeStop } from "../hooks/end-hooks.js";
+import { hookRecords } from "../hooks/step-hooks.js";
 import { andThen } from "../lib/maybe-promise.js";
-import type { EffectOf, Perform, Work } from "../work/effect-context.js";
+import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
 
 export const finish: Perform<EffectOf<"finish">> = (_effect, work, cancellation) => {
   const { state } = work;
   if (state.status !== "preparing" || state.for !== "finish") return undefined;
-  return andThen(askBeforeStop(state, work, cancellation), (asked) => {
+  return andThen(callBeforeStop(state, work, cancellation), (asked) => {
     if (asked.type === "instead") return asked.event;
-    return andThen(checkedEnd(state, work), (event): EventBody => ({ ...event, ...riding(asked.records) }));
+    return andThen(checkedEnd(state, work), (event): EventBody => ({ ...event, ...hookRecords(asked.records) }));
   });
 };
 
 type Finishing = Extract<Preparing, { for: "finish" }>;
 
-function checkedEnd(state: Finishing, { transcript, parts }: Work): EventBody | Promise<EventBody> {
+function checkedEnd(state: Finishing, { transcript, parts }: EffectContext): EventBody | Promise<EventBody> {
   const { runId, reason } = state;
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
@@ -33,7 +33,7 @@ function endOf({ runId, reason, counters }: Finishing, checked: CheckedAnswer): 
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);
-    return { type: "steered", by: "output", input: [{ role: "user", parts: [{ type: "text", text }] }] };
+    return { type: "steered", source: "output", input: [{ role: "user", parts: [{ type: "text", text }] }] };
   }
   const fault = { code: "invalid_output", message: `The answer cannot be used: ${checked.message}`, retryable: false };
   return { type: "run_finished", runId, reason: "invalid_output", fault };

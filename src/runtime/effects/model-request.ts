@@ -3,29 +3,29 @@
  */
 import type { Message } from "../../core/data/message.js";
 import type { State } from "../../core/machine/state.js";
-import { summaryText } from "../../core/transcript/loop-prompts.js";
+import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
 import { andThen } from "../lib/maybe-promise.js";
 import { modelOf } from "../model/models.js";
-import type { EffectOf, Work } from "../work/effect-context.js";
-import { findTexts, type Texts } from "../work/prompt-blobs.js";
-import { shownMessages } from "../work/request-messages.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { findPrompt, type Prompt } from "../work/prompt-blobs.js";
+import { requestMessages } from "../work/request-messages.js";
 
 export type MadeRequest =
   | { readonly type: "request"; readonly request: ModelRequest }
   | { readonly type: "missing"; readonly message: string };
 
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
-export function requestOf(effect: EffectOf<"call_model">, work: Work): MadeRequest | Promise<MadeRequest> {
+export function requestOf(effect: EffectOf<"call_model">, work: EffectContext): MadeRequest | Promise<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = work;
   const { model } = modelOf(parts.models, state);
-  return andThen(findTexts(memory.texts, transcript, presentTexts(parts, transcript)), (found) => {
+  return andThen(findPrompt(memory.texts, transcript, presentTexts(parts, transcript)), (found) => {
     if (found.type === "missing") return found;
     return andThen(
-      shownMessages(transcript, model, { sessionId, store: parts.store }),
+      requestMessages(transcript, model, { sessionId, store: parts.store }),
       (messages): MadeRequest => ({
         type: "request",
         request: requestFrom({ sessionId, effect, state, transcript, messages, texts: found }),
@@ -35,7 +35,7 @@ export function requestOf(effect: EffectOf<"call_model">, work: Work): MadeReque
 }
 
 /** What would be named for a step of this agent that no hook changes. */
-export function presentTexts({ systemPrompt, specifications }: AgentParts, { run }: Transcript): Texts {
+export function presentTexts({ systemPrompt, specifications }: CompiledAgent, { run }: Transcript): Prompt {
   return { systemPrompt: run?.options.systemPrompt ?? systemPrompt, specifications };
 }
 
@@ -47,7 +47,7 @@ export type RequestMaterial = {
   readonly transcript: Transcript;
   /** Its messages, as the model can take them. */
   readonly messages: readonly Message[];
-  readonly texts: Texts;
+  readonly texts: Prompt;
 };
 
 /** Nothing but the log and the texts that it names is looked at: so a request can be made again (TRC-3). */
@@ -82,4 +82,4 @@ function promptOf(prompt: string | undefined, output: AskedOutput | undefined): 
 }
 
 /** What stands after the conversation where a model is asked to sum up. */
-export const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: summaryText }] };
+export const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] };

@@ -2,12 +2,12 @@
  * Before a model call: what it will see.
  */
 import type { EventBody } from "../../core/machine/event.js";
-import { hasStepHooks, type Preparation, prepareWithHooks, riding } from "../hooks/step-hooks.js";
+import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import { andThen } from "../lib/maybe-promise.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
-import type { EffectOf, Perform, Work } from "../work/effect-context.js";
-import { nameTexts, type Texts } from "../work/prompt-blobs.js";
+import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
+import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
 
 export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
   const { state } = work;
@@ -30,23 +30,23 @@ export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellatio
 };
 
 function prepared(
-  { runId, modelCallIndex, seq, purpose }: Extract<Work["state"], { for: "step" }>,
+  { runId, modelCallIndex, seq, purpose }: Extract<EffectContext["state"], { for: "step" }>,
   { records, input, systemPrompt, append, choices }: Preparation,
-  specifications: Texts["specifications"],
-  { memory, parts, transcript }: Work,
+  specifications: Prompt["specifications"],
+  { memory, parts, transcript }: EffectContext,
 ): EventBody {
   const resultBytes = parts.services.output?.maxTotalBytes;
   return {
     type: "prepared",
     runId,
     modelCallIndex,
-    upTo: seq,
+    contextSeq: seq,
     purpose,
     ...(input === undefined ? {} : { input }),
     ...(append.length === 0 ? {} : { append }),
     ...choices,
-    ...nameTexts(memory.texts, { systemPrompt, specifications }, transcript),
+    ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
-    ...riding(records),
+    ...hookRecords(records),
   };
 }

@@ -6,19 +6,19 @@ import { hasCalls } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { Reconciled } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
-import { riding } from "../hooks/step-hooks.js";
-import { askAfterCall, type Given } from "../hooks/tool-hooks.js";
+import { hookRecords } from "../hooks/step-hooks.js";
+import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { signalOf } from "../lib/cancellation.js";
 import { hashInput } from "../lib/hash.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { keepOutput } from "../work/cap-output.js";
-import { type EffectOf, isInteractive, type Perform, type Work } from "../work/effect-context.js";
-import { inputAsFound } from "../work/tool-input.js";
+import { capOutput } from "../work/cap-output.js";
+import { type EffectContext, type EffectOf, isInteractive, type Perform } from "../work/effect-context.js";
+import { validatedInput } from "../work/tool-input.js";
 
-export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
+export const reconcileTool: Perform<EffectOf<"reconcile">> = async (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
   const call = hasCalls(work.state) ? work.state.calls.find((one) => one.callKey === effect.callKey) : undefined;
-  if (record === undefined || call?.at !== "reconciling") return undefined;
+  if (record === undefined || call?.status !== "reconciling") return undefined;
   const { runId, callKey } = effect;
   const ask = (why: string): EventBody => ({
     type: "tool_decided",
@@ -36,7 +36,7 @@ export const reconcile: Perform<EffectOf<"reconcile">> = async (effect, work, ca
   const compiled = work.parts.tools.get(call.name);
   const recover = compiled?.tool.recover;
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
-  const input = await inputAsFound(compiled, record, work);
+  const input = await validatedInput(compiled, record, work);
   if (!input.ok) return ask(input.message);
   try {
     const found: Reconciled = await recover.reconcile({
@@ -65,10 +65,10 @@ async function finished(
   found: Extract<Reconciled, { status: "finished" }>,
   { runId, callKey }: EffectOf<"reconcile">,
   record: CallRecord,
-  work: Work,
+  work: EffectContext,
 ): Promise<EventBody> {
-  const given: Given = { outcome: found.isError === true ? "error" : "ok", output: toToolOutput(found.output) };
-  const { outcome, output, records } = await askAfterCall(given, record, 0, work);
-  const kept = await keepOutput(output, record.part.name, work.sessionId, work.parts);
-  return { type: "tool_finished", runId, callKey, outcome, output: kept, ...riding(records) };
+  const given: ToolOutcome = { outcome: found.isError === true ? "error" : "ok", output: toToolOutput(found.output) };
+  const { outcome, output, records } = await callAfterToolCall(given, record, 0, work);
+  const kept = await capOutput(output, record.part.name, work.sessionId, work.parts);
+  return { type: "tool_finished", runId, callKey, outcome, output: kept, ...hookRecords(records) };
 }

@@ -1,15 +1,18 @@
 /**
  * A model that asks for the same call again and again (TOOL-10): it is told once, and the run stops where that does not help.
  */
-import type { Decision } from "../../core/machine/event.js";
+import type { PolicyDecision } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
-import type { Work } from "../work/effect-context.js";
+import type { EffectContext } from "../work/effect-context.js";
 
 /** Calls in a row of one tool with one input, from which on they count as repeated. */
 const timesAllowed = 2;
 
 /** What the policy says of a call by itself, as far as it is not left to others; `ask` where a person must be asked. */
-export function decideRepeated({ timesInRow }: CallRecord, { state, transcript }: Work): Decision | "ask" | undefined {
+export function decideRepeated(
+  { timesInRow }: CallRecord,
+  { state, transcript }: EffectContext,
+): PolicyDecision | "ask" | undefined {
   const { run } = transcript;
   if (timesInRow <= timesAllowed || run === null || state.status === "idle") return undefined;
   switch (run.limits.onRepeatedCall ?? "stop") {

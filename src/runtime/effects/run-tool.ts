@@ -7,10 +7,10 @@ import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js"
 import { hasCalls } from "../../core/machine/state.js";
 import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
-import { type ChildAgent, childOf } from "../agent/agent-family.js";
+import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { depsOf } from "../agent/local-run-options.js";
-import { riding } from "../hooks/step-hooks.js";
-import { askAfterCall, type Given } from "../hooks/tool-hooks.js";
+import { hookRecords } from "../hooks/step-hooks.js";
+import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
@@ -18,9 +18,9 @@ import { andThen, attempted, isThenable } from "../lib/maybe-promise.js";
 import { publishProgress } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { keepOutput } from "../work/cap-output.js";
-import { type EffectOf, forgetSpares, type Perform, type Work } from "../work/effect-context.js";
-import { type FoundInput, forgetInput, inputAsFound, rawTextOf } from "../work/tool-input.js";
+import { capOutput } from "../work/cap-output.js";
+import { type EffectContext, type EffectOf, forgetSpares, type Perform } from "../work/effect-context.js";
+import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
 
 const defaultTimeoutMs = 600_000;
@@ -28,25 +28,25 @@ const defaultTimeoutMs = 600_000;
 export const runTool: Perform<EffectOf<"run_tool">> = (effect, work, cancellation) => {
   const record = work.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = childOf(record.part.name, work.parts.family);
-  return child === undefined ? attempt(effect, record, work, cancellation) : ask(effect, record, child, work);
+  const child = childAgentOf(record.part.name, work.parts.family);
+  return child === undefined ? attempt(effect, record, work, cancellation) : askChild(effect, record, child, work);
 };
 
 /** Another agent does the work, in a session of its own. */
-async function ask(
+async function askChild(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   child: ChildAgent,
-  work: Work,
+  work: EffectContext,
 ): Promise<EventBody> {
   const compiled = work.parts.tools.get(record.part.name);
-  const input = compiled === undefined ? unknownTool(record) : await inputAsFound(compiled, record, work);
+  const input = compiled === undefined ? unknownTool(record) : await validatedInput(compiled, record, work);
   if (input.ok) return startChild(effect, child, input.value, work);
   const { runId, callKey } = effect;
   return { type: "tool_finished", runId, callKey, attempt: effect.attempt, ...failed(input.message) };
 }
 
-function unknownTool(record: CallRecord): FoundInput {
+function unknownTool(record: CallRecord): ValidatedInput {
   return { ok: false, message: `Unknown tool '${record.part.name}'` };
 }
 
@@ -54,13 +54,13 @@ function unknownTool(record: CallRecord): FoundInput {
 function attempt(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ): EventBody | Promise<EventBody> {
   const startedAt = work.now();
   return andThen(outcomeOf(effect, record, work, cancellation), (given) => {
     const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
-    return andThen(askAfterCall(given, record, timing.durationMs, work), (after) =>
+    return andThen(callAfterToolCall(given, record, timing.durationMs, work), (after) =>
       andThen(kept(after, record, work), (finished) => finishedEvent(effect, timing, finished, after.records)),
     );
   });
@@ -73,10 +73,20 @@ function finishedEvent(
   records: readonly HookRecord[],
 ): EventBody {
   const signalled = done === undefined ? {} : { done };
-  return { type: "tool_finished", runId, callKey, attempt, timing, outcome, output, ...signalled, ...riding(records) };
+  return {
+    type: "tool_finished",
+    runId,
+    callKey,
+    attempt,
+    timing,
+    outcome,
+    output,
+    ...signalled,
+    ...hookRecords(records),
+  };
 }
 
-type Finished = Given & { readonly done?: { readonly message?: string } };
+type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };
 
 /** What came of a call, whole. `isSaid`: the output is what the run is to end with. */
 type Outcome = Finished & { readonly isSaid?: boolean };
@@ -84,14 +94,14 @@ type Outcome = Finished & { readonly isSaid?: boolean };
 function kept(
   { outcome, output, done, isSaid }: Outcome,
   { part }: CallRecord,
-  { sessionId, parts }: Work,
+  { sessionId, parts }: EffectContext,
 ): Finished | Promise<Finished> {
   const finished = (cut: ToolOutput): Finished =>
     done === undefined
       ? { outcome, output: cut }
       : { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
   return attempted(
-    () => keepOutput(output, part.name, sessionId, parts),
+    () => capOutput(output, part.name, sessionId, parts),
     finished,
     (error) => failed(textOfError(error)),
   );
@@ -100,13 +110,13 @@ function kept(
 function outcomeOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ): Outcome | Promise<Outcome> {
   const compiled = work.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
   if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
-  return andThen(inputAsFound(compiled, record, work), (input) => {
+  return andThen(validatedInput(compiled, record, work), (input) => {
     forgetInput(work, effect.callKey);
     return input.ok
       ? attempted(
@@ -132,7 +142,7 @@ function threw(error: unknown): Outcome {
 }
 
 /** What was approved is what runs: the log is looked at once more, at the last moment (SEC-6). */
-function isAsApproved({ callKey, input }: CallRecord, { state }: Work): boolean {
+function isAsApproved({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
   const call = hasCalls(state) ? state.calls.find((one) => one.callKey === callKey) : undefined;
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
@@ -140,7 +150,7 @@ function isAsApproved({ callKey, input }: CallRecord, { state }: Work): boolean 
 function execute(
   tool: AnyTool,
   record: CallRecord,
-  input: Extract<FoundInput, { ok: true }>,
+  input: Extract<ValidatedInput, { ok: true }>,
   context: ToolContext,
 ): unknown {
   const { invalid, input: asked } = record.part;
@@ -153,7 +163,7 @@ function execute(
 function contextOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: Work,
+  work: EffectContext,
   signal: () => AbortSignal,
 ): ToolContext {
   return {
@@ -174,7 +184,7 @@ function contextOf(
 /** Ends the wait, not the tool, when its time is up; a tool that looks at its signal ends too. */
 function withTimeout(
   tool: AnyTool,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
 ): unknown {

@@ -12,7 +12,7 @@ import { endOf, messageOf } from "../model/assembled-message.js";
 import { createAssembly } from "../model/message-assembly.js";
 import type { CalledModel } from "../model/models.js";
 import { streamInto } from "../model/stream-attempt.js";
-import type { EffectOf, Work } from "../work/effect-context.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
 export type Summariser = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
@@ -34,7 +34,7 @@ export class SummariserFailure extends Error {
 export function createSummariser(
   { runId }: EffectOf<"compact">,
   called: CalledModel,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ): Summariser {
   const { sessionId, parts, state, now } = work;
@@ -100,7 +100,7 @@ function waitAfter(
   }
 }
 
-function sleep(ms: number, { parts }: Work, cancellation: Cancellation): Promise<void> {
+function sleep(ms: number, { parts }: EffectContext, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve) => {
     const stop = parts.clock.after(ms, resolve);
     onCancel(cancellation, () => {

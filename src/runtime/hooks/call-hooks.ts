@@ -12,25 +12,25 @@ import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { freeze } from "../lib/freeze.js";
 import { isThenable } from "../lib/maybe-promise.js";
-import type { OwnContext, Work } from "../work/effect-context.js";
+import type { EffectContext, OwnContext } from "../work/effect-context.js";
 
 /** What an answer makes of what was so far. */
-export type Taken<So> =
+export type HookVerdict<So> =
   | { readonly type: "changed"; readonly to: So }
   /** It settles the matter: the hooks after it are not asked. */
   | { readonly type: "settled"; readonly to: So }
   | { readonly type: "refused"; readonly message: string };
 
-export type Asking<So> = {
+export type HookCall<So> = {
   readonly point: HookPoint;
   /** What there is before the first hook is asked. */
   readonly first: So;
   /** What a hook gets to see of it. */
   readonly show: (so: So) => object;
-  readonly take: (answer: unknown, so: So) => Taken<So>;
+  readonly take: (answer: unknown, so: So) => HookVerdict<So>;
 };
 
-export type Asked<So> = {
+export type HookCallResult<So> = {
   readonly to: So;
   readonly records: readonly HookRecord[];
   /** Why nothing may go on as if there were no hooks: one failed whose `onFailure` is closed. */
@@ -39,23 +39,23 @@ export type Asked<So> = {
 
 /** What goes from one hook to the next. */
 type Sequence<So> = {
-  readonly asking: Asking<So>;
-  readonly work: Work;
+  readonly asking: HookCall<So>;
+  readonly work: EffectContext;
   readonly cancellation: Cancellation | undefined;
   readonly records: HookRecord[];
 };
 
 /** Asks the hooks of a point. Without a `cancellation` only their own time cuts them off. */
-export function askHooks<So>(
-  asking: Asking<So>,
-  work: Work,
+export function callHooks<So>(
+  asking: HookCall<So>,
+  work: EffectContext,
   cancellation?: Cancellation,
-): Asked<So> | Promise<Asked<So>> {
+): HookCallResult<So> | Promise<HookCallResult<So>> {
   return askFrom(0, asking.first, { asking, work, cancellation, records: [] });
 }
 
 /** A loop as long as hooks answer at once: with many of them, what is made for each is most of the cost. */
-function askFrom<So>(first: number, so: So, sequence: Sequence<So>): Asked<So> | Promise<Asked<So>> {
+function askFrom<So>(first: number, so: So, sequence: Sequence<So>): HookCallResult<So> | Promise<HookCallResult<So>> {
   const { asking, work, records } = sequence;
   const { hooks, clock } = work.parts;
   let present = so;
@@ -79,10 +79,10 @@ function askFrom<So>(first: number, so: So, sequence: Sequence<So>): Asked<So> |
 }
 
 /** Where nothing more is to be asked, what came of all. */
-type Next<So> = { readonly to: So } | { readonly asked: Asked<So> };
+type Next<So> = { readonly to: So } | { readonly asked: HookCallResult<So> };
 
 function takeAnswer<So>(
-  answer: Answer,
+  answer: SettledCall,
   hook: CompiledHook,
   so: So,
   startedAt: number,
@@ -103,11 +103,11 @@ function takeAnswer<So>(
 }
 
 /** For hooks that return nothing. */
-export function refuseAll(answer: unknown): Taken<never> {
+export function refuseAnyReturn(answer: unknown): HookVerdict<never> {
   return refused(answer, "nothing");
 }
 
-export function refused(answer: unknown, allowed: string): Taken<never> {
+export function refused(answer: unknown, allowed: string): HookVerdict<never> {
   const kind = Array.isArray(answer) ? "an array" : answer === null ? "null" : typeof answer;
   const keys = kind === "object" ? Object.keys(answer as object) : [];
   const what = kind === "object" ? `an object with ${keys.slice(0, 10).join(", ") || "no keys"}` : `a value (${kind})`;
@@ -116,10 +116,10 @@ export function refused(answer: unknown, allowed: string): Taken<never> {
 
 type Judged<So> = Pick<HookRecord, "outcome" | "message"> & { readonly to: So; readonly isSettled: boolean };
 
-function judge<So>(answer: Answer, so: So, take: Asking<So>["take"]): Judged<So> {
+function judge<So>(answer: SettledCall, so: So, take: HookCall<So>["take"]): Judged<So> {
   if (answer.type !== "returned") return { outcome: answer.type, message: answer.message, to: so, isSettled: false };
   if (answer.value === undefined) return { outcome: "ok", to: so, isSettled: false };
-  let taken: Taken<So>;
+  let taken: HookVerdict<So>;
   try {
     taken = take(answer.value, so);
   } catch (error) {
@@ -129,7 +129,7 @@ function judge<So>(answer: Answer, so: So, take: Asking<So>["take"]): Judged<So>
   return { outcome: "changed", to: taken.to, isSettled: taken.type === "settled" };
 }
 
-function callHook<So>(hook: CompiledHook, subject: object, sequence: Sequence<So>): Answer | Promise<Answer> {
+function callHook<So>(hook: CompiledHook, subject: object, sequence: Sequence<So>): SettledCall | Promise<SettledCall> {
   const { work, cancellation } = sequence;
   const own = contextOf(work);
   work.memory.hookContext = null;
@@ -144,9 +144,9 @@ function callHook<So>(hook: CompiledHook, subject: object, sequence: Sequence<So
   }
 }
 
-const returnedNothing: Answer = { type: "returned", value: undefined };
+const returnedNothing: SettledCall = { type: "returned", value: undefined };
 
-function threw(error: unknown): Answer {
+function threw(error: unknown): SettledCall {
   return { type: "threw", message: inShort(textOfError(error)) };
 }
 
@@ -154,7 +154,7 @@ function threw(error: unknown): Answer {
  * The context of one hook. Its signal is made only for those that look at it; a context whose signal nobody has looked at does
  * for the next hook of the run, as an object with a getter takes a microsecond to make.
  */
-function contextOf({ sessionId, parts, transcript, memory }: Work): OwnContext {
+function contextOf({ sessionId, parts, transcript, memory }: EffectContext): OwnContext {
   const runId = transcript.run?.runId ?? "";
   const deps = depsOf(parts, runId);
   const spare = memory.hookContext;
@@ -179,20 +179,20 @@ function contextOf({ sessionId, parts, transcript, memory }: Work): OwnContext {
 }
 
 /** What came of calling somebody's code. */
-export type Answer =
+export type SettledCall =
   | { readonly type: "returned"; readonly value: unknown }
   | { readonly type: "threw" | "timed_out"; readonly message: string };
 
 type InTime = {
   readonly timeoutMs: number;
-  readonly clock: Work["parts"]["clock"];
+  readonly clock: EffectContext["parts"]["clock"];
   readonly cancellation?: Cancellation | undefined;
   /** Called where it is not waited for any more. */
   readonly onOver?: () => void;
 };
 
 /** Calls somebody's code, and waits for what it promises no longer than it may take. */
-export function settleInTime(act: () => unknown, inTime: InTime): Answer | Promise<Answer> {
+export function settleInTime(act: () => unknown, inTime: InTime): SettledCall | Promise<SettledCall> {
   try {
     const value = act();
     return isThenable(value) ? waitInTime(value, inTime) : { type: "returned", value };
@@ -204,10 +204,10 @@ export function settleInTime(act: () => unknown, inTime: InTime): Answer | Promi
 function waitInTime(
   promised: PromiseLike<unknown>,
   { timeoutMs, clock, cancellation, onOver }: InTime,
-): Promise<Answer> {
+): Promise<SettledCall> {
   return new Promise((resolve) => {
     let stop = () => {};
-    const settle = (answer: Answer) => {
+    const settle = (answer: SettledCall) => {
       stop();
       if (cancellation !== undefined) onCancel(cancellation, () => {});
       resolve(answer);

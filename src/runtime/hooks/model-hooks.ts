@@ -5,33 +5,37 @@ import type { AfterFailure, EventOf, HookRecord } from "../../core/machine/event
 import type { FailureSubject, ModelAnswerSubject } from "../../ports/hook.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { andThen } from "../lib/maybe-promise.js";
-import type { Work } from "../work/effect-context.js";
-import { type Asked, type Asking, askHooks, refused } from "./call-hooks.js";
-import { riding, telling } from "./step-hooks.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { callHooks, type HookCall, type HookCallResult, refused } from "./call-hooks.js";
+import { hookRecords, notification } from "./step-hooks.js";
 
 type Finished = Omit<EventOf<"model_finished">, "at">;
 type Failed = Omit<EventOf<"model_failed">, "at">;
-export type Attempt = Finished | Failed;
+export type SettledAttempt = Finished | Failed;
 
 /** How long a hook's retry waits where nothing else says how long. */
 const ownRetryMs = 1_000;
 
 /** Calls the hooks; what an abort cut off is no failure, and none of their business. */
-export function askAfterAttempt(event: Attempt, work: Work, cancellation: Cancellation): Attempt | Promise<Attempt> {
+export function callAfterAttempt(
+  event: SettledAttempt,
+  work: EffectContext,
+  cancellation: Cancellation,
+): SettledAttempt | Promise<SettledAttempt> {
   const { afterLLMCall, onError } = work.parts.hooks;
   if (afterLLMCall.length + onError.length === 0) return event;
   if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
-  return andThen(askHooks(telling("afterLLMCall", answerOf(event)), work, cancellation), (asked) => {
+  return andThen(callHooks(notification("afterLLMCall", answerOf(event)), work, cancellation), (asked) => {
     const { records } = asked;
     if (asked.failure !== undefined) return failedBy(asked.failure, event, records);
-    if (event.type === "model_finished" || onError.length === 0) return { ...event, ...riding(records) };
-    return andThen(askHooks(askingOnError(event), work, cancellation), (second) =>
+    if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(records) };
+    return andThen(callHooks(askingOnError(event), work, cancellation), (second) =>
       decided(event, second, [...records, ...second.records]),
     );
   });
 }
 
-function answerOf(event: Attempt): ModelAnswerSubject {
+function answerOf(event: SettledAttempt): ModelAnswerSubject {
   const { modelCallIndex, attempt, model, usage, timing } = event;
   return {
     modelCallIndex,
@@ -47,7 +51,7 @@ function answerOf(event: Attempt): ModelAnswerSubject {
 
 type Wanted = "retry" | "giveUp" | undefined;
 
-function askingOnError({ modelCallIndex, attempt, model, failure, next }: Failed): Asking<Wanted> {
+function askingOnError({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<Wanted> {
   const subject: FailureSubject = { modelCallIndex, attempt, model, failure, next: next.type };
   return {
     point: "onError",
@@ -60,9 +64,13 @@ function askingOnError({ modelCallIndex, attempt, model, failure, next }: Failed
   };
 }
 
-function decided(event: Failed, { to, failure }: Asked<Wanted>, records: readonly HookRecord[]): Attempt {
+function decided(
+  event: Failed,
+  { to, failure }: HookCallResult<Wanted>,
+  records: readonly HookRecord[],
+): SettledAttempt {
   if (failure !== undefined) return failedBy(failure, event, records);
-  return { ...event, next: nextOf(event.next, to), ...riding(records) };
+  return { ...event, next: nextOf(event.next, to), ...hookRecords(records) };
 }
 
 function nextOf(next: AfterFailure, wanted: Wanted): AfterFailure {
@@ -72,7 +80,7 @@ function nextOf(next: AfterFailure, wanted: Wanted): AfterFailure {
 }
 
 /** A step that a hook failed: its answer is not kept, what it used is. */
-function failedBy(message: string, event: Attempt, hooks: readonly HookRecord[]): Failed {
+function failedBy(message: string, event: SettledAttempt, hooks: readonly HookRecord[]): Failed {
   const { runId, modelCallIndex, attempt, model, usage, timing } = event;
   return {
     type: "model_failed",

@@ -11,8 +11,15 @@ import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { freeze } from "../lib/freeze.js";
 import { andThen } from "../lib/maybe-promise.js";
-import type { Work } from "../work/effect-context.js";
-import { type Asked, type Asking, askHooks, refuseAll, refused, type Taken } from "./call-hooks.js";
+import type { EffectContext } from "../work/effect-context.js";
+import {
+  callHooks,
+  type HookCall,
+  type HookCallResult,
+  type HookVerdict,
+  refuseAnyReturn,
+  refused,
+} from "./call-hooks.js";
 import { jsonIn, membersOf, oneOf, reasonIn } from "./check-return.js";
 
 /** What is known of a step before its model call. */
@@ -29,21 +36,27 @@ export type Preparation = {
 };
 
 type Choices = Pick<RunOptions, "activeTools" | "toolChoice" | "providerOptions">;
-type Step = Extract<Preparing, { for: "step" }>;
+type StepPreparing = Extract<Preparing, { for: "step" }>;
 
-export function hasStepHooks({ parts: { hooks } }: Work): boolean {
+export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
   const { onCompacted, afterStep, beforeRun, beforeStep, beforeLLMCall } = hooks;
   return onCompacted.length + afterStep.length + beforeRun.length + beforeStep.length + beforeLLMCall.length > 0;
 }
 
 /** Calls all hooks that come between the last step and the model call of this one. */
 export function prepareWithHooks(
-  state: Step,
+  state: StepPreparing,
   first: Preparation,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ): Preparation | Promise<Preparation> {
-  const stages: readonly Stage[] = [tellCompacted, leaveStep, beforeRun, beforeStep, beforeModelCall];
+  const stages: readonly Stage[] = [
+    callOnCompacted,
+    callAfterStepStage,
+    callBeforeRun,
+    callBeforeStep,
+    callBeforeModelCall,
+  ];
   const from = (index: number, so: Preparation): Preparation | Promise<Preparation> => {
     const stage = stages[index];
     if (stage === undefined || so.end !== undefined) return so;
@@ -53,13 +66,13 @@ export function prepareWithHooks(
 }
 
 type Stage = (
-  state: Step,
+  state: StepPreparing,
   so: Preparation,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ) => Preparation | Promise<Preparation>;
 
-const tellCompacted: Stage = (state, so, work, cancellation) => {
+const callOnCompacted: Stage = (state, so, work, cancellation) => {
   const { hooks } = work.parts;
   const compacted = work.transcript.run?.compacted;
   if (hooks.onCompacted.length === 0 || compacted?.summary === undefined) return so;
@@ -69,18 +82,20 @@ const tellCompacted: Stage = (state, so, work, cancellation) => {
     ...(tokensBefore === undefined ? {} : { tokensBefore }),
     ...(tokensAfter === undefined ? {} : { tokensAfter }),
   };
-  return andThen(askHooks(telling("onCompacted", subject), work, cancellation), (asked) => added(state, so, asked));
+  return andThen(callHooks(notification("onCompacted", subject), work, cancellation), (asked) =>
+    withRecords(state, so, asked),
+  );
 };
 
-const leaveStep: Stage = (state, so, work, cancellation) =>
-  andThen(tellStep(work, cancellation), (asked) => (asked === null ? so : added(state, so, asked)));
+const callAfterStepStage: Stage = (state, so, work, cancellation) =>
+  andThen(callAfterStep(work, cancellation), (asked) => (asked === null ? so : withRecords(state, so, asked)));
 
-const beforeRun: Stage = (state, so, work, cancellation) => {
+const callBeforeRun: Stage = (state, so, work, cancellation) => {
   const { run } = work.transcript;
   if (work.parts.hooks.beforeRun.length === 0 || state.modelCallIndex > 1 || state.attempt > 0 || run === null)
     return so;
   type Wanted = { readonly input: readonly UserMessage[]; readonly refuse?: string };
-  const asking: Asking<Wanted> = {
+  const asking: HookCall<Wanted> = {
     point: "beforeRun",
     first: { input: run.input },
     show: ({ input }) => ({ input }),
@@ -93,41 +108,41 @@ const beforeRun: Stage = (state, so, work, cancellation) => {
       return { type: "settled", to: { input: run.input, refuse } };
     },
   };
-  return andThen(askHooks(asking, work, cancellation), (asked) => {
-    const next = added(state, so, asked);
+  return andThen(callHooks(asking, work, cancellation), (asked) => {
+    const next = withRecords(state, so, asked);
     const { input, refuse } = asked.to;
-    if (next.end === undefined && refuse !== undefined) return ended(state, next, "refused", refuse);
+    if (next.end === undefined && refuse !== undefined) return endingRun(state, next, "refused", refuse);
     return input === run.input ? next : { ...next, input };
   });
 };
 
-const beforeStep: Stage = (state, so, work, cancellation) => {
+const callBeforeStep: Stage = (state, so, work, cancellation) => {
   if (work.parts.hooks.beforeStep.length === 0) return so;
   const { modelCallIndex, purpose } = state;
-  return andThen(askHooks(telling("beforeStep", { modelCallIndex, purpose }), work, cancellation), (asked) =>
-    added(state, so, asked),
+  return andThen(callHooks(notification("beforeStep", { modelCallIndex, purpose }), work, cancellation), (asked) =>
+    withRecords(state, so, asked),
   );
 };
 
-const beforeModelCall: Stage = (state, so, work, cancellation) => {
+const callBeforeModelCall: Stage = (state, so, work, cancellation) => {
   if (work.parts.hooks.beforeLLMCall.length === 0) return so;
-  const asking: Asking<Pick<Preparation, "systemPrompt" | "choices">> = {
+  const asking: HookCall<Pick<Preparation, "systemPrompt" | "choices">> = {
     point: "beforeLLMCall",
     first: so,
     show: (chosen) => modelCallOf(state, chosen, so, work),
     take: (answer, chosen) => takeChoice(answer, chosen, work),
   };
-  return andThen(askHooks(asking, work, cancellation), (asked) => {
+  return andThen(callHooks(asking, work, cancellation), (asked) => {
     const { systemPrompt, choices } = asked.to;
-    return { ...added(state, so, asked), systemPrompt, choices };
+    return { ...withRecords(state, so, asked), systemPrompt, choices };
   });
 };
 
 function modelCallOf(
-  { modelCallIndex, purpose }: Step,
+  { modelCallIndex, purpose }: StepPreparing,
   { systemPrompt, choices }: Pick<Preparation, "systemPrompt" | "choices">,
   so: Pick<Preparation, "input" | "append">,
-  { parts, transcript }: Work,
+  { parts, transcript }: EffectContext,
 ): ModelCallSubject {
   const options = { ...transcript.run?.options, ...choices };
   const { activeTools = [...parts.tools.keys()], toolChoice, providerOptions } = options;
@@ -158,7 +173,7 @@ function messagesWith(
 type Chosen = Pick<Preparation, "systemPrompt" | "choices">;
 const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions"];
 
-function takeChoice(answer: unknown, { systemPrompt, choices }: Chosen, { parts }: Work): Taken<Chosen> {
+function takeChoice(answer: unknown, { systemPrompt, choices }: Chosen, { parts }: EffectContext): HookVerdict<Chosen> {
   const allowed = "{ systemPrompt, activeTools, toolChoice, providerOptions }, any of them, with tools of the agent";
   const members = membersOf(answer, choosable);
   if (members === undefined) return refused(answer, allowed);
@@ -196,13 +211,16 @@ function isOptions(value: unknown): boolean {
 }
 
 /** Tells the hooks of the last step, once; null where there is nothing to tell. */
-export function tellStep(work: Work, cancellation: Cancellation): Asked<undefined> | null | Promise<Asked<undefined>> {
+export function callAfterStep(
+  work: EffectContext,
+  cancellation: Cancellation,
+): HookCallResult<undefined> | null | Promise<HookCallResult<undefined>> {
   const { run } = work.transcript;
   if (work.parts.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
-  return askHooks(telling("afterStep", lastStepOf(work)), work, cancellation);
+  return callHooks(notification("afterStep", lastStepOf(work)), work, cancellation);
 }
 
-function lastStepOf({ state, transcript }: Work): StepResultSubject {
+function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
   return {
     modelCallIndex: state.status === "idle" ? 0 : state.counters.totalSteps,
     text: transcript.run?.answer ?? "",
@@ -212,26 +230,30 @@ function lastStepOf({ state, transcript }: Work): StepResultSubject {
   };
 }
 
-export function telling(point: Asking<undefined>["point"], subject: object): Asking<undefined> {
-  return { point, first: undefined, show: () => subject, take: refuseAll };
+export function notification(point: HookCall<undefined>["point"], subject: object): HookCall<undefined> {
+  return { point, first: undefined, show: () => subject, take: refuseAnyReturn };
 }
 
-function added(state: Step, so: Preparation, { records, failure }: Asked<unknown>): Preparation {
+function withRecords(
+  state: StepPreparing,
+  so: Preparation,
+  { records, failure }: HookCallResult<unknown>,
+): Preparation {
   const next = { ...so, records: [...so.records, ...records] };
-  return failure === undefined ? next : ended(state, next, "hook_failed", failure);
+  return failure === undefined ? next : endingRun(state, next, "hook_failed", failure);
 }
 
-function ended(
-  { runId, modelCallIndex }: Step,
+function endingRun(
+  { runId, modelCallIndex }: StepPreparing,
   so: Preparation,
   reason: "refused" | "hook_failed",
   message: string,
 ): Preparation {
   const fault = { code: reason, message, retryable: false };
-  return { ...so, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...riding(so.records) } };
+  return { ...so, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hookRecords(so.records) } };
 }
 
 /** The records of hooks, where there are any. The log keeps them, and a list that has grown keeps room for sixteen more. */
-export function riding(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
+export function hookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
   return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }

@@ -10,11 +10,11 @@ import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { andThen } from "../lib/maybe-promise.js";
 import { toToolOutput } from "../tools/to-json.js";
-import type { Work } from "../work/effect-context.js";
-import { type Asking, askHooks, refused } from "./call-hooks.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { callHooks, type HookCall, refused } from "./call-hooks.js";
 import { jsonIn, oneOf, reasonIn } from "./check-return.js";
 
-export type BeforeCall = {
+export type BeforeToolCall = {
   readonly records: readonly HookRecord[];
   /** The input, where a hook changed it. */
   readonly input?: Json;
@@ -26,15 +26,15 @@ export type BeforeCall = {
 /** An entry of the log has a bound, and other things to hold. */
 const mostInputBytes = 900_000;
 
-export function askBeforeCall(
+export function callBeforeToolCall(
   record: CallRecord,
   tool: AnyTool,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
-): BeforeCall | Promise<BeforeCall> {
+): BeforeToolCall | Promise<BeforeToolCall> {
   if (work.parts.hooks.beforeToolCall.length === 0) return noHooks;
   const { callKey, part, edited } = record;
-  const asking: Asking<Omit<BeforeCall, "records">> = {
+  const asking: HookCall<Omit<BeforeToolCall, "records">> = {
     point: "beforeToolCall",
     first: {},
     show: ({ input = record.input }): ToolCallSubject => ({
@@ -54,28 +54,28 @@ export function askBeforeCall(
       return { type: "settled", to: given.key === "stop" ? { block: reason, stopRun: true } : { block: reason } };
     },
   };
-  return andThen(askHooks(asking, work, cancellation), ({ to, records, failure }) =>
+  return andThen(callHooks(asking, work, cancellation), ({ to, records, failure }) =>
     failure === undefined ? { records, ...to } : { records, block: failure },
   );
 }
 
-const noHooks: BeforeCall = { records: [] };
+const noHooks: BeforeToolCall = { records: [] };
 
 /** What a tool gave, before it is cut for the model or kept. */
-export type Given = { readonly outcome: "ok" | "error"; readonly output: ToolOutput };
-type Saying = Given & { readonly isSaid?: boolean };
-export type AfterCall<What extends Saying> = What & { readonly records: readonly HookRecord[] };
+export type ToolOutcome = { readonly outcome: "ok" | "error"; readonly output: ToolOutput };
+type DoneToolOutcome = ToolOutcome & { readonly isSaid?: boolean };
+export type AfterToolCall<What extends DoneToolOutcome> = What & { readonly records: readonly HookRecord[] };
 
 /** An abort does not cut these off: what they hide must not come to light because a run ends. */
-export function askAfterCall<What extends Saying>(
+export function callAfterToolCall<What extends DoneToolOutcome>(
   given: What,
   record: CallRecord,
   durationMs: number,
-  work: Work,
-): AfterCall<What> | Promise<AfterCall<What>> {
+  work: EffectContext,
+): AfterToolCall<What> | Promise<AfterToolCall<What>> {
   if (work.parts.hooks.afterToolCall.length === 0) return { records: [], ...given };
   const { callKey, part, input } = record;
-  const asking: Asking<ToolOutput> = {
+  const asking: HookCall<ToolOutput> = {
     point: "afterToolCall",
     first: given.output,
     show: (output): ToolResultSubject => ({
@@ -93,7 +93,7 @@ export function askAfterCall<What extends Saying>(
       return { type: "changed", to: toToolOutput(replaced.value) };
     },
   };
-  return andThen(askHooks(asking, work), ({ to: output, records, failure }) =>
+  return andThen(callHooks(asking, work), ({ to: output, records, failure }) =>
     failure === undefined
       ? { records, ...given, output }
       : {

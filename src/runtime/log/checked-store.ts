@@ -7,10 +7,10 @@ import { checkJson } from "../../core/data/json.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion, hasCalls, type State } from "../../core/machine/state.js";
-import { pairs } from "../../core/machine/transition-table.js";
+import { transitionTable } from "../../core/machine/transition-table.js";
 import { PawlError } from "../../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
-import { giveBack } from "./driver-errors.js";
+import { releaseLease } from "./driver-errors.js";
 
 /** The same store; what cannot be what it should be is `store_corrupt`. */
 export function checkedStore(store: Store): Store {
@@ -24,7 +24,7 @@ export function checkedStore(store: Store): Store {
           checkState(sessionId, claimed.state, claimed.seq);
         } catch (error) {
           // Nobody here can carry it on: it is left to others at once.
-          await giveBack(store, claimed.lease);
+          await releaseLease(store, claimed.lease);
           throw error;
         }
       return claimed;
@@ -92,7 +92,7 @@ function checkState(sessionId: string, state: State, seq: number): void {
 /** A state is small: all of it is looked at. */
 function isState(state: State): boolean {
   try {
-    if (!isObject(state) || !Object.hasOwn(pairs, state.status) || !checkJson(state).ok) return false;
+    if (!isObject(state) || !Object.hasOwn(transitionTable, state.status) || !checkJson(state).ok) return false;
   } catch {
     return false;
   }
@@ -101,7 +101,7 @@ function isState(state: State): boolean {
   return isRun && hasItsCalls && isObject(state.context) && Array.isArray(state.interrupted) && areObjects(state.queue);
 }
 
-const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(pairs.idle));
+const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(transitionTable.idle));
 const messageTypes: ReadonlySet<unknown> = new Set<InboxMessage["body"]["type"]>([
   "input",
   "answer",

@@ -6,7 +6,7 @@ import type { Lease, Store } from "../../ports/store.js";
 import type { Closing } from "./closing.js";
 
 /** Why a message was lost with the driver that took it; undefined where it can still be posted: another process took over. */
-export function lossOf(sessionId: string, closing: Closing | null): PawlError | undefined {
+export function lostMessageError(sessionId: string, closing: Closing | null): PawlError | undefined {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
   if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;
   const { error: cause } = closing;
@@ -20,7 +20,7 @@ export function brokenError(sessionId: string, cause: unknown): PawlError {
   return new PawlError("internal", `${what} What was committed is safe; please report it.`, { cause });
 }
 
-export function noSession(sessionId: string): never {
+export function throwNoSession(sessionId: string): never {
   throw new PawlError(
     "no_session",
     `There is no session ${sessionId} in this store. List what there is, or check the store's path.`,
@@ -41,7 +41,7 @@ export function isOfStore(error: unknown): boolean {
 }
 
 /** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
-export async function giveBack(store: Store, lease: Lease): Promise<void> {
+export async function releaseLease(store: Store, lease: Lease): Promise<void> {
   try {
     await store.release(lease);
   } catch {

@@ -41,16 +41,16 @@ function gapError(sessionId: string, seq: number): PawlError {
 /** The transcript as it stands at a state: from the last compaction on, with what is queued from before it. */
 export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
   const transcript = createTranscript();
-  const { from } = state.context;
-  if (from > 1) {
+  const { readFrom } = state.context;
+  if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
   }
   for (const seq of await needed(store, sessionId, state)) {
-    const entry = seq < from ? await entryAt(store, sessionId, seq) : undefined;
+    const entry = seq < readFrom ? await entryAt(store, sessionId, seq) : undefined;
     if (entry !== undefined) appendEntry(transcript, entry);
   }
-  for await (const entry of readEntries(store, sessionId, from - 1)) {
+  for await (const entry of readEntries(store, sessionId, readFrom - 1)) {
     if (entry.seq > state.seq) break;
     appendEntry(transcript, entry);
   }
@@ -60,7 +60,7 @@ export async function loadTranscript(store: Pick<Store, "read">, sessionId: stri
 /** Entries that count wherever they are: what waits, the start of the run and its request, and of the run that is read from. */
 async function needed(store: Pick<Store, "read">, sessionId: string, state: State): Promise<readonly number[]> {
   const seqs = new Set(state.queue.map((queued) => queued.seq));
-  if (state.context.within !== undefined) seqs.add(state.context.within);
+  if (state.context.runStartSeq !== undefined) seqs.add(state.context.runStartSeq);
   if (state.status !== "idle") {
     seqs.add(state.startSeq);
     const event = (await entryAt(store, sessionId, state.startSeq))?.event;
@@ -89,7 +89,7 @@ export function followEntry(follower: Follower, entry: Entry): readonly PublicEv
 }
 
 /** The log, each entry with what it meant when it was committed. */
-export async function* readSteps(
+export async function* readCommittedEntries(
   store: Pick<Store, "read">,
   sessionId: string,
 ): AsyncGenerator<CommittedEntry, void, undefined> {
@@ -117,7 +117,7 @@ export async function readEvents(
 }
 
 /** The end of a run, from the log; null where it has not ended. */
-export async function findEnd(store: Store, sessionId: string, runId: string): Promise<EndOfRun | null> {
+export async function findFinalEvent(store: Store, sessionId: string, runId: string): Promise<EndOfRun | null> {
   for (const event of await readEvents(store, sessionId, 0))
     if (event.type === "final" && event.runId === runId) return event;
   return null;

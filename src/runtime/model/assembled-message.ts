@@ -9,10 +9,10 @@ import type {
   ProviderMetadata,
   Usage,
 } from "../../core/data/message.js";
-import { type Assembly, metadata, type OpenPart } from "./message-assembly.js";
+import { type MessageAssembly, metadata, type OpenPart } from "./message-assembly.js";
 
 /** The whole message. Empty parts are left out, but for those that carry metadata. */
-export function messageOf(assembly: Assembly): AssistantMessage {
+export function messageOf(assembly: MessageAssembly): AssistantMessage {
   const parts = assembly.parts.map(partOf);
   // Messages are kept, and a filtered array has room for more.
   return { role: "assistant", parts: parts.every(isSaid) ? parts : parts.filter(isSaid) };
@@ -26,7 +26,7 @@ function isSaid(part: AssistantPart): boolean {
 export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
 
 /** The message so far, and where it may grow. */
-export function partialOf(assembly: Assembly): {
+export function partialOf(assembly: MessageAssembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
 } {
@@ -44,7 +44,7 @@ function partOf(open: OpenPart): AssistantPart {
 }
 
 /** How an attempt ended; null while it goes on. */
-export function endOf(assembly: Assembly):
+export function endOf(assembly: MessageAssembly):
   | {
       readonly type: "done";
       readonly finishReason: FinishReason;

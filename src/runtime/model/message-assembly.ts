@@ -22,7 +22,7 @@ const tooManyCalls: ModelFailure = {
   message: `The model asked for more than ${maxMessageCalls} calls at once.`,
 };
 
-export type Assembly = {
+export type MessageAssembly = {
   readonly identity: RequestIdentity;
   /** The number of the last delta. */
   seq: number;
@@ -40,7 +40,7 @@ type TextType = "text" | "reasoning";
 type OpenText = { readonly type: TextType; readonly texts: string[]; providerMetadata?: ProviderMetadata };
 export type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
 
-export function createAssembly(identity: RequestIdentity): Assembly {
+export function createAssembly(identity: RequestIdentity): MessageAssembly {
   const open = { text: null, reasoning: null };
   return { identity, seq: 0, given: 0, parts: [], open, characters: 0, calls: 0, end: null };
 }
@@ -49,7 +49,7 @@ export function createAssembly(identity: RequestIdentity): Assembly {
  * Takes in what a model yielded; returns the deltas that it stands for, in order, none where it changes nothing.
  * Once `end` is set, nothing more is taken.
  */
-export function addDelta(assembly: Assembly, given: ModelDelta): readonly MessageDelta[] {
+export function addDelta(assembly: MessageAssembly, given: ModelDelta): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
   if (given?.kind === "text-delta" && assembly.seq > 0) {
     const emitted = addPlainText(assembly, given);
@@ -76,7 +76,7 @@ export function addDelta(assembly: Assembly, given: ModelDelta): readonly Messag
 }
 
 /** Text that comes with nothing else, as almost every delta of an answer does; null for what has to be looked at closely. */
-function addPlainText(assembly: Assembly, given: Extract<ModelDelta, { kind: "text-delta" }>) {
+function addPlainText(assembly: MessageAssembly, given: Extract<ModelDelta, { kind: "text-delta" }>) {
   const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = given;
   if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
   if ((seq ?? runId ?? sessionId ?? modelCallIndex ?? attempt) !== undefined) return null;
@@ -99,7 +99,7 @@ function missing(from: number, to: number): ModelFailure {
 }
 
 /** Ends an attempt whose stream gave no end of its own. */
-export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
+export function endWith(assembly: MessageAssembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
   const body: Extract<DeltaBody, { kind: "error" }> =
@@ -110,7 +110,7 @@ export function endWith(assembly: Assembly, failure: ModelFailure, usage?: Usage
 
 const none: readonly MessageDelta[] = [];
 
-function emit(assembly: Assembly, delta: DeltaBody): MessageDelta {
+function emit(assembly: MessageAssembly, delta: DeltaBody): MessageDelta {
   assembly.seq += 1;
   const { runId, modelCallIndex, attempt } = assembly.identity;
   // Adding keys to a copy is twenty times slower than copying into what has them.
@@ -118,7 +118,7 @@ function emit(assembly: Assembly, delta: DeltaBody): MessageDelta {
 }
 
 /** The same for plain text, key by key: much quicker than copying. */
-function emitText(assembly: Assembly, id: string, text: string): MessageDelta {
+function emitText(assembly: MessageAssembly, id: string, text: string): MessageDelta {
   assembly.seq += 1;
   const { runId, modelCallIndex, attempt } = assembly.identity;
   return { runId, modelCallIndex, attempt, seq: assembly.seq, kind: "text-delta", id, text };
@@ -138,7 +138,7 @@ function provider(message: string): ModelFailure {
 }
 
 /** Adds a delta to the parts; a failure where it cannot be taken. */
-function take(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
+function take(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   const fault = checkMetadata(assembly, delta);
   if (fault !== undefined) return fault;
   switch (delta.kind) {
@@ -198,7 +198,10 @@ function take(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
   }
 }
 
-function addSource(assembly: Assembly, delta: Extract<ModelDelta, { kind: "source" }>): ModelFailure | undefined {
+function addSource(
+  assembly: MessageAssembly,
+  delta: Extract<ModelDelta, { kind: "source" }>,
+): ModelFailure | undefined {
   const { id, url, title, providerMetadata } = delta;
   const named = {
     ...(typeof url === "string" ? { url } : {}),
@@ -210,7 +213,7 @@ function addSource(assembly: Assembly, delta: Extract<ModelDelta, { kind: "sourc
   );
 }
 
-function checkMetadata(assembly: Assembly, delta: DeltaBody): ModelFailure | undefined {
+function checkMetadata(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   if (!("providerMetadata" in delta) || delta.providerMetadata === undefined) return undefined;
   const checked = checkJson(delta.providerMetadata);
   if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
@@ -224,7 +227,7 @@ export function metadata(providerMetadata: ProviderMetadata | undefined): {
   return providerMetadata === undefined ? {} : { providerMetadata };
 }
 
-function openText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): OpenText {
+function openText(assembly: MessageAssembly, type: TextType, id: string, metadata?: ProviderMetadata): OpenText {
   const part: OpenText = { type, texts: [] };
   if (metadata !== undefined) part.providerMetadata = metadata;
   const open = assembly.open[type] ?? new Map<string, OpenText>();
@@ -234,7 +237,7 @@ function openText(assembly: Assembly, type: TextType, id: string, metadata?: Pro
 }
 
 function addText(
-  assembly: Assembly,
+  assembly: MessageAssembly,
   type: TextType,
   id: string,
   text: string,
@@ -246,17 +249,17 @@ function addText(
   return grown(assembly, text.length);
 }
 
-function closeText(assembly: Assembly, type: TextType, id: string, metadata?: ProviderMetadata): void {
+function closeText(assembly: MessageAssembly, type: TextType, id: string, metadata?: ProviderMetadata): void {
   const part = assembly.open[type]?.get(id);
   assembly.open[type]?.delete(id);
   if (part !== undefined && metadata !== undefined) part.providerMetadata = metadata;
 }
 
-function whole(assembly: Assembly, part: AssistantPart): undefined {
+function whole(assembly: MessageAssembly, part: AssistantPart): undefined {
   assembly.parts.push({ type: "whole", part });
 }
 
-function grown(assembly: Assembly, characters: number): ModelFailure | undefined {
+function grown(assembly: MessageAssembly, characters: number): ModelFailure | undefined {
   assembly.characters += characters;
   if (assembly.characters <= maxMessageCharacters) return undefined;
   return { kind: "invalid_request", message: `The model's message is longer than ${maxMessageCharacters} characters.` };

@@ -11,7 +11,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
-import { type Assembly, addDelta, endWith } from "./message-assembly.js";
+import { addDelta, endWith, type MessageAssembly } from "./message-assembly.js";
 
 export type StreamOptions = {
   readonly model: Model;
@@ -23,7 +23,7 @@ export type StreamOptions = {
 };
 
 /** Streams into the assembly; resolves when that has its end. */
-export function streamInto(assembly: Assembly, request: ModelRequest, options: StreamOptions): Promise<void> {
+export function streamInto(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
   const { model, timeouts, clock, cancellation, publish, memory } = options;
   const attempt = memory.unheard ?? createCancellation();
   memory.unheard = null;

@@ -13,18 +13,18 @@ import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { createMemory, type EffectOf, type Work } from "../work/effect-context.js";
+import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
 import { canBeSaid, deltasOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
   readonly sessionId: string;
-  readonly parts: AgentParts;
+  readonly parts: CompiledAgent;
   /** Where what would go to other sessions ends. */
   readonly store: Store;
   /** Whether a policy is asked again, or has its say from the recording. */
@@ -39,16 +39,16 @@ export type Recall = {
 };
 
 export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
-  const forget = () => createMemory(sessionId, parts.store, "replay");
+  const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
 
-  async function act(effect: Awake, state: State, transcript: Transcript, changes: Partial<AgentParts> = {}) {
-    const present: AgentParts = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
-    const work: Work = {
+  async function act(effect: Awake, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
+    const present: CompiledAgent = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
+    const work: EffectContext = {
       sessionId,
       parts: present,
       state,
@@ -104,7 +104,11 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return act({ type: "prepare", key: "replay", runId: event.runId }, state, transcript);
       case "prepared":
         // How much of the log had come when it was prepared is a matter of time.
-        return act({ type: "prepare", key: "replay", runId: event.runId }, { ...state, seq: event.upTo }, transcript);
+        return act(
+          { type: "prepare", key: "replay", runId: event.runId },
+          { ...state, seq: event.contextSeq },
+          transcript,
+        );
       case "model_finished":
       case "model_failed":
         return callAgain(event, state, transcript);
@@ -112,14 +116,14 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "tool_waiting":
       case "tool_finished": {
         const call = callOf(event, state);
-        if (call?.at === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
+        if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt was sent by somebody else.
-        const isOurs = call?.at === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
+        const isOurs = call?.status === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
       }
       case "steered":
-        return event.by === "user" || state.status === "idle"
+        return event.source === "user" || state.status === "idle"
           ? undefined
           : act({ type: "finish", key: "replay", runId: state.runId }, state, transcript);
       case "run_finished": {
@@ -130,11 +134,11 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "run_started":
       case "run_queued":
       case "compacted":
-      case "woke":
+      case "timer_fired":
       case "answered":
       case "abort_requested":
       case "late_result":
-      case "run_left":
+      case "after_run_hooks_called":
       case "parent_notified":
       case "migrated":
         return undefined;

@@ -16,22 +16,22 @@ import { initialState, type State } from "../../core/machine/state.js";
 import { refusal, transition } from "../../core/machine/transition.js";
 import { appendEntry, createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
-import { childOf } from "../agent/agent-family.js";
-import { type AgentParts, checkAgent } from "../agent/agent-parts.js";
+import { childAgentOf } from "../agent/agent-family.js";
+import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
-import { noSession } from "../log/driver-errors.js";
+import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-log.js";
 import { createRecall, type Recall } from "./recall.js";
 
 /** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */
 export async function replaySession(
   sessionId: string,
-  parts: AgentParts,
+  parts: CompiledAgent,
   scratch: Store,
   options: ReplayOptions = {},
 ): Promise<Replay> {
   const loaded = await parts.store.load(sessionId);
-  if (loaded === null) return noSession(sessionId);
+  if (loaded === null) return throwNoSession(sessionId);
   checkAgent(sessionId, loaded.state, parts);
   const { policy = "present", prompt = "present", model } = options;
   const recall = createRecall({ sessionId, parts, store: scratch, policy, ...(model === undefined ? {} : { model }) });
@@ -98,7 +98,7 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
       return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: unpriced(usage) };
     }
     case "run_finished": {
-      const { leaving: _leaving, ...finished } = rest;
+      const { afterRunHooksPending: _leaving, ...finished } = rest;
       return finished;
     }
     case "tool_decided": {
@@ -163,7 +163,7 @@ function noteChild({ event }: Entry, state: State, children: Map<string, string>
 async function withChildren(
   replay: Replay,
   children: ReadonlyMap<string, string>,
-  { store, family }: AgentParts,
+  { store, family }: CompiledAgent,
   options: ReplayOptions,
 ): Promise<Replay> {
   let { entries, sessions } = replay;
@@ -171,7 +171,7 @@ async function withChildren(
     const child = await store.load(childId);
     // A fork shows the calls of its source, whose children are the source's.
     if (child?.state.session?.parent?.sessionId !== replay.sessionId) continue;
-    const replayed = await childOf(name, family)?.replay(childId, options);
+    const replayed = await childAgentOf(name, family)?.replay(childId, options);
     if (replayed === undefined) continue;
     entries += replayed.entries;
     sessions += replayed.sessions;

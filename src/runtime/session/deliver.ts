@@ -13,36 +13,40 @@ import { checkAgent } from "../agent/agent-parts.js";
 import { type Driver, dispatch } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import { inTurn } from "../lib/serial.js";
-import { lossOf, noSession, shutDownError } from "../log/driver-errors.js";
+import { lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
 import { knownResult } from "./known-result.js";
-import { type Live, leaveIfIdle, open, settleHere, using } from "./local-session.js";
+import { type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
 
-type Said = "said" | "duplicate";
+type Delivery = "said" | "duplicate";
 /** `check` comes first; nothing else is asked for between it and the request. */
-type AskOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
+type RequestOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
 
 /**
  * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
  * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
-export function say(live: Live, message: InboxMessage, options: { readonly shared: boolean }): Promise<Said> {
-  return using(live, () => sayAll(live, [message], options));
+export function deliver(
+  live: LocalSession,
+  message: InboxMessage,
+  options: { readonly shared: boolean },
+): Promise<Delivery> {
+  return using(live, () => deliverAll(live, [message], options));
 }
 
 /** Messages that are said together are taken together. */
-async function sayAll(
-  live: Live,
+async function deliverAll(
+  live: LocalSession,
   messages: readonly InboxMessage[],
   { shared }: { readonly shared: boolean },
-): Promise<Said> {
+): Promise<Delivery> {
   const { sessionId, parts } = live;
   while (!shared && (await open(live)) === "driving") {
-    if (await sayToDriver(live.driver, messages)) return "said";
+    if (await dispatchToDriver(live.driver, messages)) return "said";
     if (live.lastClosing?.type === "parked") continue;
-    const loss = lossOf(sessionId, live.lastClosing);
+    const loss = lostMessageError(sessionId, live.lastClosing);
     if (loss !== undefined) throw loss;
     break;
   }
@@ -54,50 +58,55 @@ async function sayAll(
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
 }
 
-async function sayToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
+async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
   const said = messages.map((message) => dispatch(driver, (state) => eventsOf(message, state), { record: message.id }));
   return (await Promise.all(said)).every((durable) => durable);
 }
 
 /** Sends the message that asks for a run; its signal aborts that run, from the start where it is aborted already. */
-export function ask(live: Live, runId: string, message: InboxMessage, options: AskOptions): Promise<Said> {
-  return using(live, () => inTurn(live, () => askNow(live, runId, message, options)));
-}
-
-async function askNow(
-  live: Live,
+export function requestRun(
+  live: LocalSession,
   runId: string,
   message: InboxMessage,
-  { shared, signal, check }: AskOptions,
-): Promise<Said> {
+  options: RequestOptions,
+): Promise<Delivery> {
+  return using(live, () => inTurn(live, () => requestRunNow(live, runId, message, options)));
+}
+
+async function requestRunNow(
+  live: LocalSession,
+  runId: string,
+  message: InboxMessage,
+  { shared, signal, check }: RequestOptions,
+): Promise<Delivery> {
   await check?.();
   const abort = () => abortMessage(runId, live.parts);
-  if (signal?.aborted === true) return sayAll(live, [message, abort()], { shared });
-  const said = await sayAll(live, [message], { shared });
+  if (signal?.aborted === true) return deliverAll(live, [message, abort()], { shared });
+  const said = await deliverAll(live, [message], { shared });
   if (signal !== undefined)
-    watchSignal(live, runId, signal, () => void say(live, abort(), { shared: false }).catch(() => {}));
+    watchSignal(live, runId, signal, () => void deliver(live, abort(), { shared: false }).catch(() => {}));
   return said;
 }
 
 /** The same, and gives the run's result. A subscription gets the end of a run that is known and over, too, and ends with the run. */
-export function run(
-  live: Live,
+export function runToResult(
+  live: LocalSession,
   runId: string,
   message: InboxMessage,
-  options: AskOptions & { readonly subscription?: Subscription },
+  options: RequestOptions & { readonly subscription?: Subscription },
 ): Promise<RunResult> {
   const waiter = wait(live, { runId });
   live.operationsUnderWay += 1;
-  return resultOf(live, runId, waiter, ask(live, runId, message, options), options.subscription);
+  return awaitResult(live, runId, waiter, requestRun(live, runId, message, options), options.subscription);
 }
 
 /** A process may hold many runs that wait here. So it is one function, and is not given the message: what waits holds what it was given. */
-async function resultOf(
-  live: Live,
+async function awaitResult(
+  live: LocalSession,
   runId: string,
   waiter: Waiter,
-  asked: Promise<Said>,
+  asked: Promise<Delivery>,
   subscription: Subscription | undefined,
 ): Promise<RunResult> {
   try {
@@ -115,12 +124,12 @@ async function resultOf(
 }
 
 /** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
-export function resume(live: Live, after: number): Promise<RunResult> {
+export function resume(live: LocalSession, after: number): Promise<RunResult> {
   return using(live, async () => {
     const waiter = wait(live, { after });
     try {
       if ((await open(live)) === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
-      return resultIn(await waiter.outcome) ?? noSession(live.sessionId);
+      return resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
     } catch (error) {
       return storeFailed(live.sessionId, waiter.awaited, error);
     } finally {
@@ -130,6 +139,6 @@ export function resume(live: Live, after: number): Promise<RunResult> {
 }
 
 /** Carries on what is under way, for nobody in particular. */
-export function takeUp(live: Live): Promise<void> {
+export function takeUp(live: LocalSession): Promise<void> {
   return using(live, () => settleHere(live));
 }

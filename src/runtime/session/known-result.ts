@@ -6,7 +6,7 @@ import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { findEnd } from "../log/read-log.js";
+import { findFinalEvent } from "../log/read-log.js";
 import { pushItem, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, type WaitedFor, wait } from "../subscribers/waiters.js";
 
@@ -23,7 +23,7 @@ export async function knownResult(
 ): Promise<RunResult> {
   const { sessionId, parts } = session;
   for (;;) {
-    const ended = await findEnd(parts.store, sessionId, runId);
+    const ended = await findFinalEvent(parts.store, sessionId, runId);
     if (ended !== null) {
       if (subscription !== undefined) pushItem(subscription, ended);
       return ended.result;
@@ -47,7 +47,7 @@ async function refuseUnasked(store: Store, sessionId: string, runId: string): Pr
   const isPresent = state.status !== "idle" && state.runId === runId;
   const isQueued = state.queue.some((one) => one.kind === "run" && one.runId === runId);
   if (isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`)) return;
-  if ((await findEnd(store, sessionId, runId)) === null)
+  if ((await findFinalEvent(store, sessionId, runId)) === null)
     throw new PawlError(
       "bad_input",
       `The id ${runId} was used in session ${sessionId} for a message that joined another run. Give this run another one.`,

@@ -8,41 +8,41 @@ import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type State } from "../../core/machine/state.js";
-import type { Lease, Owner } from "../../ports/store.js";
+import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren } from "../agent/agent-family.js";
-import { type AgentParts, checkAgent } from "../agent/agent-parts.js";
-import { createDriver, type Driver, dispatch, drain, lose, take, wake } from "../driver/driver.js";
+import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
+import { createDriver, type Driver, dispatch, drain, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
 import type { Turns } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { giveBack } from "../log/driver-errors.js";
+import { releaseLease } from "../log/driver-errors.js";
 import { loadTranscript } from "../log/read-log.js";
 import {
-  type Audience,
-  beginAt,
-  dismiss,
-  giveUp,
+  type Broadcast,
+  broadcastCommitted,
+  broadcastFollowed,
+  catchUpTo,
+  endForShutdown,
+  endWithError,
+  hasLastingSubscriber,
   isEmpty,
-  isStayedWith,
   subscribeTo,
-  tell,
-  tellFollowed,
   unsubscribe,
 } from "../subscribers/broadcast.js";
 import type { Subscription } from "../subscribers/subscription.js";
 import { closeWaiters, settleRun } from "../subscribers/waiters.js";
 import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
-import { createMemory } from "../work/effect-context.js";
+import { createProcessMemory } from "../work/effect-context.js";
 import { followLog } from "./follow.js";
 import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
 
-export type Live = Audience &
+export type LocalSession = Broadcast &
   Turns & {
-    readonly parts: AgentParts;
-    readonly place: Place;
+    readonly parts: CompiledAgent;
+    readonly place: SessionHost;
     driver: Driver | null;
     opening: Promise<"driving" | "held"> | null;
     /** Stops to follow. */
@@ -53,16 +53,16 @@ export type Live = Audience &
   };
 
 /** A process, as its sessions see it. What is said late may find that its session was left, and is held here anew. */
-export type Place = {
+export type SessionHost = {
   readonly keeper: LeaseKeeper;
   readonly inboxes: Inboxes;
-  readonly lives: Map<string, Live>;
+  readonly sessions: Map<string, LocalSession>;
   readonly sayLate: (sessionId: string, message: InboxMessage) => void;
 };
 
 const nobody: readonly never[] = [];
 
-export function createLive(sessionId: string, parts: AgentParts, place: Place): Live {
+export function createLocalSession(sessionId: string, parts: CompiledAgent, place: SessionHost): LocalSession {
   return {
     sessionId,
     parts,
@@ -85,7 +85,7 @@ export function createLive(sessionId: string, parts: AgentParts, place: Place): 
 }
 
 /** Keeps the session here while something is done. */
-export async function using<T>(live: Live, act: () => Promise<T>): Promise<T> {
+export async function using<T>(live: LocalSession, act: () => Promise<T>): Promise<T> {
   live.operationsUnderWay += 1;
   try {
     return await act();
@@ -96,19 +96,19 @@ export async function using<T>(live: Live, act: () => Promise<T>): Promise<T> {
 }
 
 /** An idle session holds nothing. */
-export function leaveIfIdle(live: Live): void {
+export function leaveIfIdle(live: LocalSession): void {
   const { sessionId, place } = live;
   const isUsed = live.opening !== null || live.operationsUnderWay > 0 || !isSilent(live) || !isEmpty(live);
-  if (!isUsed && place.lives.get(sessionId) === live) place.lives.delete(sessionId);
+  if (!isUsed && place.sessions.get(sessionId) === live) place.sessions.delete(sessionId);
 }
 
 /** Nobody here tells of the session: neither a driver nor a follower. */
-function isSilent({ driver, following }: Live): boolean {
+function isSilent({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
 /** Drives the session, where nobody else does. */
-export function open(live: Live): Promise<"driving" | "held"> {
+export function open(live: LocalSession): Promise<"driving" | "held"> {
   if (live.driver !== null) return Promise.resolve("driving");
   if (live.drained) return Promise.resolve("held");
   live.opening ??= claim(live).finally(() => {
@@ -118,16 +118,16 @@ export function open(live: Live): Promise<"driving" | "held"> {
   return live.opening;
 }
 
-async function claim(live: Live): Promise<"driving" | "held"> {
+async function claim(live: LocalSession): Promise<"driving" | "held"> {
   const { sessionId, parts } = live;
   const { store, clock } = parts;
-  const { owner, leaseMs, isDead: isKnownDead } = live.place.keeper;
+  const { holder, leaseMs, isDead: isKnownDead } = live.place.keeper;
   // A lease of our own that nobody drives was left behind by a driver that the store failed.
-  const isDead = (other: Owner) => other.id === owner.id || isKnownDead?.(other) === true;
+  const isDead = (other: Holder) => other.id === holder.id || isKnownDead?.(other) === true;
   const claimedAt = momentOf(clock);
-  const claimed = await store.claim(sessionId, { owner, now: claimedAt.wall, leaseMs, isDead });
+  const claimed = await store.claim(sessionId, { holder, now: claimedAt.wall, leaseMs, isDead });
   if (claimed.type === "held") follow(live);
-  else if (live.drained) await giveBack(store, claimed.lease);
+  else if (live.drained) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || live.drained) return "held";
   live.following?.();
   try {
@@ -135,21 +135,21 @@ async function claim(live: Live): Promise<"driving" | "held"> {
     checkAgent(sessionId, state, parts);
     await drive(live, claimed.lease, claimedAt, claimed.seq, state);
   } catch (error) {
-    await giveBack(store, claimed.lease);
+    await releaseLease(store, claimed.lease);
     if (isFollowed(live)) follow(live);
     throw error;
   }
   return "driving";
 }
 
-async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
+async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: number, state: State): Promise<void> {
   const { sessionId, parts } = live;
   const { keeper, inboxes } = live.place;
   const transcript = await loadTranscript(parts.store, sessionId, state);
   const messages = await parts.store.inbox(sessionId);
-  await beginAt(live, state);
+  await catchUpTo(live, state);
   await whileValidatorLoads();
-  const memory = createMemory(sessionId, parts.store, keeper.owner.id);
+  const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
   const driver = createDriver({
     sessionId,
@@ -177,37 +177,37 @@ async function drive(live: Live, lease: Lease, claimedAt: Moment, seq: number, s
  * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
  * first word is left to whoever opened it, who dispatches something.
  */
-function begin({ parts, place }: Live, driver: Driver, messages: readonly InboxMessage[]): void {
+function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
   takeUpChildren(state, parts.family);
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
-    void take(
+    void takeMessages(
       driver,
       messages.filter(({ body }) => body.type === "abort" && body.runId === runId),
     );
-    void dispatch(driver, () => [{ type: "restarted", runId, owner: place.keeper.owner.id }]);
+    void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);
   }
-  void take(driver, messages);
+  void takeMessages(driver, messages);
 }
 
-function committed(live: Live, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
-  tell(live, steps, transcript);
+function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
+  broadcastCommitted(live, steps, transcript);
   if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
 }
 
 /** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
-function late({ lastClosing, parts, place, sessionId }: Live, event: EventBody): void {
+function late({ lastClosing, parts, place, sessionId }: LocalSession, event: EventBody): void {
   const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
   if (message !== undefined) place.sayLate(sessionId, message);
 }
 
-function closed(live: Live, driver: Driver, closing: Closing): void {
+function closed(live: LocalSession, driver: Driver, closing: Closing): void {
   const { parts, place } = live;
   const { state, transcript, kept } = driver;
   dropLease(place.keeper, kept);
   unwatchInbox(place.inboxes, driver);
-  if (closing.type !== "parked") void giveBack(parts.store, kept.lease);
+  if (closing.type !== "parked") void releaseLease(parts.store, kept.lease);
   live.driver = null;
   live.memory = null;
   live.lastClosing = closing;
@@ -215,21 +215,21 @@ function closed(live: Live, driver: Driver, closing: Closing): void {
   const parent = state.session?.parent;
   if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
     void parts.family.parent?.tellWaiting(parent.sessionId);
-  if (isStayedWith(live)) follow(live);
+  if (hasLastingSubscriber(live)) follow(live);
   else leaveIfIdle(live);
 }
 
 /** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
-export async function settleHere(live: Live): Promise<void> {
+export async function settleHere(live: LocalSession): Promise<void> {
   while ((await open(live)) === "driving")
     if ((live.driver !== null && (await wake(live.driver))) || live.lastClosing?.type !== "parked") return;
 }
 
-function isFollowed(live: Live): boolean {
-  return live.waiters.length > 0 || isStayedWith(live);
+function isFollowed(live: LocalSession): boolean {
+  return live.waiters.length > 0 || hasLastingSubscriber(live);
 }
 
-function follow(live: Live): void {
+function follow(live: LocalSession): void {
   if (live.drained) return;
   const { store, clock } = live.parts;
   live.following ??= followLog({
@@ -237,7 +237,7 @@ function follow(live: Live): void {
     store,
     clock,
     after: live.toldUpTo,
-    onEvents: (seq, events) => tellFollowed(live, seq, events),
+    onEvents: (seq, events) => broadcastFollowed(live, seq, events),
     onWaiting: (result, seq) => settleRun(live, result, seq),
     isWanted: () => isFollowed(live),
     // A run may end meanwhile, and nobody wait any more: who left the session then would drive it beside the next one.
@@ -248,7 +248,7 @@ function follow(live: Live): void {
       }),
     onEnd(error) {
       live.following = null;
-      if (error !== undefined) giveUp(live, error);
+      if (error !== undefined) endWithError(live, error);
       leaveIfIdle(live);
     },
   });
@@ -261,7 +261,7 @@ export type SubscribeOptions = {
   readonly stayAfter?: number;
 };
 
-export function subscribe(live: Live, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
+export function subscribe(live: LocalSession, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
   // Nobody else is owed what came before.
   if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
   const stays = stayAfter !== undefined;
@@ -275,10 +275,10 @@ export function subscribe(live: Live, { runId, stayAfter }: SubscribeOptions = {
 }
 
 /** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
-export async function drainLive(live: Live, graceMs: number): Promise<void> {
+export async function drainLocalSession(live: LocalSession, graceMs: number): Promise<void> {
   live.drained = true;
   await live.opening?.catch(() => {});
   if (live.driver !== null) await drain(live.driver, graceMs);
   live.following?.();
-  dismiss(live);
+  endForShutdown(live);
 }

@@ -15,7 +15,7 @@ const lookAfterMs = {
   log: 1_500,
 } as const;
 
-type Place = keyof typeof lookAfterMs;
+type ChangeKind = keyof typeof lookAfterMs;
 
 type Look = { readonly sessionIds: Set<string>; cancel: (() => void) | null };
 
@@ -24,7 +24,7 @@ export type Inboxes = {
   readonly clock: Clock;
   /** By session. */
   readonly drivers: Map<string, Driver>;
-  readonly looks: Readonly<Record<Place, Look>>;
+  readonly looks: Readonly<Record<ChangeKind, Look>>;
   stop: (() => void) | null;
 };
 
@@ -59,7 +59,7 @@ function callOff(look: Look): void {
 function lookSoon({ clock, drivers, looks }: Inboxes, change: Change): void {
   const { sessionId } = change;
   if (!drivers.has(sessionId)) return;
-  const place: Place = change.in ?? "either";
+  const place: ChangeKind = change.in ?? "either";
   const look = looks[place];
   look.sessionIds.add(sessionId);
   look.cancel ??= clock.after(lookAfterMs[place], () => {

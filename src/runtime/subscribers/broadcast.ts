@@ -9,7 +9,7 @@ import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readEvents } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
@@ -26,32 +26,32 @@ import {
 } from "./subscription.js";
 import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
 
-export type StepListener = (step: CommittedEntry, transcript: Transcript) => void;
+export type EntryListener = (step: CommittedEntry, transcript: Transcript) => void;
 
 /** Those who hear of a session at once. */
-export type Hearers = {
+export type Subscribers = {
   readonly sessionId: string;
-  readonly parts: Pick<AgentParts, "listeners">;
+  readonly parts: Pick<CompiledAgent, "listeners">;
   subscriptions: readonly Subscription[];
 };
 
-export type Audience = Hearers &
+export type Broadcast = Subscribers &
   WaitedFor &
   Signalled &
   Source & {
-    readonly parts: Pick<AgentParts, "store" | "listeners">;
-    stepListeners: readonly StepListener[];
+    readonly parts: Pick<CompiledAgent, "store" | "listeners">;
+    stepListeners: readonly EntryListener[];
     /** Null where nobody wants traces. */
     readonly tracing: Tracing | null;
     /** The last entry that was told. */
     toldUpTo: number;
   };
 
-function broadcast({ subscriptions }: Hearers, item: StreamItem): void {
+function broadcast({ subscriptions }: Subscribers, item: StreamItem): void {
   for (const subscription of subscriptions) pushItem(subscription, item);
 }
 
-function settleEnded(audience: Audience, events: readonly PublicEvent[]): void {
+function settleEnded(audience: Broadcast, events: readonly PublicEvent[]): void {
   for (const event of events)
     if (event.type === "final") {
       forgetSignals(audience, event.runId);
@@ -60,7 +60,11 @@ function settleEnded(audience: Audience, events: readonly PublicEvent[]): void {
 }
 
 /** What was committed here. */
-export function tell(audience: Audience, steps: readonly CommittedEntry[], transcript: Transcript): void {
+export function broadcastCommitted(
+  audience: Broadcast,
+  steps: readonly CommittedEntry[],
+  transcript: Transcript,
+): void {
   const { listeners } = audience.parts;
   for (const step of steps) {
     if (step.entry.event.type === "run_finished") cutShort(audience);
@@ -79,24 +83,24 @@ export function tell(audience: Audience, steps: readonly CommittedEntry[], trans
 }
 
 /** A model that was given up says nothing more: its stream ends with its run. */
-function cutShort(audience: Audience): void {
+function cutShort(audience: Broadcast): void {
   const partial = audience.memory?.partial ?? null;
   if (partial === null) return;
   const end = endWith(partial, { kind: "cancelled", message: "The call was given up." });
   for (const delta of end) publishDelta(audience, delta);
 }
 
-export function publishDelta(hearers: Hearers, delta: MessageDelta): void {
+export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
   for (const listener of hearers.parts.listeners) listener.delta?.(delta, hearers.sessionId);
   if (hearers.subscriptions.length > 0) broadcast(hearers, { type: "delta", delta });
 }
 
-export function publishProgress(hearers: Hearers, callKey: string, note: string): void {
+export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {
   broadcast(hearers, { type: "progress", callKey, note });
 }
 
 /** What another process committed. */
-export function tellFollowed(audience: Audience, seq: number, events: readonly PublicEvent[]): void {
+export function broadcastFollowed(audience: Broadcast, seq: number, events: readonly PublicEvent[]): void {
   if (seq <= audience.toldUpTo) return;
   audience.toldUpTo = seq;
   for (const event of events) broadcast(audience, event);
@@ -104,15 +108,15 @@ export function tellFollowed(audience: Audience, seq: number, events: readonly P
 }
 
 /** Somebody goes on watching whoever drives. */
-export function isStayedWith({ subscriptions }: Audience): boolean {
+export function hasLastingSubscriber({ subscriptions }: Broadcast): boolean {
   return subscriptions.some(({ stays }) => stays);
 }
 
 /** A driver begins at this state: those who stayed are told of what they have not seen. */
-export async function beginAt(audience: Audience, state: State): Promise<void> {
+export async function catchUpTo(audience: Broadcast, state: State): Promise<void> {
   const { seq } = state;
   await audience.tracing?.begin(state);
-  if (isStayedWith(audience) && audience.toldUpTo < seq) {
+  if (hasLastingSubscriber(audience) && audience.toldUpTo < seq) {
     const events = await readEvents(audience.parts.store, audience.sessionId, audience.toldUpTo);
     const told = audience.toldUpTo;
     for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(audience, event);
@@ -120,18 +124,18 @@ export async function beginAt(audience: Audience, state: State): Promise<void> {
   audience.toldUpTo = Math.max(audience.toldUpTo, seq);
 }
 
-export function subscribeTo(audience: Audience, options: SubscriptionOptions): Subscription {
+export function subscribeTo(audience: Broadcast, options: SubscriptionOptions): Subscription {
   const subscription = createSubscription(audience, options, audience.toldUpTo);
   audience.subscriptions = audience.subscriptions.concat(subscription);
   return subscription;
 }
 
-export function unsubscribe(audience: Audience, subscription: Subscription): void {
+export function unsubscribe(audience: Broadcast, subscription: Subscription): void {
   audience.subscriptions = audience.subscriptions.filter((one) => one !== subscription);
 }
 
 /** Calls back after each step; returns the way to stop. */
-export function onStep(audience: Audience, listener: StepListener): () => void {
+export function onEntry(audience: Broadcast, listener: EntryListener): () => void {
   audience.stepListeners = audience.stepListeners.concat(listener);
   return () => {
     audience.stepListeners = audience.stepListeners.filter((one) => one !== listener);
@@ -139,19 +143,19 @@ export function onStep(audience: Audience, listener: StepListener): () => void {
 }
 
 /** The process shuts down: those who wait learn it, and those who stayed get no more. */
-export function dismiss(audience: Audience): void {
+export function endForShutdown(audience: Broadcast): void {
   closeWaiters(audience, { type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
 }
 
 /** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
-export function giveUp(audience: Audience, cause: unknown): void {
+export function endWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription, { cause });
 }
 
-export function isEmpty({ subscriptions, waiters, signals }: Audience): boolean {
+export function isEmpty({ subscriptions, waiters, signals }: Broadcast): boolean {
   return subscriptions.length === 0 && waiters.length === 0 && signals.length === 0;
 }
 

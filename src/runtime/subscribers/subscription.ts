@@ -10,7 +10,7 @@ import type { MessageDelta } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { readEvents } from "../log/read-log.js";
 import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
-import type { Assembly } from "../model/message-assembly.js";
+import type { MessageAssembly } from "../model/message-assembly.js";
 
 /** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
 export type Snapshot = {
@@ -54,7 +54,7 @@ export type Subscription = SubscriptionOptions & {
   ended: { readonly error?: Failure } | null;
   left: boolean;
   /** Those who wait for an item. */
-  asked: Asked[];
+  asked: PendingRead[];
 };
 
 type Failure = { readonly cause: unknown };
@@ -78,7 +78,7 @@ export type Source = {
   readonly sessionId: string;
   readonly parts: { readonly store: Pick<Store, "read"> };
   /** What its driver here remembers: the message that is being streamed. */
-  memory: { readonly partial: Assembly | null } | null;
+  memory: { readonly partial: MessageAssembly | null } | null;
 };
 
 /** @param after the entry after which the consumer wants events */
@@ -249,7 +249,7 @@ function serve(subscription: Subscription): void {
   }
 }
 
-type Asked = {
+type PendingRead = {
   readonly resolve: (result: IteratorResult<StreamItem, undefined>) => void;
   readonly reject: (cause: unknown) => void;
 };

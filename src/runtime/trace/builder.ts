@@ -48,7 +48,7 @@ type OpenStep = {
   readonly modelCallIndex: number;
   readonly purpose: Purpose;
   readonly messages: number;
-  readonly upTo: number;
+  readonly contextSeq: number;
   readonly startedAt: number;
   endedAt: number;
   readonly attempts: TracedAttempt[];
@@ -98,11 +98,11 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
   function prepare(event: EventOf<"prepared">, messages: number, hooks: readonly TracedHook[]): void {
     if (run === null || step?.modelCallIndex === event.modelCallIndex) return;
     endStep();
-    const { modelCallIndex, purpose, upTo, at } = event;
+    const { modelCallIndex, purpose, contextSeq, at } = event;
     const startedAt = Math.min(at, ...hooks.map((hook) => hook.startedAt));
     const states = run.states.splice(0);
     const empty = { attempts: [], calls: new Map(), hooks: [], states };
-    step = { modelCallIndex, purpose, messages, upTo, startedAt, endedAt: at, ...empty };
+    step = { modelCallIndex, purpose, messages, contextSeq, startedAt, endedAt: at, ...empty };
   }
 
   function compact(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {

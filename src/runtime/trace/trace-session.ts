@@ -3,7 +3,7 @@
  */
 import type { Store } from "../../ports/store.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
-import { readSteps } from "../log/read-log.js";
+import { readCommittedEntries } from "../log/read-log.js";
 import { createRedaction, guarded, type Redact } from "../observers/redact.js";
 import { createTraceBuilder } from "./builder.js";
 
@@ -27,7 +27,7 @@ export async function traceSession(
 ): Promise<LoopTrace> {
   const builder = createTraceBuilder({ sessionId, redact: guarded(redact), content });
   const records: TraceRecord[] = [];
-  for await (const step of readSteps(store, sessionId)) records.push(...builder.add(step));
+  for await (const step of readCommittedEntries(store, sessionId)) records.push(...builder.add(step));
   const open = asOf === undefined ? null : builder.underWay(asOf);
   return open === null ? records : [...records, open];
 }

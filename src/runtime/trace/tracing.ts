@@ -4,10 +4,10 @@
  * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
  */
 import { isResting, isTerminal, type State } from "../../core/machine/state.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { readSteps } from "../log/read-log.js";
+import { readCommittedEntries } from "../log/read-log.js";
 import type { TraceListener } from "../observers/listeners.js";
 import { createTraceBuilder, type TraceBuilder } from "./builder.js";
 
@@ -21,7 +21,7 @@ type Told = { readonly builder: TraceBuilder; readonly listeners: readonly Trace
 
 export function createTracing(
   sessionId: string,
-  { store, listeners, redact }: Pick<AgentParts, "store" | "listeners" | "redact">,
+  { store, listeners, redact }: Pick<CompiledAgent, "store" | "listeners" | "redact">,
 ): Tracing {
   const watching = listeners.flatMap(({ trace }) => (trace === undefined ? [] : [trace]));
   let told: readonly Told[] = [];
@@ -35,9 +35,9 @@ export function createTracing(
 
   async function begin(state: State): Promise<void> {
     told = begun();
-    const isMidway = !isResting(state) || (isTerminal(state) && state.leaving === true);
+    const isMidway = !isResting(state) || (isTerminal(state) && state.afterRunHooksPending === true);
     if (told.length === 0 || !isMidway) return;
-    for await (const step of readSteps(store, sessionId)) {
+    for await (const step of readCommittedEntries(store, sessionId)) {
       if (step.entry.seq > state.seq) break;
       for (const { builder } of told) builder.add(step);
     }

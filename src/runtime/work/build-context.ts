@@ -4,7 +4,7 @@ import type { Preparing } from "../../core/machine/state.js";
 import type { RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
-import type { Work } from "./effect-context.js";
+import type { EffectContext } from "./effect-context.js";
 
 export type BuiltContext =
   | {
@@ -18,7 +18,7 @@ export type BuiltContext =
   | { readonly type: "failed"; readonly message: string };
 
 /** What is sent beside the conversation. A manager may be anybody's code: what it throws ends the run, and is told. */
-export function buildContext(state: Extract<Preparing, { for: "step" }>, work: Work): BuiltContext {
+export function buildContext(state: Extract<Preparing, { for: "step" }>, work: EffectContext): BuiltContext {
   const { parts, transcript } = work;
   const { manager } = parts.context;
   const run = runDataOf(state, work);
@@ -50,13 +50,13 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, work: W
   }
 }
 
-function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: Work): RunData {
+function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
   const { root, context } = parts;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
 
 /** A step alone is told of how things stand: not an answer that goes on, nor a summary. */
-function hintsOf({ purpose }: Extract<Preparing, { for: "step" }>, run: RunData, { parts }: Work) {
+function hintsOf({ purpose }: Extract<Preparing, { for: "step" }>, run: RunData, { parts }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
   if (purpose !== "step") return { hints, records };

@@ -4,18 +4,18 @@
 import { assertStorable } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Services } from "../../ports/services.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import { andThen } from "../lib/maybe-promise.js";
 
 /**
  * Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it.
  * @throws PawlError `not_storable` for what is too large to be kept in the log
  */
-export function keepOutput(
+export function capOutput(
   output: ToolOutput,
   toolName: string,
   sessionId: string,
-  { services, tools }: Pick<AgentParts, "services" | "tools">,
+  { services, tools }: Pick<CompiledAgent, "services" | "tools">,
 ): ToolOutput | Promise<ToolOutput> {
   const maxBytes = tools.get(toolName)?.tool.maxOutputBytes;
   const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };

@@ -1,47 +1,47 @@
 /**
  * How much of its model's context window a conversation takes, and whether it can be made smaller.
  */
-import type { Run } from "../../core/machine/state.js";
+import type { RunState } from "../../core/machine/state.js";
 import { mayCompact } from "../../core/machine/steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { CompactionView, ContextSize } from "../../ports/compaction.js";
 import { modelOf } from "../model/models.js";
-import type { Work } from "./effect-context.js";
+import type { EffectContext } from "./effect-context.js";
 
 /** `length` counts as the end of the context window from this part of the budget on (FIN-3). */
 const nearRatio = 0.8;
 
 /** What the next request of the run would take: what the provider has counted, and an estimate of what came since (CTX-7). */
-export function sizeOf(work: Work): ContextSize {
+export function sizeOf(work: EffectContext): ContextSize {
   const { parts, transcript, state } = work;
   const { tokens: estimator } = parts.services;
-  const { measured, later } = transcript;
+  const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ ...besideMessages(work), messages }, measured).tokens;
+  const counted = estimator.context({ ...besideMessages(work), messages }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
 
-function besideMessages({ parts, transcript }: Work) {
+function besideMessages({ parts, transcript }: EffectContext) {
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: parts.specifications };
 }
 
 /** The conversation is so large that it should be made smaller first, it may be, and there is something to gain. */
-export function isCompactionDue(run: Run, work: Work): boolean {
+export function isCompactionDue(run: RunState, work: EffectContext): boolean {
   if (!isOn(work) || !mayCompact(run)) return false;
   const size = sizeOf(work);
   return isDue(size, work) && cutOf(run, work, size) !== null;
 }
 
 /** A full context window can be answered by making the conversation smaller. */
-export function canCompact(run: Run, work: Work): boolean {
+export function canCompact(run: RunState, work: EffectContext): boolean {
   return isOn(work) && mayCompact(run) && cutOf(run, work, sizeOf(work)) !== null;
 }
 
 /** A model that stopped at its limit of tokens has filled the context window, and not just its answer. */
-export function isNearLimit(inputTokens: number | undefined, work: Work): boolean {
+export function isNearLimit(inputTokens: number | undefined, work: EffectContext): boolean {
   const { parts, state } = work;
   const budget = parts.compaction.budgetOf(modelOf(parts.models, state).model);
   if (!budget.isKnown && !isOn(work)) return false;
@@ -49,7 +49,7 @@ export function isNearLimit(inputTokens: number | undefined, work: Work): boolea
 }
 
 /** Where the conversation would be cut; null where nothing can be replaced. What is too small for the budget was refused all the same. */
-export function cutOf(run: Run, work: Work, { tokens, budget }: ContextSize): number | null {
+export function cutOf(run: RunState, work: EffectContext, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = work;
   const { tokens: estimator } = parts.services;
   const isForced = !isDue({ tokens, budget }, work);
@@ -73,7 +73,11 @@ export function cutOf(run: Run, work: Work, { tokens, budget }: ContextSize): nu
  * asked is kept until a model has seen it, and an answer that is to be gone on with until it is whole; what came since the last
  * answer is kept too, unless the provider has refused it.
  */
-function cutsIn({ messages, seqs, compaction, run }: Transcript, state: Run, isForced: boolean): readonly number[] {
+function cutsIn(
+  { messages, seqs, compaction, run }: Transcript,
+  state: RunState,
+  isForced: boolean,
+): readonly number[] {
   const first = compaction === null ? 1 : 2;
   const kept = keptFrom(state, run?.answerSeq ?? 0, isForced);
   const cuts: number[] = [];
@@ -85,17 +89,17 @@ function cutsIn({ messages, seqs, compaction, run }: Transcript, state: Run, isF
   return cuts;
 }
 
-function keptFrom(state: Run, answerSeq: number, isForced: boolean): number {
+function keptFrom(state: RunState, answerSeq: number, isForced: boolean): number {
   if (state.modelCallIndex === 1) return state.startSeq;
   const goesOn = "purpose" in state && state.purpose === "continue";
   return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
 }
 
-function isOn({ parts }: Work): boolean {
+function isOn({ parts }: EffectContext): boolean {
   return parts.compaction.auto && parts.services.compaction !== null;
 }
 
-function isDue(size: ContextSize, { parts }: Work): boolean {
+function isDue(size: ContextSize, { parts }: EffectContext): boolean {
   return asked(() => parts.services.compaction?.isDue(size) === true, false);
 }
 

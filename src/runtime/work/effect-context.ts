@@ -6,34 +6,34 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
-import type { AgentParts } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/agent-parts.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import type { Assembly } from "../model/message-assembly.js";
-import type { Hearers } from "../subscribers/broadcast.js";
-import { createNamedTexts, type NamedTexts } from "./prompt-blobs.js";
+import type { MessageAssembly } from "../model/message-assembly.js";
+import type { Subscribers } from "../subscribers/broadcast.js";
+import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
-export type Work = {
+export type EffectContext = {
   readonly sessionId: string;
-  readonly parts: AgentParts;
+  readonly parts: CompiledAgent;
   /** The state in which the effect is wanted. */
   readonly state: State;
   readonly transcript: Transcript;
-  readonly memory: WorkMemory;
+  readonly memory: ProcessMemory;
   now(): number;
   /** Who hears of it while it is done. */
-  readonly hearers: Hearers;
+  readonly hearers: Subscribers;
 };
 
 /** What one process remembers of a run and another can do without. */
-export type WorkMemory = {
+export type ProcessMemory = {
   /** The process's name as a holder of leases. */
-  readonly owner: string;
+  readonly holder: string;
   /** Prompts and specifications, as the log names them. */
-  readonly texts: NamedTexts;
+  readonly texts: PromptBlobs;
   /** Inputs as their schema gave them, by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** The message that is being streamed. */
-  partial: Assembly | null;
+  partial: MessageAssembly | null;
   /** What gave a model call its signal, where nobody listens to that any more. */
   unheard: Cancellation | null;
   /** For the next hook of the run, where no hook has it. */
@@ -49,14 +49,14 @@ export type OwnContext = {
 };
 
 /** Somebody can be asked in this run (HITL-6). */
-export function isInteractive({ transcript }: Work): boolean {
+export function isInteractive({ transcript }: EffectContext): boolean {
   return transcript.run?.options.interactive !== false;
 }
 
-export function createMemory(sessionId: string, store: AgentParts["store"], owner: string): WorkMemory {
+export function createProcessMemory(sessionId: string, store: CompiledAgent["store"], holder: string): ProcessMemory {
   return {
-    owner,
-    texts: createNamedTexts(sessionId, store),
+    holder,
+    texts: createPromptBlobs(sessionId, store),
     validated: null,
     partial: null,
     hookContext: null,
@@ -65,7 +65,7 @@ export function createMemory(sessionId: string, store: AgentParts["store"], owne
 }
 
 /** For a wait that may be long: a process may hold many sessions that wait. */
-export function forgetSpares(memory: WorkMemory): void {
+export function forgetSpares(memory: ProcessMemory): void {
   memory.hookContext = null;
   memory.unheard = null;
 }
@@ -73,7 +73,7 @@ export function forgetSpares(memory: WorkMemory): void {
 /** Carries out one effect; what it settles with is the event that happened, if any. */
 export type Perform<E extends Effect = Effect> = (
   effect: E,
-  work: Work,
+  work: EffectContext,
   cancellation: Cancellation,
 ) => EventBody | undefined | Promise<EventBody | undefined>;
 

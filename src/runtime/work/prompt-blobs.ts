@@ -13,46 +13,46 @@ import type { Store } from "../../ports/store.js";
 import { textOfError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
 
-type Named = { readonly hash: string; readonly bytes: Uint8Array };
-type NamedPrompt = Named & { readonly given: string; readonly text: string };
+type HashedText = { readonly hash: string; readonly bytes: Uint8Array };
+type HashedPrompt = HashedText & { readonly given: string; readonly text: string };
 
 /** A system prompt, and the specifications of all tools that a model may be told of. */
-export type Texts = {
+export type Prompt = {
   readonly systemPrompt: string | undefined;
   readonly specifications: readonly ToolSpecification[];
 };
 
-export type FoundTexts =
-  | ({ readonly type: "found" } & Texts)
+export type FoundPrompt =
+  | ({ readonly type: "found" } & Prompt)
   /** The log names a blob that is not there. */
   | { readonly type: "missing"; readonly message: string };
 
 /** What a process knows of the texts of a session. */
-export type NamedTexts = {
+export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
-  prompt: NamedPrompt | null;
-  unwritten: readonly Named[];
+  prompt: HashedPrompt | null;
+  unwritten: readonly HashedText[];
   /** Hashes of texts that the store has lost. */
   missing: readonly string[];
 };
 
 /** An agent's specifications stay the same array. */
-const namedTools = new WeakMap<readonly ToolSpecification[], Named>();
+const namedTools = new WeakMap<readonly ToolSpecification[], HashedText>();
 
 /** The sessions of an agent have the same prompt as a rule, and share what is known of it. */
-let newestPrompt: NamedPrompt | null = null;
+let newestPrompt: HashedPrompt | null = null;
 
-export function createNamedTexts(sessionId: string, store: NamedTexts["store"]): NamedTexts {
+export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]): PromptBlobs {
   return { sessionId, store, prompt: null, unwritten: none, missing: none };
 }
 
 const none: readonly never[] = [];
 
 /** What a model call's entry says of its prompt and tools: only what the log does not say already. */
-export function nameTexts(
-  known: NamedTexts,
-  { systemPrompt, specifications }: Texts,
+export function promptHashes(
+  known: PromptBlobs,
+  { systemPrompt, specifications }: Prompt,
   { promptHash, toolsHash }: Transcript,
 ): Pick<EventOf<"prepared">, "promptHash" | "toolsHash"> {
   const newPrompt = nameAnew(known, promptNamed(known, systemPrompt), promptHash);
@@ -64,7 +64,7 @@ export function nameTexts(
 }
 
 /** Writes what was named since. Undefined where there is nothing to write. */
-export function writeTexts(known: NamedTexts): Promise<void> | undefined {
+export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined {
   const { sessionId, store, unwritten } = known;
   if (unwritten.length === 0) return undefined;
   known.unwritten = none;
@@ -72,7 +72,11 @@ export function writeTexts(known: NamedTexts): Promise<void> | undefined {
 }
 
 /** The texts that the log names; those of `present` are known, and stand where the log says nothing. */
-export function findTexts(known: NamedTexts, transcript: Transcript, present: Texts): FoundTexts | Promise<FoundTexts> {
+export function findPrompt(
+  known: PromptBlobs,
+  transcript: Transcript,
+  present: Prompt,
+): FoundPrompt | Promise<FoundPrompt> {
   const { toolsHash } = transcript;
   const prompt = knownPrompt(known, transcript, present);
   const isPresent = toolsHash === undefined || toolsHash === (toolsNamed(present.specifications)?.hash ?? null);
@@ -85,12 +89,12 @@ export function findTexts(known: NamedTexts, transcript: Transcript, present: Te
   });
 }
 
-function named(text: string): Named {
+function named(text: string): HashedText {
   const bytes = Buffer.from(text);
   return { bytes, hash: sha256(bytes) };
 }
 
-function toolsNamed(specifications: readonly ToolSpecification[]): Named | null {
+function toolsNamed(specifications: readonly ToolSpecification[]): HashedText | null {
   if (specifications.length === 0) return null;
   let found = namedTools.get(specifications);
   if (found === undefined) {
@@ -100,7 +104,7 @@ function toolsNamed(specifications: readonly ToolSpecification[]): Named | null 
   return found;
 }
 
-function promptNamed(known: NamedTexts, given: string | undefined): NamedPrompt | null {
+function promptNamed(known: PromptBlobs, given: string | undefined): HashedPrompt | null {
   if (given === undefined) return null;
   if (known.prompt?.given !== given) {
     if (newestPrompt?.given !== given) {
@@ -115,8 +119,8 @@ function promptNamed(known: NamedTexts, given: string | undefined): NamedPrompt 
 
 /** The hash, where the log does not have it or the store has lost its text, which is then written. */
 function nameAnew(
-  known: NamedTexts,
-  found: Named | null,
+  known: PromptBlobs,
+  found: HashedText | null,
   present: string | null | undefined,
 ): string | null | undefined {
   const hash = found?.hash ?? null;
@@ -128,9 +132,9 @@ function nameAnew(
 }
 
 function knownPrompt(
-  known: NamedTexts,
+  known: PromptBlobs,
   { promptHash }: Transcript,
-  present: Texts,
+  present: Prompt,
 ): { readonly text: string | undefined } | undefined {
   if (promptHash === null) return { text: undefined };
   if (promptHash === undefined) return { text: present.systemPrompt };
@@ -140,13 +144,13 @@ function knownPrompt(
 }
 
 async function read(
-  known: NamedTexts,
+  known: PromptBlobs,
   { promptHash, toolsHash }: Transcript,
-  found: Partial<Texts>,
-): Promise<FoundTexts> {
+  found: Partial<Prompt>,
+): Promise<FoundPrompt> {
   const lost: string[] = [];
   const textOf = async (hash: string | null | undefined) => {
-    const text = hash == null ? undefined : await readNamedText(known.sessionId, hash, known.store);
+    const text = hash == null ? undefined : await readPromptBlob(known.sessionId, hash, known.store);
     if (text === null) lost.push(hash ?? "");
     return text ?? "";
   };
@@ -162,7 +166,7 @@ async function read(
  * A text that a log names; null where it is missing in the store, or damaged.
  * @throws PawlError `store_failed`
  */
-export async function readNamedText(
+export async function readPromptBlob(
   sessionId: string,
   hash: string,
   store: Pick<Store, "getBlob">,

@@ -20,7 +20,7 @@ const readyFor = new WeakMap<Pick<Model, "takesInResults">, Ready>();
 type Source = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
 
 /** The messages themselves where nothing is to be done. */
-export function shownMessages(
+export function requestMessages(
   transcript: Pick<Transcript, "messages" | "shownResults">,
   model: Pick<Model, "takesInResults">,
   source: Source,

@@ -5,15 +5,19 @@ import { copyJson } from "../../core/data/json.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import type { InputResult } from "../tools/schema.js";
-import type { Work } from "./effect-context.js";
+import type { EffectContext } from "./effect-context.js";
 
 /** Arguments that are not JSON reach a tool only through `executeRaw`. */
-export type FoundInput =
+export type ValidatedInput =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
 /** Parses and validates once in a process: the decision and the execution share the outcome. */
-export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: Work): FoundInput | Promise<FoundInput> {
+export function validatedInput(
+  compiled: CompiledTool,
+  record: CallRecord,
+  work: EffectContext,
+): ValidatedInput | Promise<ValidatedInput> {
   const { validated } = work.memory;
   if (validated?.has(record.callKey) === true && !record.edited)
     return { ok: true, value: validated.get(record.callKey) };
@@ -29,7 +33,7 @@ export function inputAsFound(compiled: CompiledTool, record: CallRecord, work: W
   return result instanceof Promise ? result.then(described) : described(result);
 }
 
-export function forgetInput({ memory }: Work, callKey: string): void {
+export function forgetInput({ memory }: EffectContext, callKey: string): void {
   memory.validated?.delete(callKey);
   if (memory.validated?.size === 0) memory.validated = null;
 }
@@ -41,7 +45,7 @@ export function rawTextOf(input: CallRecord["input"]): string | undefined {
     : undefined;
 }
 
-function described(result: InputResult): FoundInput {
+function described(result: InputResult): ValidatedInput {
   if (result.ok) return result;
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return { ok: false, message: `The arguments do not fit the tool's schema:\n- ${issues.join("\n- ")}` };

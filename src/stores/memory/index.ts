@@ -21,7 +21,15 @@ import type {
 import { isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
 import { activeError, checkId, checkSeq, hashOf, noSessionError } from "../shared/rules.js";
 import { createWatchers, type Watchers } from "../shared/watchers.js";
-import { type Asking, askingFrom, askingOf, due, type KeptBlob, list, type MemorySession as Session } from "./lists.js";
+import {
+  type AskingOrder,
+  askingFrom,
+  askingOf,
+  due,
+  type KeptBlob,
+  list,
+  type MemorySession as Session,
+} from "./lists.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
 type Memory = {
@@ -30,7 +38,7 @@ type Memory = {
   readonly blobs: Map<string, KeptBlob>;
   readonly watchers: Watchers;
   /** In their order; null where that has changed. */
-  asking: readonly Asking[] | null;
+  asking: readonly AskingOrder[] | null;
   epoch: number;
   open: boolean;
 };
@@ -129,20 +137,20 @@ function holds(session: Session, lease: Lease): boolean {
 }
 
 function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimResult {
-  const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
   const { hold, sessionId } = session;
-  if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
+  if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
   // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
   memory.epoch += 1;
   session.epoch = memory.epoch;
-  session.hold = { owner, expiresAt: now + leaseMs, leaseMs };
-  const lease: Lease = { sessionId, epoch: session.epoch, owner, expiresAt: now + leaseMs };
+  session.hold = { holder, expiresAt: now + leaseMs, leaseMs };
+  const lease: Lease = { sessionId, epoch: session.epoch, holder, expiresAt: now + leaseMs };
   return { type: "claimed", lease, seq: session.log.length, state: session.state };
 }
 
 function renew(session: Session | undefined, lease: Lease, now: number, leaseMs: number): boolean {
   if (session === undefined || !holds(session, lease)) return false;
-  session.hold = { owner: lease.owner, expiresAt: now + leaseMs, leaseMs };
+  session.hold = { holder: lease.holder, expiresAt: now + leaseMs, leaseMs };
   return true;
 }
 
@@ -201,16 +209,16 @@ function putBlob({ blobs }: Memory, session: Session | undefined, sessionId: str
   if (session === undefined) throw noSessionError(sessionId);
   const hash = hashOf(bytes);
   if (session.blobs.has(hash)) return hash;
-  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), owners: 0 };
-  blob.owners += 1;
+  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), holders: 0 };
+  blob.holders += 1;
   blobs.set(blob.hash, blob);
   session.blobs.set(blob.hash, blob);
   return blob.hash;
 }
 
 function disown(memory: Memory, blob: KeptBlob): void {
-  blob.owners -= 1;
-  if (blob.owners === 0) memory.blobs.delete(blob.hash);
+  blob.holders -= 1;
+  if (blob.holders === 0) memory.blobs.delete(blob.hash);
 }
 
 function remove(memory: Memory, session: Session | undefined, options: DeleteOptions): boolean {

@@ -4,7 +4,7 @@
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
-import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../../ports/store.js";
+import type { Activity, AskingOptions, AskingSession, Holder, ListOptions, SessionSummary } from "../../ports/store.js";
 import { type Hold, isHeld } from "../shared/lease.js";
 
 export type MemorySession = {
@@ -27,7 +27,7 @@ export type MemorySession = {
 };
 
 /** Sessions often have the same ones (their prompt, their tools): the bytes are kept once. */
-export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; owners: number };
+export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; holders: number };
 
 /** Newest first. */
 export function list(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
@@ -50,14 +50,14 @@ function summaryOf(session: MemorySession): SessionSummary {
     createdAt: session.createdAt,
     updatedAt: session.updatedAt,
     inbox: session.inbox.size,
-    holder: session.hold?.owner ?? null,
+    holder: session.hold?.holder ?? null,
   };
 }
 
-type Place = { readonly updatedAt: number; readonly sessionId: string };
+type AskingPosition = { readonly updatedAt: number; readonly sessionId: string };
 
 /** By time, then by the bytes of the id, as databases compare text. */
-function newestFirst(a: Place, b: Place): number {
+function newestFirst(a: AskingPosition, b: AskingPosition): number {
   return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
 }
 
@@ -66,12 +66,12 @@ function compareIds(a: { readonly sessionId: string }, b: { readonly sessionId: 
 }
 
 /** The sessions in which somebody is asked, in the order of `askingFrom`. */
-export function askingOf(sessions: Iterable<MemorySession>): readonly Asking[] {
+export function askingOf(sessions: Iterable<MemorySession>): readonly AskingOrder[] {
   return [...sessions].filter(isAsking).sort(longestFirst);
 }
 
 /** Those that ask for the longest first: a page of what `askingOf` gave. */
-export function askingFrom(sorted: readonly Asking[], { limit, after }: AskingOptions): readonly AskingSession[] {
+export function askingFrom(sorted: readonly AskingOrder[], { limit, after }: AskingOptions): readonly AskingSession[] {
   const from = after === undefined ? 0 : firstAfter(sorted, after);
   return sorted
     .slice(from, limit === undefined ? undefined : from + limit)
@@ -83,9 +83,9 @@ export function askingFrom(sorted: readonly Asking[], { limit, after }: AskingOp
     }));
 }
 
-export type Asking = MemorySession & { readonly askedAt: number };
+export type AskingOrder = MemorySession & { readonly askedAt: number };
 
-function isAsking(session: MemorySession): session is Asking {
+function isAsking(session: MemorySession): session is AskingOrder {
   return session.askedAt !== null;
 }
 
@@ -95,7 +95,7 @@ function longestFirst(a: AskingPlace, b: AskingPlace): number {
   return a.askedAt !== b.askedAt ? a.askedAt - b.askedAt : compareIds(a, b);
 }
 
-function firstAfter(sorted: readonly Asking[], place: AskingPlace): number {
+function firstAfter(sorted: readonly AskingOrder[], place: AskingPlace): number {
   let low = 0;
   for (let high = sorted.length; low < high; ) {
     const middle = (low + high) >> 1;
@@ -111,7 +111,7 @@ export function due(
   sessions: readonly MemorySession[],
   now: number,
   limit: number,
-  isDead: (owner: Owner) => boolean,
+  isDead: (holder: Holder) => boolean,
 ): readonly string[] {
   return sessions
     .filter((session) => session.inbox.size > 0 || (session.dueAt !== null && session.dueAt <= now))

@@ -1,16 +1,16 @@
 /**
  * Who holds a session, in the terms that every store shares.
  */
-import type { Owner } from "../../ports/store.js";
+import type { Holder } from "../../ports/store.js";
 
-/** A recorded lease: its owner, when it ends, and how long it was when it was last taken or renewed (milliseconds). */
-export type Hold = { readonly owner: Owner; readonly expiresAt: number; readonly leaseMs: number };
+/** A recorded lease: its holder, when it ends, and how long it was when it was last taken or renewed (milliseconds). */
+export type Hold = { readonly holder: Holder; readonly expiresAt: number; readonly leaseMs: number };
 
 /**
  * The lease has not run out. One that ends much later than now + its own length was written before a clock jumped: it is void. Much,
  * because `now` is older than the claim that it comes with: two that wait for a file's lock need not get it in the order of their times.
  */
-export function isLive(hold: Omit<Hold, "owner">, now: number): boolean {
+export function isLive(hold: Omit<Hold, "holder">, now: number): boolean {
   return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;
 }
 
@@ -18,8 +18,8 @@ export function isLive(hold: Omit<Hold, "owner">, now: number): boolean {
 export const voidBeyond = 2;
 
 /** Nobody may claim over this hold at this time. */
-export function isHeld(hold: Hold | null, now: number, isDead: (owner: Owner) => boolean): hold is Hold {
-  return hold !== null && isLive(hold, now) && !isDead(hold.owner);
+export function isHeld(hold: Hold | null, now: number, isDead: (holder: Holder) => boolean): hold is Hold {
+  return hold !== null && isLive(hold, now) && !isDead(hold.holder);
 }
 
 export function nobodyIsDead(): boolean {

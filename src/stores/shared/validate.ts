@@ -6,9 +6,9 @@
 import { parseJson } from "../../core/data/json.js";
 import type { Entry, Event, EventType } from "../../core/machine/event.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
-import { formatVersion, type State, type Status } from "../../core/machine/state.js";
+import { formatVersion, oldestFormat, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { Owner } from "../../ports/store.js";
+import type { Holder } from "../../ports/store.js";
 import { checksumOf, maxEntryDepth } from "./storable.js";
 
 /** One commit's events or state: a bound against texts that no commit wrote. */
@@ -27,22 +27,22 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   session_created: { v: "number", agent: "string", model: "string" },
   run_started: { ...ofRun, limits: "object" },
   run_queued: { ...ofRun, limits: "object", input: "array" },
-  steered: { input: "array", by: "string" },
-  prepared: { ...ofStep, upTo: "number", purpose: "string" },
+  steered: { input: "array", source: "string" },
+  prepared: { ...ofStep, contextSeq: "number", purpose: "string" },
   compaction_started: ofStep,
   compacted: ofRun,
   model_finished: { ...ofStep, attempt: "number", message: "object", finishReason: "object", usage: "object" },
   model_failed: { ...ofStep, attempt: "number", failure: "object", next: "object" },
-  woke: { ...ofRun, timer: "string" },
+  timer_fired: { ...ofRun, timer: "string" },
   tool_decided: { ...ofCall, decision: "object" },
   tool_waiting: { ...ofCall, on: "string" },
   tool_finished: { ...ofCall, outcome: "string" },
   answered: { ...ofCall, answerId: "string", answer: "object" },
   abort_requested: ofRun,
-  restarted: { ...ofRun, owner: "string" },
+  restarted: { ...ofRun, holder: "string" },
   late_result: { callKey: "string", outcome: "string" },
   run_finished: { ...ofRun, reason: "string" },
-  run_left: ofRun,
+  after_run_hooks_called: ofRun,
   parent_notified: ofRun,
   migrated: { from: "number", state: "object" },
 };
@@ -63,7 +63,7 @@ const runFields: Fields = {
   attempt: "number",
   counters: "object",
   usage: "object",
-  lives: "number",
+  restarts: "number",
   waitedMs: "number",
   fallback: "number",
   failing: "object or null",
@@ -77,7 +77,7 @@ const callsFields: Fields = { ...runFields, calls: "array", cut: "string or null
 const statusFields: { readonly [Name in Status]: Fields } = {
   idle: {},
   preparing: { ...runFields, for: "string" },
-  model_running: { ...runFields, purpose: "string", upTo: "number", backoff: "object or null" },
+  model_running: { ...runFields, purpose: "string", contextSeq: "number", backoff: "object or null" },
   tool_running: callsFields,
   awaiting_human: { ...callsFields, since: "number" },
   completed: { ...runFields, reason: "string" },
@@ -86,32 +86,37 @@ const statusFields: { readonly [Name in Status]: Fields } = {
 };
 
 const stateFields: Fields = { seq: "number", queue: "array", interrupted: "array", context: "object" };
-const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", at: "string" };
+const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
 /** Where a text was found, for the message. */
-export type Place = { readonly file: string; readonly sessionId: string; readonly seq: number };
+export type RowPosition = { readonly file: string; readonly sessionId: string; readonly seq: number };
 
 export function isStatus(text: string): text is Status {
   return Object.hasOwn(statusFields, text);
 }
 
 /** The format of a row, which must be known before anything else in it is read. */
-export function checkFormat(v: number, place: Place): void {
+export function checkFormat(v: number, place: RowPosition): void {
   if (v > formatVersion)
     throw new PawlError(
       "newer_format",
       `Session ${place.sessionId} was written in format ${v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
     );
+  if (v < oldestFormat)
+    throw new PawlError(
+      "older_format",
+      `Session ${place.sessionId} was written in format ${v}, before the first release of Pawl; this version reads format ${oldestFormat} and later. Finish it with the version that wrote it, or delete it.`,
+    );
 }
 
 /** A text that came back as it was written. */
-export function checkSum(text: string, checksum: number | null, place: Place): string {
+export function checkSum(text: string, checksum: number | null, place: RowPosition): string {
   if (checksumOf(text) !== checksum) throw corrupt(place, "its content does not match its checksum");
   return text;
 }
 
 /** The entries of a row that ends with `place.seq`. */
-export function decodeEntries(text: string, place: Place): readonly Entry[] {
+export function decodeEntries(text: string, place: RowPosition): readonly Entry[] {
   const events = parse(text, place);
   if (!Array.isArray(events) || events.length === 0 || events.length > place.seq)
     throw corrupt(place, "its events are no list that ends there");
@@ -120,7 +125,7 @@ export function decodeEntries(text: string, place: Place): readonly Entry[] {
 }
 
 /** The state after entry `place.seq`. */
-export function decodeState(text: string, place: Place): State {
+export function decodeState(text: string, place: RowPosition): State {
   const state = parse(text, place);
   if (!isPlain(state)) throw corrupt(place, "its state is no object");
   const { v, seq, status, session, calls } = state;
@@ -135,7 +140,7 @@ export function decodeState(text: string, place: Place): State {
   return state as unknown as State;
 }
 
-export function decodeMessage(text: string, place: Place): InboxMessage {
+export function decodeMessage(text: string, place: RowPosition): InboxMessage {
   const message = parse(text, place);
   checkFields(message, { id: "string", at: "number", body: "object" }, place, "a message in its inbox");
   const { body } = message;
@@ -147,17 +152,23 @@ export function decodeMessage(text: string, place: Place): InboxMessage {
   return message as unknown as InboxMessage;
 }
 
-export function decodeOwner(text: string, place: Place): Owner {
-  const owner = parse(text, place);
-  checkFields(owner, { id: "string", host: "string", pid: "number", startedAt: "number" }, place, "its owner");
-  return owner as unknown as Owner;
+export function decodeHolder(text: string, place: RowPosition): Holder {
+  const holder = parse(text, place);
+  checkFields(holder, { id: "string", host: "string", pid: "number", startedAt: "number" }, place, "its holder");
+  return holder as unknown as Holder;
 }
 
-function asEvent(event: unknown, place: Place): Event {
+function asEvent(event: unknown, place: RowPosition): Event {
   if (!isPlain(event)) throw corrupt(place, "one of its events is no object");
   const { type, message } = event;
   const fields = typeof type === "string" ? known(eventFields, type) : undefined;
-  if (fields === undefined) throw corrupt(place, `it has an event of unknown type ${JSON.stringify(type)}`);
+  if (fields === undefined) {
+    if (typeof type !== "string") throw corrupt(place, "it has an event without a type");
+    throw new PawlError(
+      "newer_format",
+      `Session ${place.sessionId} has an event ${JSON.stringify(type.slice(0, 100))} at entry ${place.seq}, which this version of Pawl does not know. Update Pawl to read it.`,
+    );
+  }
   checkFields(event, { at: "number" }, place, `its event ${String(type)}`);
   checkFields(event, fields, place, `its event ${String(type)}`);
   if (event.hooks !== undefined && !Array.isArray(event.hooks))
@@ -166,14 +177,14 @@ function asEvent(event: unknown, place: Place): Event {
   return event as unknown as Event;
 }
 
-function parse(text: string, place: Place): unknown {
+function parse(text: string, place: RowPosition): unknown {
   // One level more than an entry may have: the list around the entries of a row.
   const result = parseJson(text, { maxBytes: maxTextBytes, maxDepth: maxEntryDepth + 1 });
   if (!result.ok) throw corrupt(place, `its JSON is ${result.error}`);
   return result.value;
 }
 
-function checkFields(value: unknown, fields: Fields, place: Place, what: string): asserts value is Plain {
+function checkFields(value: unknown, fields: Fields, place: RowPosition, what: string): asserts value is Plain {
   if (!isPlain(value)) throw corrupt(place, `${what} is no object`);
   for (const [field, kind] of Object.entries(fields))
     if (!kind.split(" or ").includes(kindOf(value[field])))
@@ -194,7 +205,7 @@ function known(table: { readonly [type: string]: Fields }, type: string): Fields
 }
 
 /** Damage that was found in the row that ends with `place.seq` (0: in the session's own row or inbox). */
-export function corrupt(place: Place, what: string): PawlError {
+export function corrupt(place: RowPosition, what: string): PawlError {
   const where = place.seq === 0 ? "" : ` at entry ${place.seq}`;
   return new PawlError(
     "store_corrupt",

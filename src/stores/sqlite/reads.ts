@@ -4,18 +4,18 @@
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion, type State } from "../../core/machine/state.js";
-import type { Activity, AskingOptions, AskingSession, ListOptions, Owner, SessionSummary } from "../../ports/store.js";
+import type { Activity, AskingOptions, AskingSession, Holder, ListOptions, SessionSummary } from "../../ports/store.js";
 import { hashOf } from "../shared/rules.js";
 import {
   checkFormat,
   checkSum,
   corrupt,
   decodeEntries,
+  decodeHolder,
   decodeMessage,
-  decodeOwner,
   decodeState,
   isStatus,
-  type Place,
+  type RowPosition,
 } from "../shared/validate.js";
 import { bytesOf, type SqliteBytes, textOf } from "./driver.js";
 import { keySpan } from "./schema.js";
@@ -54,7 +54,7 @@ export function read(db: Database, sessionId: string, after: number, limit: numb
 }
 
 /** Adds a row's entries that come after `after`; rows must follow each other. */
-function addEntries(entries: Entry[], row: readonly Entry[], after: number, place: Place): void {
+function addEntries(entries: Entry[], row: readonly Entry[], after: number, place: RowPosition): void {
   const last = entries.at(-1)?.seq ?? after;
   const first = row[0]?.seq ?? 0;
   if (first > last + 1 || (entries.length > 0 && first <= last))
@@ -76,7 +76,7 @@ type SummaryRow = {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly activity: SqliteBytes;
-  readonly owner: SqliteBytes | null;
+  readonly holder: SqliteBytes | null;
   readonly tail: number | null;
   readonly inbox: number;
   readonly v: number | null;
@@ -145,21 +145,24 @@ function summaryOf(db: Database, row: SummaryRow): SessionSummary {
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     inbox: row.inbox,
-    holder: row.owner === null ? null : decodeOwner(textOf(row.owner), place),
+    holder: row.holder === null ? null : decodeHolder(textOf(row.holder), place),
   };
 }
 
-export function activityOf(text: string, place: Place): Activity {
+export function activityOf(text: string, place: RowPosition): Activity {
   if (text === "resting" || text === "active" || text === "waiting") return text;
   throw corrupt(place, `its activity ${JSON.stringify(text)} is unknown`);
 }
 
-export function due(db: Database, now: number, limit: number, isDead: (owner: Owner) => boolean): readonly string[] {
-  const owners = db.statements.owners.all() as readonly { readonly owner: SqliteBytes; readonly name: SqliteBytes }[];
-  const dead = owners
-    .map((row) => ({ owner: textOf(row.owner), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
-    .filter(({ owner, place }) => isDead(decodeOwner(owner, place)))
-    .map(({ owner }) => owner);
+export function due(db: Database, now: number, limit: number, isDead: (holder: Holder) => boolean): readonly string[] {
+  const holders = db.statements.holders.all() as readonly {
+    readonly holder: SqliteBytes;
+    readonly name: SqliteBytes;
+  }[];
+  const dead = holders
+    .map((row) => ({ holder: textOf(row.holder), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
+    .filter(({ holder, place }) => isDead(decodeHolder(holder, place)))
+    .map(({ holder }) => holder);
   const rows = db.statements.due.all(now, now, now, JSON.stringify(dead), asLimit(limit)) as readonly {
     readonly name: SqliteBytes;
   }[];

@@ -24,7 +24,7 @@ CREATE TABLE sessions (
   name TEXT NOT NULL UNIQUE,
   created_at REAL NOT NULL,
   epoch INTEGER NOT NULL DEFAULT 0,
-  owner TEXT,
+  holder TEXT,
   lease_until REAL NOT NULL DEFAULT 0,
   lease_ms REAL NOT NULL DEFAULT 0,
   activity TEXT NOT NULL DEFAULT 'resting',
@@ -32,7 +32,7 @@ CREATE TABLE sessions (
   asked_at REAL
 ) STRICT;
 CREATE INDEX sessions_by_epoch ON sessions (epoch);
-CREATE INDEX sessions_held ON sessions (owner) WHERE owner IS NOT NULL;
+CREATE INDEX sessions_held ON sessions (holder) WHERE holder IS NOT NULL;
 CREATE INDEX sessions_due ON sessions (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX sessions_asking ON sessions (asked_at, name) WHERE asked_at IS NOT NULL;
 CREATE TABLE commits (
@@ -86,19 +86,19 @@ function nameOf(column: string): string {
 
 // A message whose body is null was consumed: its id stays taken.
 const statements = {
-  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at")}, s.owner IS NOT NULL AS isHeld,
+  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at")}, s.holder IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
-  owner: `SELECT ${bytes("owner")} FROM sessions WHERE id = ? AND owner IS NOT NULL`,
+  holder: `SELECT ${bytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
   addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
   sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
   epoch: `SELECT ${numbers("epoch")} FROM store`,
-  hold: "UPDATE sessions SET epoch = ?, owner = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
-  letGo: "UPDATE sessions SET owner = NULL WHERE id = ?",
+  hold: "UPDATE sessions SET epoch = ?, holder = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
+  letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
   renew:
-    "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE owner IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
-  stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE owner IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
+    "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE holder IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
+  stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
 
   append:
@@ -124,12 +124,12 @@ const statements = {
   dropSession: "DELETE FROM sessions WHERE id = ?",
 
   list: `WITH page AS (
-      SELECT s.id, s.name, s.created_at, s.activity, s.owner, t.key, coalesce(t.at, s.created_at) AS updated_at
+      SELECT s.id, s.name, s.created_at, s.activity, s.holder, t.key, coalesce(t.at, s.created_at) AS updated_at
       FROM sessions s LEFT JOIN commits t ON t.key = ${tail}
       WHERE (? IS NULL OR coalesce(t.status, 'idle') IN (SELECT value FROM json_each(?)))
         AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
       ORDER BY updated_at DESC, s.name LIMIT ?)
-    SELECT p.id, ${bytes("p.name", "p.activity", "p.owner", "t.status", "t.state")},
+    SELECT p.id, ${bytes("p.name", "p.activity", "p.holder", "t.status", "t.state")},
       ${numbers("p.created_at", "p.updated_at", "t.v", "t.state_sum")}, p.key AS tail,
       (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
@@ -139,16 +139,16 @@ const statements = {
     SELECT s.id, ${bytes("s.name", "t.state")}, ${numbers("s.asked_at", "t.v", "t.state_sum")}, t.key AS tail,
       (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
     FROM page s LEFT JOIN commits t ON t.key = ${tail} ORDER BY s.asked_at, s.name`,
-  owners: `SELECT ${bytes("owner")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE owner IS NOT NULL GROUP BY sessions.owner`,
+  holders: `SELECT ${bytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
       UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
     SELECT ${bytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
-    WHERE s.owner IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${voidBeyond} * s.lease_ms
-      OR s.owner IN (SELECT value FROM json_each(?))
+    WHERE s.holder IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${voidBeyond} * s.lease_ms
+      OR s.holder IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${bytes("name", "owner", "activity")}, ${numbers("asked_at")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
+  names: `SELECT id, ${bytes("name", "holder", "activity")}, ${numbers("asked_at")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
       SELECT key / ${keySpan} AS session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
     WHERE session NOT IN (SELECT id FROM sessions)`,
@@ -156,7 +156,7 @@ const statements = {
 
   dataVersion: "PRAGMA data_version",
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
-  heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.owner IS NOT NULL`,
+  heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
   claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
   postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
 } as const;

@@ -15,7 +15,7 @@ import type {
 import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
 import { checksumOf, encodeEvents, encodeState } from "../shared/storable.js";
-import { checkFormat, checkSum, corrupt, decodeOwner, decodeState, type Place } from "../shared/validate.js";
+import { checkFormat, checkSum, corrupt, decodeHolder, decodeState, type RowPosition } from "../shared/validate.js";
 import { type SqliteBytes, textOf } from "./driver.js";
 import { keySpan, type Statements } from "./schema.js";
 
@@ -56,18 +56,18 @@ type Head = {
 
 export function claim(db: Database, sessionId: string, options: ClaimOptions): ClaimResult {
   const { statements } = db;
-  const { owner, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
   ensureSession(db, sessionId, now);
   const head = headOf(db, sessionId) ?? missing(db, sessionId);
   const hold = holdOf(db, sessionId, head);
-  if (isHeld(hold, now, isDead)) return { type: "held", owner: hold.owner, expiresAt: hold.expiresAt };
+  if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
   // Looked at first: a session whose state is damaged or of a later version is not taken.
   const state = stateOf(db, sessionId, head.tail);
   // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
   statements.nextEpoch.run();
   const { epoch } = statements.epoch.get() as { readonly epoch: number };
-  statements.hold.run(epoch, JSON.stringify(owner), now + leaseMs, leaseMs, head.id);
-  return { type: "claimed", lease: { sessionId, epoch, owner, expiresAt: now + leaseMs }, seq: seqOf(head), state };
+  statements.hold.run(epoch, JSON.stringify(holder), now + leaseMs, leaseMs, head.id);
+  return { type: "claimed", lease: { sessionId, epoch, holder, expiresAt: now + leaseMs }, seq: seqOf(head), state };
 }
 
 /** Extends what is still held, in one statement; gives back the sessions that are not. */
@@ -149,7 +149,7 @@ type StateRow = { readonly v: number; readonly state: SqliteBytes; readonly stat
 /** The state in the row with this key; null where there is no row. */
 export function stateOf(db: Database, sessionId: string, tail: number | null): State | null {
   if (tail === null) return null;
-  const place: Place = { file: db.file, sessionId, seq: tail % keySpan };
+  const place: RowPosition = { file: db.file, sessionId, seq: tail % keySpan };
   const row = db.statements.stateAt.get(tail) as StateRow | undefined;
   if (row === undefined) throw corrupt(place, "the row is missing");
   checkFormat(row.v, place);
@@ -177,10 +177,10 @@ function missing(db: Database, sessionId: string): never {
 }
 
 function holdOf(db: Database, sessionId: string, head: Head): Hold | null {
-  const row = db.statements.owner.get(head.id) as { readonly owner: SqliteBytes } | undefined;
+  const row = db.statements.holder.get(head.id) as { readonly holder: SqliteBytes } | undefined;
   if (row === undefined) return null;
-  const owner = decodeOwner(textOf(row.owner), { file: db.file, sessionId, seq: 0 });
-  return { owner, expiresAt: head.leaseUntil, leaseMs: head.leaseMs };
+  const holder = decodeHolder(textOf(row.holder), { file: db.file, sessionId, seq: 0 });
+  return { holder, expiresAt: head.leaseUntil, leaseMs: head.leaseMs };
 }
 
 function seqOf(head: Head): number {

@@ -14,9 +14,9 @@ import {
   checkSum,
   corrupt,
   decodeEntries,
-  decodeOwner,
+  decodeHolder,
   decodeState,
-  type Place,
+  type RowPosition,
 } from "../shared/validate.js";
 import { bytesOf, type SqliteBytes, sqliteCode, sqliteCodes, textOf } from "./driver.js";
 import { activityOf, inbox } from "./reads.js";
@@ -26,7 +26,7 @@ import type { Database } from "./sessions.js";
 type SessionRow = {
   readonly id: number;
   readonly name: SqliteBytes;
-  readonly owner: SqliteBytes | null;
+  readonly holder: SqliteBytes | null;
   readonly activity: SqliteBytes;
   readonly askedAt: number | null;
 };
@@ -77,11 +77,11 @@ function wholeFile(db: Database): readonly Problem[] {
   return problems;
 }
 
-function sessionProblems(db: Database, { id, name, owner, activity, askedAt: asked }: SessionRow): readonly Problem[] {
+function sessionProblems(db: Database, { id, name, holder, activity, askedAt: asked }: SessionRow): readonly Problem[] {
   const problems: Problem[] = [];
   const sessionId = textOf(name);
   const place = { file: db.file, sessionId, seq: 0 };
-  if (owner !== null) collect(problems, sessionId, () => decodeOwner(textOf(owner), place));
+  if (holder !== null) collect(problems, sessionId, () => decodeHolder(textOf(holder), place));
   collect(problems, sessionId, () => activityOf(textOf(activity), place));
   const last = collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
   if (last !== undefined && askedAt(last) !== asked)
@@ -122,7 +122,7 @@ function checkRow(db: Database, id: number, sessionId: string, row: CommitRow, p
   return state;
 }
 
-function namedBlobs({ event }: Entry, place: Place): readonly string[] {
+function namedBlobs({ event }: Entry, place: RowPosition): readonly string[] {
   try {
     return blobsOf(event);
   } catch {

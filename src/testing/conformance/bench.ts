@@ -6,7 +6,7 @@ import type { Entry, Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type RunLimits, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { ClaimOptions, Commit, CommitResult, Lease, Owner, Store } from "../../ports/store.js";
+import type { ClaimOptions, Commit, CommitResult, Holder, Lease, Store } from "../../ports/store.js";
 
 export type StoreUnderTest = {
   readonly store: Store;
@@ -28,10 +28,10 @@ export type ConformanceCase = {
 export type Case = {
   readonly name: string;
   readonly verifies: readonly string[];
-  readonly check: (bench: Bench) => Promise<void>;
+  readonly check: (bench: StoreBench) => Promise<void>;
 };
 
-export type Bench = {
+export type StoreBench = {
   readonly store: Store;
   /** Another handle on the same content; the same one where a store has only one. */
   readonly second: () => Promise<Store>;
@@ -42,8 +42,8 @@ export type Bench = {
 export const t0 = 1_790_000_000_000;
 export const leaseMs = 30_000;
 
-export const alice: Owner = { id: "alice 1", host: "one", pid: 101, startedAt: 7001 };
-export const bob: Owner = { id: "bob 1", host: "two", pid: 202, startedAt: 7002 };
+export const alice: Holder = { id: "alice 1", host: "one", pid: 101, startedAt: 7001 };
+export const bob: Holder = { id: "bob 1", host: "two", pid: 202, startedAt: 7002 };
 
 export function cases(
   verifies: readonly string[],
@@ -54,14 +54,14 @@ export function cases(
 
 /** Claims, and fails where somebody holds it. */
 export async function claim(store: Store, sessionId = "s", options: Partial<ClaimOptions> = {}): Promise<Lease> {
-  const result = await store.claim(sessionId, { owner: alice, now: t0, leaseMs, ...options });
-  if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.owner.id}`);
+  const result = await store.claim(sessionId, { holder: alice, now: t0, leaseMs, ...options });
+  if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.holder.id}`);
   return result.lease;
 }
 
 /** Tries to claim as bob; true where he got it. */
 export async function bobClaims(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
-  return (await store.claim("s", { owner: bob, now, leaseMs, ...options })).type === "claimed";
+  return (await store.claim("s", { holder: bob, now, leaseMs, ...options })).type === "claimed";
 }
 
 export type CommitParts = Partial<Omit<Commit, "events">> & { readonly events?: readonly Event[] | number };
@@ -115,7 +115,7 @@ export function someEvents(after: number, count: number): readonly Event[] {
 
 /** An event that carries this text. */
 export function textEvent(text: string): Event {
-  return { type: "steered", by: "user", input: [{ role: "user", parts: [{ type: "text", text }] }], at: t0 };
+  return { type: "steered", source: "user", input: [{ role: "user", parts: [{ type: "text", text }] }], at: t0 };
 }
 
 export function message(id: string, at = t0, text = "hello"): InboxMessage {
@@ -166,7 +166,7 @@ export function stateAt(seq: number, status: Status): State {
       outputRetries: 0,
     },
     usage: { inputTokens: 10 },
-    lives: 0,
+    restarts: 0,
     waitedMs: 0,
     fallback: 0,
     failing: null,
@@ -174,7 +174,7 @@ export function stateAt(seq: number, status: Status): State {
     stopping: null,
   };
   const calls = [
-    { callKey: "run 1/1/1", name: "write", inputSeq: 1, at: "running", policy: { recover: "ask" }, attempt: 1 },
+    { callKey: "run 1/1/1", name: "write", inputSeq: 1, status: "running", policy: { recover: "ask" }, attempt: 1 },
   ] as const;
   switch (status) {
     case "idle":
@@ -182,7 +182,7 @@ export function stateAt(seq: number, status: Status): State {
     case "preparing":
       return { ...run, status, for: "step", purpose: "step" };
     case "model_running":
-      return { ...run, status, purpose: "step", upTo: seq, backoff: null };
+      return { ...run, status, purpose: "step", contextSeq: seq, backoff: null };
     case "tool_running":
       return { ...run, status, calls, cut: null, doneSeq: null };
     case "awaiting_human":
@@ -216,7 +216,7 @@ export function askingAt(seq: number, askedAt: number): Pick<Commit, "state" | "
     name: "write",
     inputSeq: 1,
     inputHash: "0".repeat(64),
-    at: "asking",
+    status: "asking",
     why: "policy",
     policy: { recover: "ask" },
     attempt: 0,

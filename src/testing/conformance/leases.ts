@@ -22,15 +22,15 @@ import {
 
 export const claiming = cases(["STOR-1", "REC-1"], {
   "the first claim of a session finds nothing": async ({ store }) => {
-    const result = await store.claim("s", { owner: alice, now: t0, leaseMs });
+    const result = await store.claim("s", { holder: alice, now: t0, leaseMs });
     ok(result.type === "claimed");
     strictEqual(result.seq, 0);
     strictEqual(result.state, null);
   },
-  "a lease names its session, its owner and its end": async ({ store }) => {
+  "a lease names its session, its holder and its end": async ({ store }) => {
     const lease = await claim(store);
     strictEqual(lease.sessionId, "s");
-    deepStrictEqual(lease.owner, alice);
+    deepStrictEqual(lease.holder, alice);
     strictEqual(lease.expiresAt, t0 + leaseMs);
     ok(lease.epoch >= 1);
   },
@@ -42,12 +42,12 @@ export const claiming = cases(["STOR-1", "REC-1"], {
   },
   "a session that is held is not claimed, and tells who holds it": async ({ store }) => {
     await claim(store);
-    const result = await store.claim("s", { owner: bob, now: t0 + 1, leaseMs });
-    deepStrictEqual(result, { type: "held", owner: alice, expiresAt: t0 + leaseMs });
+    const result = await store.claim("s", { holder: bob, now: t0 + 1, leaseMs });
+    deepStrictEqual(result, { type: "held", holder: alice, expiresAt: t0 + leaseMs });
   },
-  "its own owner does not claim it twice": async ({ store }) => {
+  "its own holder does not claim it twice": async ({ store }) => {
     await claim(store);
-    strictEqual((await store.claim("s", { owner: alice, now: t0 + 1, leaseMs })).type, "held");
+    strictEqual((await store.claim("s", { holder: alice, now: t0 + 1, leaseMs })).type, "held");
   },
   "each claim has a higher epoch": async ({ store }) => {
     const epochs: number[] = [];
@@ -63,14 +63,14 @@ export const claiming = cases(["STOR-1", "REC-1"], {
   },
   "a claim gives the last entry's number and state": async ({ store }) => {
     await store.release(await sessionWith(store, 3));
-    const result = await store.claim("s", { owner: bob, now: t0, leaseMs });
+    const result = await store.claim("s", { holder: bob, now: t0, leaseMs });
     ok(result.type === "claimed");
     strictEqual(result.seq, 3);
     deepStrictEqual(result.state, stateAt(3, "model_running"));
   },
   "sessions are held one by one": async ({ store }) => {
     await claim(store, "a");
-    const result = await store.claim("b", { owner: bob, now: t0, leaseMs });
+    const result = await store.claim("b", { holder: bob, now: t0, leaseMs });
     strictEqual(result.type, "claimed");
   },
   "of two claims at once one wins": async ({ store }) => {
@@ -105,18 +105,18 @@ export const expiry = cases(["STOR-1", "REC-9"], {
     await claim(store);
     strictEqual(await bobClaims(store, t0 + leaseMs - 1), false);
   },
-  "a dead owner is replaced at once": async ({ store }) => {
+  "a dead holder is replaced at once": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + 1, { isDead: (owner) => owner.id === alice.id }), true);
+    strictEqual(await bobClaims(store, t0 + 1, { isDead: (holder) => holder.id === alice.id }), true);
   },
-  "an owner that is not known to be dead is not replaced": async ({ store }) => {
+  "a holder that is not known to be dead is not replaced": async ({ store }) => {
     await claim(store);
     strictEqual(await bobClaims(store, t0 + 1, { isDead: () => false }), false);
   },
-  "the owner that is asked about is the one that was recorded": async ({ store }) => {
+  "the holder that is asked about is the one that was recorded": async ({ store }) => {
     await claim(store);
     const asked: unknown[] = [];
-    await bobClaims(store, t0 + 1, { isDead: (owner) => asked.push(owner) === 0 });
+    await bobClaims(store, t0 + 1, { isDead: (holder) => asked.push(holder) === 0 });
     deepStrictEqual(asked, [alice]);
   },
   "a lease is void where the clock went back by more than its length": async ({ store }) => {
@@ -146,7 +146,7 @@ export const expiry = cases(["STOR-1", "REC-9"], {
     await bobClaims(store, t0 + leaseMs);
     expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
   },
-  "a claim over a dead owner fences what it left": async ({ store }) => {
+  "a claim over a dead holder fences what it left": async ({ store }) => {
     const zombie = await claim(store);
     await bobClaims(store, t0, { isDead: () => true });
     expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
@@ -196,7 +196,7 @@ export const renewing = cases(["STOR-1", "REC-9"], {
     const zombie = await claim(store);
     await bobClaims(store, t0 + leaseMs);
     await store.renew([zombie], t0 + 10 * leaseMs, leaseMs);
-    strictEqual((await store.claim("s", { owner: alice, now: t0 + 2 * leaseMs, leaseMs })).type, "claimed");
+    strictEqual((await store.claim("s", { holder: alice, now: t0 + 2 * leaseMs, leaseMs })).type, "claimed");
   },
   "a lease that was released is lost": async ({ store }) => {
     const lease = await claim(store);
@@ -213,7 +213,7 @@ export const renewing = cases(["STOR-1", "REC-9"], {
     const [, b] = leases;
     if (b !== undefined) await store.release(b);
     deepStrictEqual(await store.renew(leases, t0 + 20_000, leaseMs), ["b"]);
-    strictEqual((await store.claim("c", { owner: bob, now: t0 + leaseMs, leaseMs })).type, "held");
+    strictEqual((await store.claim("c", { holder: bob, now: t0 + leaseMs, leaseMs })).type, "held");
   },
   "renewing nothing loses nothing": async ({ store }) => {
     await claim(store);
@@ -242,10 +242,10 @@ export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
     const zombie = await claim(store);
     await bobClaims(store, t0 + leaseMs);
     deepStrictEqual(await store.release(zombie), { type: "fenced" });
-    strictEqual((await store.claim("s", { owner: alice, now: t0 + leaseMs, leaseMs })).type, "held");
+    strictEqual((await store.claim("s", { holder: alice, now: t0 + leaseMs, leaseMs })).type, "held");
   },
   "a release of a session that is not there is fenced": async ({ store }) => {
-    deepStrictEqual(await store.release({ sessionId: "none", epoch: 1, owner: alice, expiresAt: t0 }), {
+    deepStrictEqual(await store.release({ sessionId: "none", epoch: 1, holder: alice, expiresAt: t0 }), {
       type: "fenced",
     });
   },

@@ -162,9 +162,9 @@ export const dueSessions = cases(["STOR-1", "STOR-2"], {
     await commit(store, await claim(store), 0, { dueAt: t0 });
     deepStrictEqual(await store.due(t0 + leaseMs, 10), ["s"]);
   },
-  "what a dead owner held is due": async ({ store }) => {
+  "what a dead holder held is due": async ({ store }) => {
     await commit(store, await claim(store), 0, { dueAt: t0 });
-    deepStrictEqual(await store.due(t0 + 1, 10, (owner) => owner.pid === alice.pid), ["s"]);
+    deepStrictEqual(await store.due(t0 + 1, 10, (holder) => holder.pid === alice.pid), ["s"]);
     deepStrictEqual(await store.due(t0 + 1, 10, () => false), []);
   },
   "what is held by a void lease is due": async ({ store }) => {

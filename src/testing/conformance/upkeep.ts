@@ -173,7 +173,7 @@ export const upkeep = cases(["STOR-1", "STOR-4"], {
       () => store.load("s"),
       () => store.read("s"),
       () => store.list(),
-      () => store.claim("s", { owner: lease.owner, now: t0, leaseMs }),
+      () => store.claim("s", { holder: lease.holder, now: t0, leaseMs }),
       () => store.commit(lease, commitAfter(1)),
       () => store.post("s", message("m")),
     ])

@@ -9,7 +9,7 @@
 import type { Agent, AnyModel } from "../../create-agent.js";
 import { asModel } from "../../models/ai-sdk/adapter.js";
 import type { Model } from "../../ports/model.js";
-import type { Owner, Store } from "../../ports/store.js";
+import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, ToolContext } from "../../ports/tool.js";
 import { normaliseTools } from "../../runtime/tools/compile-tools.js";
 import { enterWorld, isKilled, leaseMs } from "../simulation/processes.js";
@@ -24,14 +24,14 @@ export type AgentProcessOptions = {
 };
 
 /** Where something is done: in which world, by whom. */
-type Place = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
-  return enterWorld(world, (self, { owner, name }) => {
+  return enterWorld(world, (self, { holder, name }) => {
     const { options } = agent;
-    const place: Place = { world, self, patienceMs };
+    const place: CrashPoint = { world, self, patienceMs };
     return agent.with({
-      store: ownedStore(storeOf(world, self), owner, (other) => sameHost && isKilled(world, other)),
+      store: ownedStore(storeOf(world, self), holder, (other) => sameHost && isKilled(world, other)),
       clock: clockOf(world, self),
       makeId: () => `id${world.number()}`,
       leaseMs,
@@ -49,16 +49,16 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
 }
 
 /** The agent takes itself for this process; in the world it is one of several. */
-function ownedStore(store: Store, owner: Owner, isDead: (other: Owner) => boolean): Store {
+function ownedStore(store: Store, holder: Holder, isDead: (other: Holder) => boolean): Store {
   return {
     ...store,
     claim: (sessionId, options) =>
-      store.claim(sessionId, { ...options, owner, isDead: (other) => other.id === owner.id || isDead(other) }),
+      store.claim(sessionId, { ...options, holder, isDead: (other) => other.id === holder.id || isDead(other) }),
     due: (now, limit) => store.due(now, limit, isDead),
   };
 }
 
-function watchModel({ world, self, patienceMs }: Place, modelLike: AnyModel): Model {
+function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel): Model {
   const model = asModel(modelLike);
   return {
     ...model,
@@ -83,7 +83,7 @@ function watchModel({ world, self, patienceMs }: Place, modelLike: AnyModel): Mo
   };
 }
 
-function watchTool(place: Place, tool: AnyTool): AnyTool {
+function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
   const { execute, executeRaw, recover } = tool;
   return {
     ...tool,
@@ -114,7 +114,7 @@ function watchTool(place: Place, tool: AnyTool): AnyTool {
 
 /** A turn until it begins, and one until the process learns what it gave. */
 async function work<Output>(
-  { world, self, patienceMs }: Place,
+  { world, self, patienceMs }: CrashPoint,
   tool: string,
   input: unknown,
   context: ToolContext,
@@ -132,7 +132,7 @@ async function work<Output>(
   }
 }
 
-function watchPermissions({ world, patienceMs }: Place, canExecuteTool: CanExecuteTool): CanExecuteTool {
+function watchPermissions({ world, patienceMs }: CrashPoint, canExecuteTool: CanExecuteTool): CanExecuteTool {
   return (call, context) => outside(world, patienceMs, async () => canExecuteTool(call, context));
 }
 

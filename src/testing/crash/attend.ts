@@ -3,20 +3,20 @@
  */
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Decision } from "../../runtime/agent/answer-types.js";
+import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
 import type { Process } from "../simulation/world.js";
 
 /** What somebody says to a call that waits; to one that runs elsewhere, `result`. */
-export type Respond = (approval: PendingApproval) => Decision | Promise<Decision>;
+export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;
 
-export type Request = {
+export type AttendRequest = {
   readonly sessionId: string;
   readonly runId: string;
   readonly input: string;
   readonly respond: Respond;
 };
 
-export async function attendRun({ agent }: Pick<Process, "agent">, request: Request): Promise<RunResult> {
+export async function attendRun({ agent }: Pick<Process, "agent">, request: AttendRequest): Promise<RunResult> {
   const { sessionId, runId, input, respond } = request;
   const session = agent.session(sessionId);
   const run = () => agent.run(input, { sessionId, runId });

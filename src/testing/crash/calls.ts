@@ -7,7 +7,7 @@ import type { Entry } from "../../core/machine/event.js";
 import { callKeyOf } from "../../core/machine/state.js";
 import type { Fact } from "../simulation/facts.js";
 
-export type CallRecord = {
+export type PlayedCall = {
   readonly tool: string;
   /** Empty where it has none. */
   readonly outcome: string;
@@ -17,9 +17,9 @@ export type CallRecord = {
 };
 
 /** Every call that a model asked for, by its key; its starts as far as the log has them, where the world does not. */
-export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, CallRecord> {
-  const calls = new Map<string, CallRecord>();
-  const add = (callKey: string, more: (call: CallRecord) => Partial<CallRecord>) => {
+export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, PlayedCall> {
+  const calls = new Map<string, PlayedCall>();
+  const add = (callKey: string, more: (call: PlayedCall) => Partial<PlayedCall>) => {
     const call = calls.get(callKey);
     if (call !== undefined) calls.set(callKey, { ...call, ...more(call) });
   };

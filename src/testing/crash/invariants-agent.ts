@@ -56,7 +56,7 @@ function noInventedResults({ facts, log }: History): string | undefined {
   for (const { seq, event } of log) {
     if (event.type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
       elsewhere.add(event.callKey);
-    if (event.type !== "tool_finished" || event.outcome !== "ok" || event.because !== undefined) continue;
+    if (event.type !== "tool_finished" || event.outcome !== "ok" || event.causeSeq !== undefined) continue;
     if (!started.has(event.callKey) && !elsewhere.has(event.callKey))
       return `entry ${seq} is a result of ${event.callKey}`;
   }

@@ -16,7 +16,7 @@ import { attemptOf } from "../simulation/parts.js";
 import { type ProcessOptions, startProcess } from "../simulation/processes.js";
 import { createTools, type Ledger, onceOnly } from "../simulation/tools.js";
 import { createWorld, type Process, type World } from "../simulation/world.js";
-import { type CallRecord, callsOf } from "./calls.js";
+import { callsOf, type PlayedCall } from "./calls.js";
 import { PlayFailure } from "./failure.js";
 import { type Drama, isAroundCommit, playThrough } from "./play.js";
 import type { Scenario } from "./reference.js";
@@ -32,18 +32,18 @@ export type PlayOptions = {
   readonly sameHost: boolean;
 };
 
-export type Ending = {
+export type PlayEnding = {
   /** Points that there were. */
   readonly points: number;
   /** What the people were told: status, reason and text of each run. */
   readonly told: readonly string[];
   /** What people said, as far as it is in the log. */
   readonly inputs: readonly string[];
-  readonly calls: ReadonlyMap<string, CallRecord>;
+  readonly calls: ReadonlyMap<string, PlayedCall>;
 };
 
 /** Plays a scenario to its end, and checks the invariants. @throws PlayFailure which has the trace */
-export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<Ending> {
+export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<PlayEnding> {
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
     const { points, result } = await playThrough(world, dramaOf(world, scenario, options), options.dies);
@@ -94,7 +94,7 @@ function dramaOf(world: World, scenario: Scenario, { points, sameHost }: PlayOpt
  * What is wrong with an end, compared with the one without crashes: what was told is the same; a call that may run only once may be
  * in doubt, and took effect once where it is not.
  */
-export function differenceFrom(clean: Ending, ending: Ending): string | undefined {
+export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | undefined {
   if (!isDeepStrictEqual(ending.told, clean.told)) return `people were told ${ending.told.join("; ")}`;
   if (!isDeepStrictEqual(ending.inputs, clean.inputs)) return `in the log is what people said: ${ending.inputs}`;
   const calls = [...ending.calls.keys()].sort();

@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.js";
 import { createChance } from "../simulation/chance.js";
 import { type Failure, failureOf } from "./failure.js";
 import type { Scenario } from "./reference.js";
-import { differenceFrom, type Ending, playScenario } from "./reference-play.js";
+import { differenceFrom, type PlayEnding, playScenario } from "./reference-play.js";
 import { type PlayAt, sweepPairs, sweepSingles } from "./sweep.js";
 import { sumOf, type Tally, tallyOf } from "./tally.js";
 
@@ -53,7 +53,7 @@ async function beginRun(scenario: Scenario, store: Store, name: string): Promise
   const failures: Failure[] = [];
   const tallies: Tally[] = [];
   let plays = 0;
-  const play = (dies: readonly number[]): Promise<Ending> =>
+  const play = (dies: readonly number[]): Promise<PlayEnding> =>
     playScenario(scenario, {
       store,
       sessionId: [scenario.name, name, plays].join(" "),
@@ -63,7 +63,7 @@ async function beginRun(scenario: Scenario, store: Store, name: string): Promise
       sameHost: (dies[0] ?? 0) % 2 === 0,
     });
   const clean = await play([]);
-  const playAt = async (dies: readonly number[]): Promise<Ending> => {
+  const playAt = async (dies: readonly number[]): Promise<PlayEnding> => {
     plays += 1;
     try {
       const ending = await play(dies);

@@ -3,7 +3,7 @@
  */
 import type { RunResult } from "../../core/view/outcome.js";
 import type { ModelRequest } from "../../ports/model.js";
-import type { Decision } from "../../runtime/agent/answer-types.js";
+import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
 import type { ScriptedStep } from "../scripted-model.js";
 import type { Process } from "../simulation/world.js";
 import { attendRun as attend, type Respond } from "./attend.js";
@@ -20,8 +20,8 @@ export type Scenario = {
   readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
 };
 
-function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: Decision = { type: "approve" }) {
-  const given: Decision = { type: "result", output: "given from outside" };
+function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: ApprovalDecision = { type: "approve" }) {
+  const given: ApprovalDecision = { type: "result", output: "given from outside" };
   const respond: Respond = ({ why }) =>
     why === "external" ? given : why === "recovery" ? { type: "rerun" } : onPolicy;
   return attend({ agent }, { sessionId, runId, input: `do ${runId}`, respond });

@@ -1,7 +1,7 @@
 /**
  * What cannot be promised, counted: how often a tool was started again, and how often nobody knows what became of its call.
  */
-import type { CallRecord } from "./calls.js";
+import type { PlayedCall } from "./calls.js";
 
 export type Tally = {
   /** Starts after the first one of a call, by tool. */
@@ -11,7 +11,7 @@ export type Tally = {
 };
 
 /** Each tool that was called has its number, zero included. */
-export function tallyOf(calls: Iterable<Pick<CallRecord, "tool" | "starts" | "outcome">>): Tally {
+export function tallyOf(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};
   for (const { tool, starts, outcome } of calls) {

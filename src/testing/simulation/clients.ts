@@ -4,7 +4,7 @@
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
-import type { Decision } from "../../index.js";
+import type { ApprovalDecision } from "../../index.js";
 import type { Chance } from "./chance.js";
 import { type Process, retire, type World } from "./world.js";
 
@@ -132,16 +132,16 @@ function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
   return input === undefined || name === undefined ? [] : [{ input, runId: name }];
 }
 
-function decisionOn({ why }: PendingApproval, chance: Chance, number: () => number): Decision {
+function decisionOn({ why }: PendingApproval, chance: Chance, number: () => number): ApprovalDecision {
   if (why === "recovery")
-    return chance.pick<Decision>([
+    return chance.pick<ApprovalDecision>([
       { type: "rerun" },
       { type: "result", output: "seen by a person" },
       { type: "fail" },
       { type: "deny" },
       { type: "approve" },
     ]);
-  return chance.pick<Decision>([
+  return chance.pick<ApprovalDecision>([
     { type: "approve" },
     { type: "approve" },
     { type: "deny", note: "no" },

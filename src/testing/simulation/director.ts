@@ -240,7 +240,7 @@ async function wantedFrom(world: World): Promise<"nothing" | "an answer" | "a dr
   if (inbox.length > 0) return "a driver";
   if (loaded === null) return "nothing";
   const { state } = loaded;
-  if (effects(state).some(({ type }) => type === "leave_run")) return "a driver";
+  if (effects(state).some(({ type }) => type === "call_after_run_hooks")) return "a driver";
   if (isResting(state)) return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
   return waitsForPeople(state, world.clock.now()) ? "an answer" : "a driver";
 }
@@ -252,10 +252,10 @@ function waitsForPeople(state: State, now: number): boolean {
     state.stopping === null &&
     state.calls.every(
       (call) =>
-        (call.at === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
-        call.at === "waiting" ||
-        call.at === "done" ||
-        call.at === "ready",
+        (call.status === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
+        call.status === "waiting" ||
+        call.status === "done" ||
+        call.status === "ready",
     )
   );
 }

@@ -114,7 +114,7 @@ function onlyStartedAreInDoubt({ rows }: History): string | undefined {
     }
     if (hasCalls(commit.state))
       for (const call of commit.state.calls)
-        if (call.at === "running" || call.at === "waiting") begun.add(call.callKey);
+        if (call.status === "running" || call.status === "waiting") begun.add(call.callKey);
   }
   return undefined;
 }
@@ -135,8 +135,10 @@ function nothingReadyWhileStopping({ rows }: History): string | undefined {
   for (const { commit } of rows) {
     const { state } = commit;
     if (!hasCalls(state) || state.stopping === null) continue;
-    const waiting = state.calls.find((call) => call.at !== "running" && call.at !== "waiting" && call.at !== "done");
-    if (waiting !== undefined) return `${waiting.callKey} is ${waiting.at} after entry ${state.seq}`;
+    const waiting = state.calls.find(
+      (call) => call.status !== "running" && call.status !== "waiting" && call.status !== "done",
+    );
+    if (waiting !== undefined) return `${waiting.callKey} is ${waiting.status} after entry ${state.seq}`;
   }
   return undefined;
 }

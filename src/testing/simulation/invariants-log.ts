@@ -10,7 +10,7 @@ import {
   isResting,
   isTerminal,
   isWaiting,
-  maxLives,
+  maxRestarts,
   type State,
 } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
@@ -26,7 +26,7 @@ export const logInvariants: readonly Invariant[] = [
   { number: 4, name: "one result for each call, in call order, in all that a model is sent", check: oneResultEach },
   { number: 10, name: "deltas put together equal the committed message", check: deltasAreTheMessage },
   { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
-  { number: 12, name: "a run ends within a bounded number of lives", check: livesAreCounted },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
   { number: 12, name: "what is active can be claimed", check: nothingStays },
   { number: 13, name: "counters never go down within a run", check: countersOnlyGrow },
 ];
@@ -37,7 +37,7 @@ export const storedInvariants: readonly Invariant[] = [
   { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
   { number: 4, name: "one result for each call", check: oneResultEach },
   { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
-  { number: 12, name: "a run ends within a bounded number of lives", check: livesAreCounted },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
 ];
 
 /** Where it is known what the model meant. */
@@ -181,14 +181,15 @@ function logFoldsToRows({ log, rows }: History): string | undefined {
   return undefined;
 }
 
-function livesAreCounted({ log }: History): string | undefined {
-  let lives = 0;
+function restartsAreCounted({ log }: History): string | undefined {
+  let restarts = 0;
   for (const { seq, event } of log) {
-    if (event.type === "restarted") lives += 1;
-    if (lives > maxLives) return `at entry ${seq} the run is restarted for the ${lives}th time without progress`;
-    const progressed = event.type === "tool_finished" && event.because === undefined;
+    if (event.type === "restarted") restarts += 1;
+    if (restarts > maxRestarts)
+      return `at entry ${seq} the run is restarted for the ${restarts}th time without progress`;
+    const progressed = event.type === "tool_finished" && event.causeSeq === undefined;
     const isOver = event.type === "run_finished";
-    if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) lives = 0;
+    if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) restarts = 0;
   }
   return undefined;
 }

@@ -55,7 +55,7 @@ function unasked({ approvals }: Extract<RunResult, { status: "awaiting_human" }>
     rows.some(
       ({ commit: { state } }) =>
         hasCalls(state) &&
-        state.calls.some((call) => call.callKey === callKey && (call.at === "asking" || call.at === "waiting")),
+        state.calls.some((call) => call.callKey === callKey && (call.status === "asking" || call.status === "waiting")),
     );
   const missing = approvals.find((one) => !asked(one.callKey));
   return missing === undefined ? undefined : `${missing.callKey} waits, and the store does not know`;

@@ -48,7 +48,7 @@ function noInventedResults({ facts, log }: History): string | undefined {
       if (event.type !== "tool_finished" || event.outcome !== "ok" || event.done !== undefined) continue;
       const { callKey, output } = event;
       if (settled.get(callKey)?.some((one) => isDeepStrictEqual(one, output)) === true) continue;
-      if (log.some((entry) => entry.seq === event.because && answers(entry.event, callKey, ["result"]))) continue;
+      if (log.some((entry) => entry.seq === event.causeSeq && answers(entry.event, callKey, ["result"]))) continue;
       if (output?.type === "text" && output.text.startsWith("given ")) continue;
       return `${callKey} is said to have given ${JSON.stringify(output)}`;
     }

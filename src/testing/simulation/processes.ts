@@ -1,8 +1,8 @@
 /**
- * Processes: agents over the same store, each with its own owner, its own way to the store and its own timers.
+ * Processes: agents over the same store, each with its own holder, its own way to the store and its own timers.
  */
 import type { Observer } from "../../ports/observer.js";
-import type { Owner } from "../../ports/store.js";
+import type { Holder } from "../../ports/store.js";
 import { type AgentOptions, buildAgent } from "../../runtime/api/build-agent.js";
 import { createRetryPolicy } from "../../runtime/model/retry.js";
 import { storeOf } from "./store.js";
@@ -20,7 +20,7 @@ export type ProcessOptions = {
 };
 
 export function startProcess(world: World, { parts, sameHost }: ProcessOptions): Process {
-  return enterWorld(world, (self, { owner, name }) =>
+  return enterWorld(world, (self, { holder, name }) =>
     buildAgent(
       {
         ...parts(self),
@@ -34,7 +34,7 @@ export function startProcess(world: World, { parts, sameHost }: ProcessOptions):
       {
         asModel: (model) => model,
         createStore: () => world.store,
-        createOwner: () => owner,
+        createHolder: () => holder,
         isDead: (other) => sameHost && isKilled(world, other),
         listPrices: {},
         contextWindows: {},
@@ -57,21 +57,21 @@ function watching({ note, sessionId }: World, process: string): Observer {
   };
 }
 
-/** Whether the process that an owner stands for was killed. */
-export function isKilled({ processes }: World, { id }: Owner): boolean {
+/** Whether the process that a holder stands for was killed. */
+export function isKilled({ processes }: World, { id }: Holder): boolean {
   return processes.some((one) => one.name === id && one.status === "killed");
 }
 
 /** Another process, with what `build` makes for it. */
 export function enterWorld(
   world: World,
-  build: (self: () => Process, named: Pick<Process, "name" | "owner">) => Process["agent"],
+  build: (self: () => Process, named: Pick<Process, "name" | "holder">) => Process["agent"],
 ): Process {
   const pid = world.processes.length + 1;
   const name = `p${pid}`;
-  const owner: Owner = { id: name, host: "simulated", pid, startedAt: 0 };
-  const agent = build(() => process, { name, owner });
-  const process: Process = { name, owner, agent, status: "running" };
+  const holder: Holder = { id: name, host: "simulated", pid, startedAt: 0 };
+  const agent = build(() => process, { name, holder });
+  const process: Process = { name, holder, agent, status: "running" };
   world.processes.push(process);
   world.note({ type: "process", process: name, what: "started" });
   return process;

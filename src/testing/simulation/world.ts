@@ -6,7 +6,7 @@
  * 2. A killed process gets no turn ever again: it ends where it waits. A stopped one gets its turns once it is continued.
  */
 import type { Clock } from "../../ports/clock.js";
-import type { Owner, Store } from "../../ports/store.js";
+import type { Holder, Store } from "../../ports/store.js";
 import type { Agent } from "../../runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../test-clock.js";
 import type { Chance } from "./chance.js";
@@ -28,7 +28,7 @@ export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0 };
 
 export type Process = {
   readonly name: string;
-  readonly owner: Owner;
+  readonly holder: Holder;
   readonly agent: Pick<Agent, "run" | "runStream" | "session" | "shutdown">;
   status: "running" | "stopped" | "killed" | "gone";
 };

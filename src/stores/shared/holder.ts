@@ -4,10 +4,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import type { Owner } from "../../ports/store.js";
+import type { Holder } from "../../ports/store.js";
 
-/** An owner for this process. Each call gives another id; a process needs one. */
-export function createOwner(): Owner {
+/** A holder for this process. Each call gives another id; a process needs one. */
+export function createHolder(): Holder {
   return {
     id: [randomUUID(), ...surroundings()].join(" "),
     host: hostOf(),
@@ -17,18 +17,18 @@ export function createOwner(): Owner {
 }
 
 /**
- * Tells whether an owner is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.
+ * Tells whether a holder is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.
  * False where it cannot be known: another host, another container.
  */
-export function isOwnerDead(owner: Owner): boolean {
-  if (owner.host !== hostOf()) return false;
-  const [, boot, namespace] = owner.id.split(" ");
+export function isHolderDead(holder: Holder): boolean {
+  if (holder.host !== hostOf()) return false;
+  const [, boot, namespace] = holder.id.split(" ");
   const [bootNow, namespaceNow] = surroundings();
   if (boot !== undefined && bootNow !== undefined && boot !== bootNow) return true;
   if (namespace !== namespaceNow) return false;
-  const present = processOf(owner.pid);
-  if (present === undefined) return !isRunning(owner.pid);
-  return present.hasEnded || present.startedAt !== owner.startedAt;
+  const present = processOf(holder.pid);
+  if (present === undefined) return !isRunning(holder.pid);
+  return present.hasEnded || present.startedAt !== holder.startedAt;
 }
 
 /** Two machines of one name are told apart by a hash of the machine's own id, where there is one. */

@@ -3,46 +3,46 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
-import { createOwner, isOwnerDead } from "../../src/stores/shared/owner.js";
+import { createHolder, isHolderDead } from "../../src/stores/shared/holder.js";
 import { verifies } from "../verifies.js";
 
 const hasProc = existsSync("/proc/self/stat");
 
-describe("an owner", () => {
+describe("a holder", () => {
   test("is this process, under an id of its own", () => {
-    const [a, b] = [createOwner(), createOwner()];
+    const [a, b] = [createHolder(), createHolder()];
     expect(a.pid).toBe(process.pid);
     expect(a.id).not.toBe(b.id);
     expect({ ...a, id: "" }).toEqual({ ...b, id: "" });
   });
 
   test("that runs is not dead", verifies("REC-9"), () => {
-    expect(isOwnerDead(createOwner())).toBe(false);
+    expect(isHolderDead(createHolder())).toBe(false);
   });
 
   test("whose process has ended is dead", verifies("REC-9"), async () => {
     const child = spawn(process.execPath, ["-e", ""]);
     await once(child, "close");
-    expect(isOwnerDead({ ...createOwner(), pid: child.pid ?? 0 })).toBe(true);
+    expect(isHolderDead({ ...createHolder(), pid: child.pid ?? 0 })).toBe(true);
   });
 
   test("whose process id was given to another is dead, where that can be told", verifies("REC-9"), () => {
-    const owner = createOwner();
-    expect(isOwnerDead({ ...owner, startedAt: owner.startedAt - 1 })).toBe(hasProc);
+    const holder = createHolder();
+    expect(isHolderDead({ ...holder, startedAt: holder.startedAt - 1 })).toBe(hasProc);
   });
 
   test("of an earlier boot is dead, where that can be told", verifies("REC-9"), () => {
-    const owner = createOwner();
-    const [id, , namespace] = owner.id.split(" ");
+    const holder = createHolder();
+    const [id, , namespace] = holder.id.split(" ");
     const before = [id, "00000000-0000-0000-0000-000000000000", namespace].join(" ");
-    expect(isOwnerDead({ ...owner, id: before })).toBe(hasProc);
+    expect(isHolderDead({ ...holder, id: before })).toBe(hasProc);
   });
 
   test("on another host, or in another container, is not known to be dead", verifies("REC-9"), () => {
-    const owner = { ...createOwner(), pid: 2 ** 22 + 1 };
-    expect(isOwnerDead({ ...owner, host: `${owner.host}-other` })).toBe(false);
-    const [id, boot = "boot"] = owner.id.split(" ");
-    expect(isOwnerDead({ ...owner, id: [id, boot, "pid:[1]"].join(" ") })).toBe(false);
+    const holder = { ...createHolder(), pid: 2 ** 22 + 1 };
+    expect(isHolderDead({ ...holder, host: `${holder.host}-other` })).toBe(false);
+    const [id, boot = "boot"] = holder.id.split(" ");
+    expect(isHolderDead({ ...holder, id: [id, boot, "pid:[1]"].join(" ") })).toBe(false);
   });
 
   test.runIf(hasProc)("that was killed is dead though nobody has collected it", verifies("REC-9"), async () => {
@@ -54,7 +54,7 @@ describe("an owner", () => {
     process.kill(Number(line), "SIGKILL");
     while (!stat(line).includes(") Z ")) await new Promise((resolve) => setImmediate(resolve));
     const startedAt = Number(stat(line).split(" ")[21]);
-    expect(isOwnerDead({ ...createOwner(), pid: Number(line), startedAt })).toBe(true);
+    expect(isHolderDead({ ...createHolder(), pid: Number(line), startedAt })).toBe(true);
     parent.kill("SIGKILL");
     await once(parent, "close");
   });
