@@ -18,6 +18,7 @@ export type {
   Reason,
   RunLimits,
   RunResult,
+  SessionBinding,
   SessionInfo,
   State,
   Status,

@@ -5,7 +5,7 @@
  * workers may share a store: a claim decides.
  */
 
-import type { SessionInfo } from "../core/machine/state.js";
+import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -29,7 +29,7 @@ export type WorkerOptions = {
   /** The agents whose sessions are carried on; or a way to make the agent of a session by what it is bound to, null where that is not possible. */
   readonly agents:
     | readonly WorkingAgent[]
-    | ((session: SessionInfo, sessionId: string) => Promise<WorkingAgent | null>);
+    | ((session: SessionBinding, sessionId: string) => Promise<WorkingAgent | null>);
   /** Sessions side by side; 16. */
   readonly concurrency?: number;
   /** How often the store is asked, where it tells of nothing; 1 s. */
@@ -56,7 +56,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   let stopped = false;
   let wake = () => {};
 
-  async function find(session: SessionInfo, sessionId: string): Promise<WorkingAgent | null> {
+  async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
     if (typeof options.agents === "function") return options.agents(session, sessionId);
     return options.agents.find((one) => (one.options.name ?? "agent") === session.agent) ?? null;
   }
@@ -150,8 +150,8 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   return { runUntilIdle, run, stop };
 }
 
-/** What a session is bound to; of one that has not begun, what it is asked to be. */
-async function infoOf(store: Store, sessionId: string): Promise<SessionInfo> {
+/** What a session is bound to. A session that has not begun is bound to what its first message asks for. */
+async function infoOf(store: Store, sessionId: string): Promise<SessionBinding> {
   const loaded = await store.load(sessionId);
   if (loaded !== null && loaded.state.session !== null) return loaded.state.session;
   for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;

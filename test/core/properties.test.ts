@@ -19,6 +19,9 @@ import { verifies } from "../verifies.js";
 import { randomSessions } from "./random-sessions.js";
 import { limits, type Session, userMessage } from "./session.js";
 
+/** What a holder fills in; these messages say it themselves. */
+const defaults = { limits, model: "m" };
+
 const sessions = randomSessions(120).map(({ session }) => session);
 
 test("the log folds to the state, from its start and from anywhere in it", verifies("LOOP-3"), () => {
@@ -94,13 +97,13 @@ test("what anybody says means events that all apply, or none; said again at once
   fc.assert(
     fc.property(said, ({ session, message }) => {
       let { state } = session;
-      for (const body of eventsOf(message, state)) {
+      for (const body of eventsOf(message, state, defaults)) {
         const after = advance(state, { ...body, at: session.at });
         expect(after.state).not.toBe(state);
         state = after.state;
       }
       const { body } = message;
-      if (body.type !== "input" || body.mode === "queue") expect(eventsOf(message, state)).toEqual([]);
+      if (body.type !== "input" || body.mode === "queue") expect(eventsOf(message, state, defaults)).toEqual([]);
     }),
     { numRuns: 300 },
   );

@@ -22,6 +22,9 @@ import {
   userMessage,
 } from "./session.js";
 
+/** What a holder fills in; these messages say it themselves. */
+const defaults = { limits, model: "m" };
+
 function asInput(mode: "queue" | "steer", runId = "r9"): InboxMessage {
   const session = { agent: "a", model: "m" };
   return { id: runId, at: 1, body: { type: "input", mode, runId, input: [userMessage("x")], limits, session } };
@@ -191,7 +194,7 @@ describe("a run that is aborted while it is queued", () => {
     queue(session, "r2");
     aborts(session);
     const message: InboxMessage = { id: "a", at: 1, body: { type: "abort", runId: "r2" } };
-    for (const body of eventsOf(message, session.state)) happen(session, body);
+    for (const body of eventsOf(message, session.state, defaults)) happen(session, body);
     expect(session.state).toMatchObject({ status: "aborted", runId: "r1", queue: [] });
     expect(session.transcript.queued.size).toBe(0);
   });
@@ -200,31 +203,31 @@ describe("a run that is aborted while it is queued", () => {
 describe("what is said to a session", () => {
   test("makes it, where there is none, and starts a run", () => {
     const { state } = createSession();
-    expect(types(eventsOf(asInput("queue"), state))).toEqual(["session_created", "run_started"]);
-    expect(types(eventsOf(asInput("steer"), state))).toEqual(["session_created", "run_started"]);
+    expect(types(eventsOf(asInput("queue"), state, defaults))).toEqual(["session_created", "run_started"]);
+    expect(types(eventsOf(asInput("steer"), state, defaults))).toEqual(["session_created", "run_started"]);
   });
 
   test("is queued or steers while a run is under way, and is queued while one is ending", () => {
     const session = startedSession();
     prepared(session);
-    expect(types(eventsOf(asInput("queue"), session.state))).toEqual(["run_queued"]);
-    expect(types(eventsOf(asInput("steer"), session.state))).toEqual(["steered"]);
+    expect(types(eventsOf(asInput("queue"), session.state, defaults))).toEqual(["run_queued"]);
+    expect(types(eventsOf(asInput("steer"), session.state, defaults))).toEqual(["steered"]);
     aborts(session);
-    expect(types(eventsOf(asInput("steer"), session.state))).toEqual(["run_queued"]);
+    expect(types(eventsOf(asInput("steer"), session.state, defaults))).toEqual(["run_queued"]);
   });
 
   test("twice is said once", () => {
     const session = startedSession();
-    expect(eventsOf(asInput("queue", "r1"), session.state)).toEqual([]);
+    expect(eventsOf(asInput("queue", "r1"), session.state, defaults)).toEqual([]);
     aborts(session);
-    expect(eventsOf(asInput("queue", "r1"), session.state)).toEqual([]);
+    expect(eventsOf(asInput("queue", "r1"), session.state, defaults)).toEqual([]);
   });
 
   test("waits while another session has to be told of the run before", () => {
     const session = startedSession({}, { parent: { sessionId: "p", callKey: "r0/1/1" } });
     step(session, { text: "hi" });
     ends(session);
-    expect(types(eventsOf(asInput("queue"), session.state))).toEqual(["run_queued"]);
+    expect(types(eventsOf(asInput("queue"), session.state, defaults))).toEqual(["run_queued"]);
   });
 
   test("as an abort counts for the run that it names, or the one under way", () => {
@@ -234,10 +237,12 @@ describe("what is said to a session", () => {
       at: 1,
       body: { type: "abort", note: "enough", by: "me", ...(runId === undefined ? {} : { runId }) },
     });
-    expect(eventsOf(abort(), state)).toEqual([{ type: "abort_requested", runId: "r1", note: "enough", by: "me" }]);
-    expect(types(eventsOf(abort("r1"), state))).toEqual(["abort_requested"]);
-    expect(eventsOf(abort("r2"), state)).toEqual([]);
-    expect(eventsOf(abort(), createSession().state)).toEqual([]);
+    expect(eventsOf(abort(), state, defaults)).toEqual([
+      { type: "abort_requested", runId: "r1", note: "enough", by: "me" },
+    ]);
+    expect(types(eventsOf(abort("r1"), state, defaults))).toEqual(["abort_requested"]);
+    expect(eventsOf(abort("r2"), state, defaults)).toEqual([]);
+    expect(eventsOf(abort(), createSession().state, defaults)).toEqual([]);
   });
 
   test("as an answer or a result counts for a call that waits for it", () => {
@@ -255,12 +260,16 @@ describe("what is said to a session", () => {
       at: 1,
       body: { type: "result", callKey, output: { type: "text", text: "x" }, isError: true },
     });
-    expect(eventsOf(answer("r1/1/1"), session.state)).toMatchObject([{ type: "answered", by: "me", answerId: "a" }]);
-    expect(eventsOf(answer("r1/1/2"), session.state)).toEqual([]);
-    expect(eventsOf(result("r1/1/1"), session.state)).toEqual([]);
-    expect(eventsOf(result("r1/1/2"), session.state)).toMatchObject([{ type: "tool_finished", outcome: "error" }]);
+    expect(eventsOf(answer("r1/1/1"), session.state, defaults)).toMatchObject([
+      { type: "answered", by: "me", answerId: "a" },
+    ]);
+    expect(eventsOf(answer("r1/1/2"), session.state, defaults)).toEqual([]);
+    expect(eventsOf(result("r1/1/1"), session.state, defaults)).toEqual([]);
+    expect(eventsOf(result("r1/1/2"), session.state, defaults)).toMatchObject([
+      { type: "tool_finished", outcome: "error" },
+    ]);
     for (const message of [answer("r1/1/1"), result("r1/1/2")])
-      expect(eventsOf(message, createSession().state)).toEqual([]);
+      expect(eventsOf(message, createSession().state, defaults)).toEqual([]);
   });
 
   test("as a result counts for a call that runs only where a child tells it, which may be fast", () => {
@@ -268,9 +277,9 @@ describe("what is said to a session", () => {
     step(session, { calls: ["one"] });
     allows(session, 1);
     const result = { type: "result", callKey: "r1/1/1", output: { type: "text", text: "x" } } as const;
-    expect(eventsOf({ id: "b", at: 1, body: result }, session.state)).toEqual([]);
+    expect(eventsOf({ id: "b", at: 1, body: result }, session.state, defaults)).toEqual([]);
     const child = { usage: { inputTokens: 3 } };
-    expect(eventsOf({ id: "b", at: 1, body: { ...result, child } }, session.state)).toMatchObject([
+    expect(eventsOf({ id: "b", at: 1, body: { ...result, child } }, session.state, defaults)).toMatchObject([
       { type: "tool_finished", callKey: "r1/1/1", usage: { inputTokens: 3 } },
     ]);
   });
@@ -285,13 +294,13 @@ describe("what is said to a session", () => {
       at: 1,
       body: { type: "result", callKey: "r1/1/1", output: { type: "text", text: "x" } },
     };
-    expect(types(eventsOf(message, session.state))).toEqual(["late_result"]);
+    expect(types(eventsOf(message, session.state, defaults))).toEqual(["late_result"]);
     const after: State = advance(session.state, {
       type: "late_result",
       callKey: "r1/1/1",
       outcome: "ok",
       at: 1,
     }).state;
-    expect(eventsOf(message, after)).toEqual([]);
+    expect(eventsOf(message, after, defaults)).toEqual([]);
   });
 });

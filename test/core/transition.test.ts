@@ -17,6 +17,7 @@ import {
   transitionTable,
 } from "../../src/core/index.js";
 import { verifies } from "../verifies.js";
+import { reservedEvents } from "./reserved-events.js";
 import {
   aborts,
   allows,
@@ -207,6 +208,23 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "after_run_hooks_called":
     case "parent_notified":
       return [{ type, runId }];
+    case "child_waiting":
+    case "parent_told":
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
+    case "tool_failed":
+    case "handed_off":
+    case "history_added":
+    case "data_changed":
+    case "session_changed":
+    case "rules_changed":
+    case "compaction_requested":
+    case "process_started":
+    case "process_finished":
+    case "files_restoring":
+    case "files_restored":
+      return reservedEvents.filter((event) => event.type === type);
     case "migrated":
       return [{ type, from: 0, state: { ...state } }];
   }

@@ -3,7 +3,14 @@
  *
  * Permissions are the worker's own: what a run was allowed when it began (`--yes`, `--allow-shell`) is not allowed here by itself.
  */
-import { type Agent, createWorker, type Model, type SessionInfo, type Store, type WorkerReport } from "../../index.js";
+import {
+  type Agent,
+  createWorker,
+  type Model,
+  type SessionBinding,
+  type Store,
+  type WorkerReport,
+} from "../../index.js";
 import { chooseModel } from "../../models/index.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
@@ -85,7 +92,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
   const agents = new Map<string, Promise<Agent>>();
 
   async function make(name: string, root: string): Promise<Agent> {
-    const chosen = models.get(name) ?? chooseModel({ name }).then(({ model }) => model);
+    const chosen = models.get(name) ?? chooseModel(name === "" ? {} : { name }).then(({ model }) => model);
     models.set(name, chosen);
     const model = await chosen;
     const { contextWindow } = options;
@@ -93,7 +100,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
     return createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow, observers });
   }
 
-  return async ({ agent, model, root }: SessionInfo, sessionId: string): Promise<Agent | null> => {
+  return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {
     if (agent !== agentName || root === undefined) return null;
     checkShell((await store.load(sessionId))?.state, sessionId, allowShell);
     const key = JSON.stringify([model, root]);

@@ -32,6 +32,8 @@ export type SourcePart = {
   readonly id: string;
   readonly url?: string;
   readonly title?: string;
+  readonly filename?: string;
+  readonly mediaType?: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
@@ -53,6 +55,17 @@ export type ToolCallPart = {
 
 /** The whole text of an output that was cut: a blob of its session, in UTF-8 (half of a character as the three bytes of its number). */
 export type FullOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
+
+/** A file that a tool wrote: the blobs that hold it from before and after; null where it did not exist. */
+export type FileChange = {
+  readonly path: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** The permission bits, as a number. */
+  readonly mode?: number;
+  /** Where a symbolic link leads. */
+  readonly link?: string;
+};
 
 /** What a tool gave, as the model sees it. */
 export type ToolOutput =

@@ -1,11 +1,14 @@
 /**
- * Events: what happened. The log of a session is a sequence of them, each an entry with a gap-free number.
+ * Events: what happened. The log of a session is a sequence of them. Each is an entry with a gap-free number.
  *
- * Events carry every time and id that the machine needs, so that folding a log needs no clock and no chance.
+ * 1. An event carries every time, id, limit and option that the machine needs. Folding a log needs the log alone.
+ * 2. The format is described in docs/log-format.md. A new field is optional; a new event is known to this version as reserved, or is
+ *    refused as a later version's.
  */
 import type {
   AssistantMessage,
   Fault,
+  FileChange,
   FinishReason,
   Json,
   ModelFailure,
@@ -14,27 +17,51 @@ import type {
   UserMessage,
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
+import type { DataPatch, MessageRef, ModelSettings, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { CallOutcome, CallPolicy, Purpose, RunLimits, SessionInfo, State } from "./state.js";
 
-/** What a run was asked to do differently from its agent. Plain data: it is in the log. */
+/** What a run does differently from its agent. Plain data: the log keeps it. */
 export type RunOptions = {
   readonly systemPrompt?: string;
   readonly activeTools?: readonly string[];
-  readonly toolChoice?: ToolChoice;
-  /** False where nobody can be asked: ask then means deny (HITL-6). */
+  readonly toolChoice?: RecordedToolChoice;
+  /** False if nobody can be asked: a call that would ask is then denied. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /** The JSON Schema that the answer must fit. */
   readonly output?: { readonly [key: string]: Json };
+  /** Reserved: the agent that the run begins with, its model by name, and settings of its model calls. */
+  readonly agent?: string;
+  readonly model?: string;
+  readonly settings?: ModelSettings;
+  /** Reserved: the entries before the run's start hold a conversation from elsewhere. */
+  readonly history?: boolean;
 };
 
+/** Whether a model may, must or must not call tools, or which tool it must call. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/**
+ * The same as the log keeps it. A forced choice holds for every model call of the run if `everyStep` is true, and otherwise for the
+ * first one.
+ */
+export type RecordedToolChoice =
+  | ToolChoice
+  | { readonly tool: string; readonly everyStep?: boolean }
+  | { readonly required: true; readonly everyStep?: boolean };
 
 /** When an attempt or a call ran: epoch milliseconds and milliseconds. */
 export type Timing = { readonly startedAt: number; readonly durationMs: number; readonly firstDeltaMs?: number };
 
-/** What a policy says of a call, after parsing and validation. `input` only where a hook or a person changed it. */
-export type PolicyDecision =
+/** How a call that could not be used was mended. Reserved. */
+export type Repair = {
+  readonly by: "near_name" | "json" | "custom";
+  readonly problem: string;
+  readonly name?: string;
+};
+
+/** What the policy says of a call, after parsing and validation. `input` is there only if a hook or a person changed it. */
+export type PolicyDecision = (
   | { readonly verdict: "allow"; readonly policy: CallPolicy; readonly input?: Json; readonly inputHash?: string }
   | {
       readonly verdict: "ask";
@@ -45,12 +72,17 @@ export type PolicyDecision =
       readonly expiresAt?: number;
     }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean }
-  /** `repeated`: the model asks for the same call again and again (TOOL-10). */
+  /** `repeated`: the model asks for the same call again and again. */
   | { readonly verdict: "block"; readonly reason: string; readonly stopRun?: boolean; readonly repeated?: boolean }
-  /** It cannot be run: an unknown tool, arguments that do not parse or fit. */
-  | { readonly verdict: "reject"; readonly message: string };
+  /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
+  | { readonly verdict: "reject"; readonly message: string }
+) & {
+  /** Reserved: how the call was mended, and the rule that decided. */
+  readonly repair?: Repair;
+  readonly rule?: PermissionRule;
+};
 
-/** What a person says of a call that asks. The last three answer a question of recovery. */
+/** What a person answers to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
 export type Answer =
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
@@ -66,7 +98,7 @@ export type AfterFailure =
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
 
-/** Where a hook is called. */
+/** When a hook is called. */
 export type HookPoint =
   | "beforeRun"
   | "beforeStep"
@@ -80,13 +112,13 @@ export type HookPoint =
   | "onCompacted"
   | "afterRun";
 
-/** What became of a hook; it rides on the event that the hook had a part in. */
+/** What became of a hook. It stands on the event that the hook had a part in. */
 export type HookRecord = {
   readonly name: string;
   readonly hook: HookPoint;
-  /** How long it took, in milliseconds. */
+  /** How long the hook took, in milliseconds. */
   readonly ms: number;
-  /** `changed`: what it returned was taken. `refused`: it returned what a hook may not return there. */
+  /** `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point. */
   readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
   /** What went wrong. */
   readonly message?: string;
@@ -98,69 +130,91 @@ type OfRun = { readonly runId: string };
 type OfStep = OfRun & { readonly modelCallIndex: number };
 type OfCall = OfRun & { readonly callKey: string };
 
+/** The principal who sent an input. Reserved: nothing fills it yet. */
+type ByPrincipal = { readonly by?: string };
+
 type Body =
   | ({ readonly type: "session_created"; readonly v: number } & SessionInfo)
-  | (OfRun & {
-      readonly type: "run_started";
-      readonly limits: RunLimits;
-      /** The request itself, or the entry that holds it where it was queued. */
-      readonly input?: readonly UserMessage[];
-      readonly queuedSeq?: number;
-      readonly options?: RunOptions;
-    })
-  | (OfRun & {
-      readonly type: "run_queued";
-      readonly limits: RunLimits;
-      readonly input: readonly UserMessage[];
-      readonly options?: RunOptions;
-    })
-  | {
+  | (OfRun &
+      ByPrincipal & {
+        readonly type: "run_started";
+        readonly limits: RunLimits;
+        /** The request itself; or, if it was queued, the entry that holds it. */
+        readonly input?: readonly UserMessage[];
+        readonly queuedSeq?: number;
+        readonly options?: RunOptions;
+      })
+  | (OfRun &
+      ByPrincipal & {
+        readonly type: "run_queued";
+        readonly limits: RunLimits;
+        readonly input: readonly UserMessage[];
+        readonly options?: RunOptions;
+      })
+  | (ByPrincipal & {
       readonly type: "steered";
       readonly input: readonly UserMessage[];
+      /** Who steers: a user, a `beforeStop` hook, or the check of the answer's shape. */
       readonly source: "user" | "before_stop" | "output";
-    }
+      /** Reserved: calls that have not started are skipped. */
+      readonly skip?: "unstarted";
+    })
   | (OfStep & {
       readonly type: "prepared";
+      /** The model sees the log up to this entry. */
       readonly contextSeq: number;
       readonly purpose: Purpose;
-      /** The run's input, where a hook changed it. */
+      /** The run's input, if a hook changed it. */
       readonly input?: readonly UserMessage[];
-      /** What hooks chose in the place of the run's options. */
+      /** What hooks chose instead of the run's options. */
       readonly activeTools?: readonly string[];
       readonly toolChoice?: ToolChoice;
-      /** What is shown to the model after everything else, and from then on belongs to the conversation. */
+      /** Messages that the model is shown after everything else. From then on they belong to the conversation. */
       readonly append?: readonly UserMessage[];
-      /** The blobs of the system prompt and the tool specifications (null: none); only where they are others than in the call before. */
+      /** The blobs of the system prompt and the tool specifications (null: none), if they differ from those of the call before. */
       readonly promptHash?: string | null;
       readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
-      /** Bytes of results that the model is shown in all, where the agent bounds them: older ones are left out. */
+      /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
+      /** Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context sources. */
+      readonly messages?: readonly MessageRef[];
+      readonly model?: string;
+      readonly settings?: ModelSettings | null;
+      readonly sources?: readonly {
+        readonly name: string;
+        readonly path: string;
+        readonly blob: string;
+        readonly bytes: number;
+        readonly trust: "author" | "user" | "project";
+      }[];
     })
-  /** The context is to be made smaller before the step's model is called. */
-  | (OfStep & { readonly type: "compaction_started" })
-  | (OfRun & {
+  /** The conversation is to be made smaller before the step's model is called. Without a run: a person asked for it. */
+  | (Partial<OfStep> & { readonly type: "compaction_started" })
+  | (Partial<OfRun> & {
       readonly type: "compacted";
-      /** The first entry that is still shown as it is, and what stands for the rest; both, or nothing changes. */
+      /** The first entry that is still shown as it is, and the summary that stands for the rest. Both, or nothing changes. */
       readonly keptFrom?: number;
       readonly summary?: string;
-      /** Where reading the log begins for who carries on, where that is before `from`. */
+      /** The first entry that a reader of the log needs, if it comes before `keptFrom`. */
       readonly readFrom?: number;
-      /** The start of the run that this is within. */
+      /** The entry that started the run to which `readFrom` belongs. */
       readonly runStartSeq?: number;
-      /** What is kept word for word before the summary, from earlier compactions too. */
+      /** Texts that stand word for word before the summary, those of earlier compactions included. */
       readonly retained?: readonly string[];
       /** How many messages the summary stands for, and the first entry that they come from. */
       readonly replaced?: { readonly from: number; readonly messages: number };
       /** Estimates of what a model is sent, before and after. */
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
-      /** The model that summed up. */
+      /** The model that wrote the summary. */
       readonly model?: string;
       readonly timing?: Timing;
       readonly usage?: Usage;
       /** Why nothing changes. */
       readonly fault?: Fault;
+      /** Reserved: the blob of the session's data as it stands. */
+      readonly dataBlob?: string;
     })
   | (OfStep & {
       readonly type: "model_finished";
@@ -173,6 +227,8 @@ type Body =
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** The context window ended the message, and nothing can be done about it. */
       readonly cut?: "context";
+      /** Reserved: what the provider could not do of what was asked. */
+      readonly warnings?: readonly string[];
     })
   | (OfStep & {
       readonly type: "model_failed";
@@ -182,12 +238,16 @@ type Body =
       readonly next: AfterFailure;
       readonly usage?: Usage;
       readonly timing: Timing;
+      /** Reserved: the text that came before a stop cut the attempt off. */
+      readonly partial?: { readonly text: string };
     })
   | (OfRun & {
       readonly type: "timer_fired";
       readonly timer: Timer;
       readonly callKey?: string;
       readonly attempt?: number;
+      /** Reserved: the question of a tool that expired. */
+      readonly questionId?: string;
     })
   | (OfCall & { readonly type: "tool_decided"; readonly decision: PolicyDecision })
   | (OfCall & {
@@ -201,15 +261,19 @@ type Body =
   | (OfCall & {
       readonly type: "tool_finished";
       readonly outcome: CallOutcome;
-      /** What the tool gave; absent where the machine made the result, whose text follows from `because`. */
+      /** What the tool gave. Absent if the machine made the result: its text then follows from the entry `causeSeq`. */
       readonly output?: ToolOutput;
       readonly causeSeq?: number;
       readonly attempt?: number;
       readonly timing?: Timing;
       /** What a child session used. */
       readonly usage?: Usage;
-      /** The tool said that the run is done (FIN-7). */
+      /** The tool said that the run is done. */
       readonly done?: { readonly message?: string };
+      /** Reserved: a change of the session's data, why a child was cut short, and the files that the tool wrote. */
+      readonly data?: DataPatch;
+      readonly cut?: Reason;
+      readonly files?: readonly FileChange[];
     })
   | (OfCall & {
       readonly type: "answered";
@@ -217,8 +281,10 @@ type Body =
       readonly answer: Answer;
       /** Who decided, as the caller names them. */
       readonly by?: string;
-      /** The hash of the input that was shown; an answer to another input does not count. */
+      /** The hash of the input that was shown. An answer to another input does not count. */
       readonly inputHash?: string;
+      /** Reserved: the question of a tool that is answered. */
+      readonly questionId?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
   /** What was in flight is in doubt. `fault`: no process died; this kept the step from going on as it was prepared. */
@@ -228,23 +294,30 @@ type Body =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
+      /** Reserved. */
+      readonly cut?: Reason;
+      readonly files?: readonly FileChange[];
     }
   | (OfRun & {
       readonly type: "run_finished";
       readonly reason: Reason;
       readonly fault?: Fault;
       readonly output?: Json;
-      /** The step whose preparation ended the run: a hook that refused or failed, a budget. */
+      /** The step whose preparation ended the run: a hook refused or failed, or a budget was used up. */
       readonly modelCallIndex?: number;
       /** Hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
+      /** Reserved: the stop condition that held, and the entry of an answer that was refused. */
+      readonly condition?: string;
+      readonly refusedSeq?: number;
     })
   /** The hooks that come after a run were called. */
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | (OfRun & { readonly type: "parent_notified" })
-  | { readonly type: "migrated"; readonly from: number; readonly state: State };
+  | { readonly type: "migrated"; readonly from: number; readonly state: State }
+  | ReservedEventBody;
 
-/** `hooks`: those that had a part in it, in the order in which they were called. */
+/** `hooks`: the hooks that had a part in the event, in the order in which they were called. */
 export type EventBody = Body & { readonly hooks?: readonly HookRecord[] };
 
 /** An event, and when it happened (epoch milliseconds). */

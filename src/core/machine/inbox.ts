@@ -4,10 +4,11 @@
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
 
-import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type { Message, ToolOutput, Usage, UserMessage } from "../data/message.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
-import { type Call, hasCalls, isResting, type RunLimits, type SessionInfo, type State } from "./state.js";
+import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
+import { type Call, hasCalls, isResting, type RunLimits, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
 export type InboxBody =
@@ -16,10 +17,16 @@ export type InboxBody =
       readonly mode: "queue" | "steer";
       readonly runId: string;
       readonly input: readonly UserMessage[];
-      readonly limits: RunLimits;
+      /** The limits of the run. A poster without an agent leaves them out; the holder fills in its own. */
+      readonly limits?: RunLimits;
       readonly options?: RunOptions;
-      /** What the session is bound to, where it does not exist yet. */
-      readonly session: SessionInfo;
+      /** What the session is bound to if it does not exist yet. The holder fills in the model if it is left out. */
+      readonly session: SessionBinding;
+      /** The principal who sent it. Reserved: nothing fills it yet. */
+      readonly by?: string;
+      /** Reserved: a conversation from elsewhere, and calls that a steer skips. */
+      readonly history?: readonly Message[];
+      readonly skip?: "unstarted";
     }
   | {
       readonly type: "answer";
@@ -27,36 +34,52 @@ export type InboxBody =
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
+      /** Reserved: the question of a tool that is answered. */
+      readonly questionId?: string;
     }
   | {
       readonly type: "result";
       readonly callKey: string;
       readonly output: ToolOutput;
       readonly isError?: boolean;
-      /** Where it is a child session that tells: what it used. It may be faster than the word that it is waited for. */
+      /** Set if a child session reports: what it used. The report may come before the parent's entry that it waits. */
       readonly child?: { readonly usage: Usage };
     }
-  /** Aborts the run under way; or the one that is named, which may also still be queued. */
-  | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string };
+  /** Aborts the run under way; or the named run, which may still be queued. */
+  | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
+  | ReservedMessage;
+
+/** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
+type ReservedMessage =
+  | { readonly type: "child"; readonly callKey: string; readonly askedAt: number | null; readonly seq: number }
+  | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
+  | ({ readonly type: "session_change" } & Changes<"session_changed">)
+  | ({ readonly type: "rules_change" } & Changes<"rules_changed">)
+  | ({ readonly type: "compaction_request" } & Changes<"compaction_requested">);
+
+type Changes<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
+
+/** What the holder fills in for a poster that has no agent. */
+export type HolderDefaults = { readonly limits: RunLimits; readonly model: string };
 
 /** `id` makes it one message however often it is sent. */
 export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
 
-/** The events that a message stands for in this state; none where it comes too late, or says what is known. */
-export function eventsOf(message: InboxMessage, state: State): readonly EventBody[] {
+/** The events that a message stands for in this state. None if it comes too late, or says what is known. */
+export function eventsOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
   let present = state;
-  return meaningOf(message, state).filter((body) => {
+  return meaningOf(message, state, defaults).filter((body) => {
     const before = present;
     present = transition(before, { ...body, at: message.at });
     return present !== before;
   });
 }
 
-function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
+function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
   const { body } = message;
   switch (body.type) {
     case "input":
-      return inputEvents(body, state);
+      return inputEvents(body, state, defaults);
     case "answer":
       if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
       return [
@@ -82,6 +105,9 @@ function meaningOf(message: InboxMessage, state: State): readonly EventBody[] {
           ...(body.by === undefined ? {} : { by: body.by }),
         },
       ];
+    default:
+      body satisfies ReservedMessage;
+      return [];
   }
 }
 
@@ -108,17 +134,26 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used }];
 }
 
-function inputEvents(body: Extract<InboxBody, { type: "input" }>, state: State): readonly EventBody[] {
+function inputEvents(
+  body: Extract<InboxBody, { type: "input" }>,
+  state: State,
+  defaults: HolderDefaults,
+): readonly EventBody[] {
   const created: readonly EventBody[] =
-    state.session === null ? [{ type: "session_created", v: state.v, ...body.session }] : [];
+    state.session === null
+      ? [{ type: "session_created", v: state.v, ...body.session, model: body.session.model ?? defaults.model }]
+      : [];
+  const by = body.by === undefined ? {} : { by: body.by };
   const run = {
     runId: body.runId,
-    limits: body.limits,
+    limits: body.limits ?? defaults.limits,
     input: body.input,
     ...(body.options === undefined ? {} : { options: body.options }),
+    ...by,
   };
   if (hasPendingNotice(state)) return [{ type: "run_queued", ...run }];
   if (isResting(state)) return [...created, { type: "run_started", ...run }];
-  if (body.mode === "steer" && state.stopping === null) return [{ type: "steered", input: body.input, source: "user" }];
+  if (body.mode === "steer" && state.stopping === null)
+    return [{ type: "steered", input: body.input, source: "user", ...by }];
   return [{ type: "run_queued", ...run }];
 }

@@ -1,12 +1,16 @@
 /**
  * The state of a session: the durable program counter of its loop.
  *
- * 1. State is plain JSON, small and total: positions in the log (`seq`), counters, limits and keys; never message content.
- * 2. It is written in one row with the events that led to it. Recovery reads the last row; nothing else is needed.
- * 3. What should be in flight follows from it alone (`effects`), and so does what must happen next (`consequences`).
+ * 1. State is plain JSON, small and total: positions in the log (`seq`), counters, limits and keys. It holds no message content, but
+ *    for the session's title and the messages of faults.
+ * 2. State and the events that led to it are written in one row. Recovery reads the last row and needs nothing else.
+ * 3. What should be in flight follows from the state alone (`effects`), and so does what must happen next (`consequences`).
+ *
+ * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
 import type { Fault, Usage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
+import type { ModelSettings } from "./reserved-events.js";
 
 /** The version of the log's and the state's format. A store row names it. */
 export const formatVersion = 2;
@@ -14,11 +18,11 @@ export const formatVersion = 2;
 /** The oldest format that is still read. Format 1 came before the first release and was never promised. */
 export const oldestFormat = 2;
 
-/** What a session is bound to. It is carried on only by an agent of the same name. */
+/** What a session is bound to. Only an agent of the same name carries it on. */
 export type SessionInfo = {
   readonly agent: string;
   readonly model: string;
-  /** The folder that the agent works in, where there is one. */
+  /** The folder that the agent works in, if it has one. */
   readonly root?: string;
   /** The first words of the first request, for lists. */
   readonly title?: string;
@@ -26,7 +30,14 @@ export type SessionInfo = {
   readonly parent?: { readonly sessionId: string; readonly callKey: string };
   /** The session at the top of a chain of parents. */
   readonly top?: string;
+  /** The person or account that began the session. Reserved: nothing fills it yet. */
+  readonly principal?: string;
+  /** The session and the entry that this one was forked from. Reserved: nothing fills it yet. */
+  readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
 };
+
+/** What a message asks a new session to be bound to. A poster that has no agent leaves the model to the holder. */
+export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };
 
 /** Bounds of one run. Times are milliseconds. */
 export type RunLimits = {
@@ -44,16 +55,16 @@ export type RunLimits = {
   readonly maxWallClockMs?: number;
   /** Waiting for a person counts for `maxWallClockMs` too; false. */
   readonly wallClockIncludesWaiting?: boolean;
-  /** Calls of one step that are run; those above it are blocked, and the model is told. Not limited unless set. */
+  /** Calls of one step that run. Calls above this number are blocked, and the model is told. Not limited unless set. */
   readonly maxToolCallsPerStep?: number;
   /**
-   * What happens at the third call in a row of the same tool with the same input: the model is told once, and the run stops
-   * where it does so again (the default); a person is asked; or nothing.
+   * What happens at the third call in a row of the same tool with the same input. The model is told once, and the run stops if the
+   * model repeats itself again (the default); or a person is asked; or nothing happens.
    */
   readonly onRepeatedCall?: "stop" | "ask" | "ignore";
   /** Calls of a step that run side by side; 8. */
   readonly toolConcurrency: number;
-  /** How long what is running may take to settle after an abort; 5 s. */
+  /** How long running calls may take to settle after an abort; 5 s. */
   readonly abortGraceMs: number;
   /** How often a model that hit its output cap is asked to go on; 2. */
   readonly maxContinuations: number;
@@ -61,16 +72,16 @@ export type RunLimits = {
   readonly maxStopPreventions: number;
   /** Compactions in a run, one that does not shrink counting double; 20. */
   readonly maxCompactions: number;
-  /** An answer without calls is no end: the done tool must be called. */
+  /** An answer without calls does not end the run: the model must call the done tool. */
   readonly requireDoneTool?: boolean;
 };
 
-/** An input that waits. `seq` is the entry that holds its messages. */
+/** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
   | { readonly kind: "steer"; readonly seq: number }
   | { readonly kind: "run"; readonly seq: number; readonly runId: string; readonly limits: RunLimits };
 
-/** How a call recovers that had started and has no result (REC-4); written on the event that decides to run it. */
+/** How a call recovers that had started and has no result. It is written on the event that decides to run the call. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
 
 export type CallPolicy = {
@@ -81,6 +92,10 @@ export type CallPolicy = {
   readonly graceMs?: number;
   /** Its result comes from outside (`session.provideResult`); nothing is executed here. */
   readonly external?: boolean;
+  /** Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried again. */
+  readonly durable?: boolean;
+  readonly handoff?: string;
+  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
 };
 
 /** How a call ended. */
@@ -90,9 +105,9 @@ type CallIdentity = {
   /** `runId`/`modelCallIndex`/position: the identity of the call everywhere. Positions count from 1. */
   readonly callKey: string;
   readonly name: string;
-  /** The entry that holds its present input: the model's message, a decision or an answer. */
+  /** The entry that holds the call's present input: the model's message, a decision or an answer. */
   readonly inputSeq: number;
-  /** SHA-256 of the canonical input, where somebody is asked. */
+  /** SHA-256 of the canonical input, if somebody is asked. */
   readonly inputHash?: string;
 };
 
@@ -101,7 +116,7 @@ export type Call = CallIdentity &
   (
     | {
         readonly status: "deciding";
-        /** A person changed the input; the time to answer goes on where it is asked about again. */
+        /** A person changed the input. If the call asks again, the time to answer goes on. */
         readonly edited?: { readonly policy: CallPolicy; readonly expiresAt?: number };
       }
     | {
@@ -109,12 +124,13 @@ export type Call = CallIdentity &
         readonly why: "policy" | "recovery";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** Epoch milliseconds; from `expiresAt` on nobody can answer any more. */
+        /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
         readonly askedAt: number;
         readonly expiresAt?: number;
       }
     | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
-    | { readonly status: "running"; readonly policy: CallPolicy; readonly attempt: number }
+    /** `held` is reserved: the call asked a person, and its process waits for the answer. */
+    | { readonly status: "running"; readonly policy: CallPolicy; readonly attempt: number; readonly held?: boolean }
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | {
         readonly status: "waiting";
@@ -123,9 +139,11 @@ export type Call = CallIdentity &
         readonly childId?: string;
         readonly reservedTokens?: number;
         readonly reservedCostUsd?: number;
+        /** Reserved: since when the child waits for a person. */
+        readonly askedAt?: number;
       }
     | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
-    /** Its end is settled without running it (again); its result follows in the same commit. `because` is the entry that says why. */
+    /** The end is settled without running the call (again). The result follows in the same commit; entry `causeSeq` says why. */
     | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
     | { readonly status: "done"; readonly outcome: CallOutcome }
   );
@@ -133,18 +151,18 @@ export type Call = CallIdentity &
 /** A run that is ending before its time: an abort, a limit, a failure, a refusal that stops. */
 export type Stopping = {
   readonly reason: Reason;
-  /** When what is still running is given up, epoch milliseconds, and the length of that wait. */
+  /** When calls that are still running are given up (epoch milliseconds), and the length of that wait. */
   readonly until: number;
   readonly graceMs: number;
   readonly fault?: Fault;
 };
 
-/** Failed attempts of one model call with one model: what a retry policy looks at, across restarts too. */
+/** Failed attempts of one model call with one model. A retry policy looks at them, across restarts too. */
 export type Failing = {
   /** When the first of them began, epoch milliseconds. */
   readonly since: number;
   readonly attempts: number;
-  /** How many of them were answers with nothing in them (FIN-5). */
+  /** How many of them were empty answers (FIN-5). */
   readonly empty: number;
 };
 
@@ -156,8 +174,10 @@ export type Counters = {
   readonly compactionAttempts: number;
   readonly continuations: number;
   readonly stopPreventions: number;
-  /** Answers that did not have the shape that was asked for, and were sent back. */
+  /** Answers that did not have the requested shape and were sent back. */
   readonly outputRetries: number;
+  /** Reserved: how often the run was handed to another agent. */
+  readonly handoffs?: number;
 };
 
 type SessionState = {
@@ -166,10 +186,33 @@ type SessionState = {
   readonly seq: number;
   readonly session: SessionInfo | null;
   readonly queue: readonly Queued[];
-  /** Calls whose outcome was given up, and may still come in late. */
+  /** Calls that were given up. Their results may still come in late. */
   readonly interrupted: readonly string[];
-  /** What is read of the log by who carries on: the first entry, the start of its run, and the compaction that stands for the rest. */
-  readonly context: { readonly readFrom: number; readonly runStartSeq?: number; readonly compactedSeq?: number };
+  /**
+   * What a process reads of the log before it carries on: from which entry, the start of the run that this entry belongs to, and the
+   * compaction that stands for everything before. `dataBlob` is reserved: the session's data as of that compaction.
+   */
+  readonly context: {
+    readonly readFrom: number;
+    readonly runStartSeq?: number;
+    readonly compactedSeq?: number;
+    readonly dataBlob?: string;
+  };
+  /** Reserved: what this child session's parent knows of its waiting for a person. */
+  readonly parentKnows?: number | null;
+  /** Reserved: what a person changed for the session. */
+  readonly changes?: {
+    readonly model?: string;
+    readonly settings?: ModelSettings | null;
+    readonly limits?: Partial<RunLimits>;
+  };
+  /** Reserved: processes that outlive their calls. */
+  readonly processes?: readonly {
+    readonly processId: string;
+    readonly callKey: string;
+    readonly pid: number;
+    readonly startedAt: number;
+  }[];
 };
 
 export type RunState = SessionState & {
@@ -180,7 +223,7 @@ export type RunState = SessionState & {
   readonly limits: RunLimits;
   /** The step under way, from 1. */
   readonly modelCallIndex: number;
-  /** Attempts of that step's model call which were begun. A number is never used twice, across restarts too. */
+  /** Attempts of that step's model call that have begun. No number is used twice, not even after a restart. */
   readonly attempt: number;
   readonly counters: Counters;
   readonly usage: Usage;
@@ -190,17 +233,21 @@ export type RunState = SessionState & {
   readonly waitedMs: number;
   /** The model to use: 0 is the agent's, n its n-th fallback. A model that was given up stays so for the rest of the run. */
   readonly fallback: number;
-  /** What has failed of the present step's model call with the present model; null where nothing has. */
+  /** The failed attempts of the present step's model call with the present model; null if there is none. */
   readonly failing: Failing | null;
   /** Compactions since the last answer of a model, one that does not shrink counting double. */
   readonly compactionsInRow: number;
   readonly stopping: Stopping | null;
+  /** Reserved: the agent that takes over at the end of this step, and the call that asked for it. */
+  readonly handoff?: { readonly to: string; readonly callKey: string };
 };
 
-/** Why a model is called: a step, going on after the output cap, a reminder that the done tool is owed, the last summary. */
+/**
+ * Why a model is called: for a step; to go on after the output cap; to remind it to call the done tool; for the last summary.
+ */
 export type Purpose = "step" | "continue" | "remind" | "summary";
 
-/** Why a message is no base for running its calls (FIN-2). */
+/** Why the calls of a message are not run (FIN-2). */
 export type Cut = "length" | "context" | "content-filter" | "error";
 
 export type Idle = SessionState & { readonly status: "idle" };
@@ -214,8 +261,10 @@ export type Preparing = RunState & {
 export type ModelRunning = RunState & {
   readonly status: "model_running";
   readonly purpose: Purpose;
-  /** The model sees the log up to this entry, in each attempt. */
+  /** The model sees the log up to this entry, the same in each attempt. */
   readonly contextSeq: number;
+  /** Reserved: the model that was chosen by name for this call. */
+  readonly model?: string;
   /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
   readonly backoff: { readonly until: number; readonly ms: number } | null;
 };
@@ -224,7 +273,7 @@ export type ToolRunning = RunState & {
   readonly calls: readonly Call[];
   /** The message was cut, so its calls are not run. */
   readonly cut: Cut | null;
-  /** The entry of a call that signalled done. */
+  /** The entry of the call that signalled done. */
   readonly doneSeq: number | null;
 };
 export type AwaitingHuman = RunState & {
@@ -236,7 +285,7 @@ export type AwaitingHuman = RunState & {
 };
 type Ended = RunState & {
   readonly reason: Reason;
-  /** The session that asked for the run does not know of its end yet. */
+  /** The session that asked for the run has not been told of its end yet. */
   readonly parentNotificationPending?: boolean;
   /** Hooks are still to be called. */
   readonly afterRunHooksPending?: boolean;
@@ -250,7 +299,7 @@ export type ActiveState = Preparing | ModelRunning | ToolRunning | AwaitingHuman
 export type TerminalState = Completed | Failed | Aborted;
 export type Status = State["status"];
 
-/** A session of which nothing is recorded yet. */
+/** A session with an empty log. */
 export const initialState: Idle = {
   v: formatVersion,
   seq: 0,
@@ -261,7 +310,7 @@ export const initialState: Idle = {
   context: { readFrom: 1 },
 };
 
-/** Restarts without progress that a run survives (rule 16). */
+/** A run fails at this many restarts without progress (rule 16 of docs/architecture.md). */
 export const maxRestarts = 5;
 
 export function isResting(state: State): state is Idle | TerminalState {
@@ -272,7 +321,7 @@ export function isTerminal(state: State): state is TerminalState {
   return state.status === "completed" || state.status === "failed" || state.status === "aborted";
 }
 
-/** A run is under way, and nothing can go on before somebody outside answers. */
+/** A run is under way and cannot go on before somebody outside answers. */
 export function isWaiting(state: State): boolean {
   if (state.status === "awaiting_human") return true;
   return (
@@ -283,18 +332,23 @@ export function isWaiting(state: State): boolean {
   );
 }
 
-/** Nothing can be done for this call here, once the slots are given out: a call that is still ready waits for a child's slot. */
+/** Nothing can be done here for this call once all slots are taken. A call that is still ready waits for the slot of a child. */
 export function isHeldOutside({ status }: Call): boolean {
   return status === "waiting" || status === "asking" || status === "ready" || status === "done";
 }
 
-/** Somebody outside is to answer this call, or to give its result. */
+/** Somebody outside must answer this call, or give its result. */
 export function asksOutside(call: Call): call is Extract<Call, { readonly askedAt: number }> {
   return call.status === "asking" || (call.status === "waiting" && call.on === "external");
 }
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
+}
+
+/** The call of the present step that has this key. */
+export function callOf(state: State, callKey: string): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
 /** The identity of a call. Positions count from 1. */

@@ -4,11 +4,33 @@
  * An event that can apply may still be stale: it names another run, step, attempt or call than the present one.
  */
 import type { EventType } from "./event.js";
+import type { ReservedEventType } from "./reserved-events.js";
 import type { Status } from "./state.js";
 
 export type Pair = "applies" | "stale" | "misuse";
 
+/** Reserved events change nothing: this version has no use for them. */
+const reserved: { readonly [E in ReservedEventType]: "stale" } = {
+  child_waiting: "stale",
+  parent_told: "stale",
+  tool_step_started: "stale",
+  tool_step_finished: "stale",
+  tool_asked: "stale",
+  tool_failed: "stale",
+  handed_off: "stale",
+  history_added: "stale",
+  data_changed: "stale",
+  session_changed: "stale",
+  rules_changed: "stale",
+  compaction_requested: "stale",
+  process_started: "stale",
+  process_finished: "stale",
+  files_restoring: "stale",
+  files_restored: "stale",
+};
+
 const resting = {
+  ...reserved,
   late_result: "applies",
   migrated: "applies",
   session_created: "misuse",

@@ -14,6 +14,7 @@ import { applyToCalls, type Calling, settleCalls } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
+import type { ReservedEventType } from "./reserved-events.js";
 import {
   type ActiveState,
   hasCalls,
@@ -97,7 +98,7 @@ type RunEvent = Exclude<
 
 function applyToRun(state: ActiveState, event: RunEvent): State {
   if (event.type === "steered") return steer(state, event);
-  if (event.runId !== state.runId) return state;
+  if (!("runId" in event) || event.runId !== state.runId) return state;
   switch (event.type) {
     case "prepared":
       return state.status === "preparing" ? prepared(state, event) : state;
@@ -119,6 +120,9 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       return timerFired(state, event);
     case "run_finished":
       return state.status === "preparing" ? runFinished(state, event) : state;
+    default:
+      event satisfies EventOf<ReservedEventType>;
+      return state;
   }
 }
 

@@ -20,6 +20,7 @@ import {
   untrimmedTextOf,
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
+import type { ReservedEventType } from "../machine/reserved-events.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { continuePrompt, doneToolReminder } from "./loop-prompts.js";
@@ -107,6 +108,8 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "parent_notified":
     case "migrated":
       break;
+    default:
+      event satisfies EventOf<ReservedEventType>;
   }
 }
 

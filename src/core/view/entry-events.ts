@@ -7,6 +7,7 @@
 
 import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
+import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { approvalsOf } from "./outcome.js";
@@ -105,6 +106,9 @@ function bodiesOf(
     case "parent_notified":
     case "migrated":
       return [];
+    default:
+      event satisfies EventOf<ReservedEventType>;
+      return [];
   }
 }
 
@@ -168,8 +172,9 @@ function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
     hooks: _hooks,
     keptFrom: _from,
     readFrom: _readFrom,
-    runStartSeq: _within,
+    runStartSeq: _run,
     timing: _timing,
+    dataBlob: _dataBlob,
     ...told
   } = event;
   return told;

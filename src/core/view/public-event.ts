@@ -75,7 +75,8 @@ export type PublicEventBody =
     }
   | {
       readonly type: "compacted";
-      readonly runId: string;
+      /** Absent if a person asked for it in a session at rest. */
+      readonly runId?: string;
       /** What stands for the messages that were replaced; absent where nothing changes. */
       readonly summary?: string;
       readonly retained?: readonly string[];

@@ -4,6 +4,7 @@
 
 import type { Compaction } from "../../context/compaction-options.js";
 import type { CompiledContext } from "../../context/context-options.js";
+import type { HolderDefaults } from "../../core/machine/inbox.js";
 import type { RunLimits, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
@@ -171,6 +172,11 @@ export function compileTools(
   if (compiled.size > 0)
     for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
   return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
+}
+
+/** What the holder fills in for a poster that has no agent. */
+export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" | "models">): HolderDefaults {
+  return { limits, model: models[0].model.id };
 }
 
 /** @throws PawlError `agent_mismatch`, `root_mismatch`: a session is carried on only by what it belongs to. */

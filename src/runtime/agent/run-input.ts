@@ -7,6 +7,7 @@ import type { FilePart, Json, UserMessage, UserPart } from "../../core/data/mess
 import type { RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
+import { recordToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
 import { type CompiledAgent, type Limits, limitsOf } from "./agent-parts.js";
@@ -104,7 +105,7 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const kept: RunOptions = {
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(toolChoice === undefined ? {} : { toolChoice: recordToolChoice(toolChoice) }),
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),

@@ -53,10 +53,11 @@ async function approvalsIn(
 }
 
 /** What is in the inbox counts already: whoever carries the session on takes it first. */
-async function stateAfterInbox(store: Store, sessionId: string, loaded: State): Promise<State> {
-  let state = loaded;
+async function stateAfterInbox(store: Store, sessionId: string, loaded: Calling): Promise<State> {
+  let state: State = loaded;
+  const defaults = { limits: loaded.limits, model: loaded.session?.model ?? "" };
   for (const message of await store.inbox(sessionId))
-    for (const body of eventsOf(message, state)) state = advance(state, { ...body, at: message.at }).state;
+    for (const body of eventsOf(message, state, defaults)) state = advance(state, { ...body, at: message.at }).state;
   return state;
 }
 

@@ -14,7 +14,7 @@ import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import { type CompiledAgent, holderDefaults } from "../agent/agent-parts.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
@@ -273,7 +273,11 @@ export async function wake(driver: Driver): Promise<boolean> {
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
   const fresh = messages.filter(({ id }) => driver.taken?.has(id) !== true);
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
-  await Promise.all(fresh.map((one) => dispatch(driver, (state) => eventsOf(one, state), { consume: one.id })));
+  await Promise.all(
+    fresh.map((one) =>
+      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts)), { consume: one.id }),
+    ),
+  );
 }
 
 /** Starts nothing but calls that are committed as running; ends when what runs has settled or the grace is over. */

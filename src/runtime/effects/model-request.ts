@@ -3,6 +3,7 @@
  */
 import type { Message } from "../../core/data/message.js";
 import type { State } from "../../core/machine/state.js";
+import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
@@ -54,10 +55,10 @@ export type RequestMaterial = {
 export function requestFrom({ sessionId, effect, state, transcript, messages, texts }: RequestMaterial): ModelRequest {
   const { runId, modelCallIndex, attempt } = effect;
   const isSummary = state.status === "model_running" && state.purpose === "summary";
-  const { activeTools, toolChoice, providerOptions, output } = {
-    ...transcript.run?.options,
-    ...transcript.run?.choices,
-  };
+  const options = transcript.run?.options;
+  const choices = transcript.run?.choices;
+  const { activeTools, providerOptions, output } = { ...options, ...choices };
+  const toolChoice = choices?.toolChoice ?? toolChoiceAt(options?.toolChoice, modelCallIndex);
   const place = { sessionId, runId, modelCallIndex, attempt };
   const asked = output === undefined || isSummary ? undefined : askedOutput(output);
   const prompt = promptOf(texts.systemPrompt, asked);

@@ -5,6 +5,7 @@
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
+import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
 import { messagesOf } from "../agent/run-input.js";
@@ -35,7 +36,7 @@ export type Preparation = {
   readonly end?: EventBody;
 };
 
-type Choices = Pick<RunOptions, "activeTools" | "toolChoice" | "providerOptions">;
+type Choices = Pick<RunOptions, "activeTools" | "providerOptions"> & { readonly toolChoice?: ToolChoice };
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
 export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
@@ -145,7 +146,8 @@ function modelCallOf(
   { parts, transcript }: EffectContext,
 ): ModelCallSubject {
   const options = { ...transcript.run?.options, ...choices };
-  const { activeTools = [...parts.tools.keys()], toolChoice, providerOptions } = options;
+  const { activeTools = [...parts.tools.keys()], providerOptions } = options;
+  const toolChoice = choices.toolChoice ?? toolChoiceAt(transcript.run?.options.toolChoice, modelCallIndex);
   // Frozen here: freezing all of it would look at every message, whether or not the hook does.
   return Object.freeze({
     modelCallIndex,

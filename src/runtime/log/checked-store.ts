@@ -107,6 +107,11 @@ const messageTypes: ReadonlySet<unknown> = new Set<InboxMessage["body"]["type"]>
   "answer",
   "result",
   "abort",
+  "child",
+  "data",
+  "session_change",
+  "rules_change",
+  "compaction_request",
 ]);
 
 function isEntry(entry: Entry): boolean {

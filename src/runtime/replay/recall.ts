@@ -7,7 +7,8 @@
  * 3. All else (preparing, deciding, what follows a failure, the end of a run) is done again.
  */
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
-import { type Call, hasCalls, type State } from "../../core/machine/state.js";
+import type { ReservedEventType } from "../../core/machine/reserved-events.js";
+import { type Call, callOf, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
@@ -101,7 +102,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         memory = forget();
         return undefined;
       case "compaction_started":
-        return act({ type: "prepare", key: "replay", runId: event.runId }, state, transcript);
+        return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
         // How much of the log had come when it was prepared is a matter of time.
         return act(
@@ -115,7 +116,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "tool_decided":
       case "tool_waiting":
       case "tool_finished": {
-        const call = callOf(event, state);
+        const call = callOf(state, event.callKey);
         if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt was sent by somebody else.
@@ -142,6 +143,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "parent_notified":
       case "migrated":
         return undefined;
+      default:
+        event satisfies EventOf<ReservedEventType>;
+        return undefined;
     }
   }
 
@@ -152,10 +156,6 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 type Awake = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
-
-function callOf({ callKey }: { readonly callKey: string }, state: State): Call | undefined {
-  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
-}
 
 /** The tool as it is, but for what it does: that it would be done is noted. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {

@@ -9,7 +9,7 @@ import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
-import { checkAgent } from "../agent/agent-parts.js";
+import { checkAgent, holderDefaults } from "../agent/agent-parts.js";
 import { type Driver, dispatch } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import { inTurn } from "../lib/serial.js";
@@ -60,7 +60,9 @@ async function deliverAll(
 
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
-  const said = messages.map((message) => dispatch(driver, (state) => eventsOf(message, state), { record: message.id }));
+  const said = messages.map((message) =>
+    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts)), { record: message.id }),
+  );
   return (await Promise.all(said)).every((durable) => durable);
 }
 

@@ -111,7 +111,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const { runId, at, tokensBefore, tokensAfter, usage, fault } = event;
     make({
       type: "compaction",
-      ...of(runId),
+      ...of(runId ?? run?.runId ?? ""),
       at,
       ...(tokensBefore === undefined ? {} : { tokensBefore }),
       ...(tokensAfter === undefined ? {} : { tokensAfter }),

@@ -21,6 +21,7 @@ type Plain = { readonly [field: string]: unknown };
 const ofRun: Fields = { runId: "string" };
 const ofStep: Fields = { runId: "string", modelCallIndex: "number" };
 const ofCall: Fields = { runId: "string", callKey: "string" };
+const ofToolStep: Fields = { ...ofCall, attempt: "number", step: "string" };
 
 /** What each event must have; the rest is its reader's. */
 const eventFields: { readonly [Type in EventType]: Fields } = {
@@ -29,8 +30,8 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   run_queued: { ...ofRun, limits: "object", input: "array" },
   steered: { input: "array", source: "string" },
   prepared: { ...ofStep, contextSeq: "number", purpose: "string" },
-  compaction_started: ofStep,
-  compacted: ofRun,
+  compaction_started: {},
+  compacted: {},
   model_finished: { ...ofStep, attempt: "number", message: "object", finishReason: "object", usage: "object" },
   model_failed: { ...ofStep, attempt: "number", failure: "object", next: "object" },
   timer_fired: { ...ofRun, timer: "string" },
@@ -45,13 +46,34 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   after_run_hooks_called: ofRun,
   parent_notified: ofRun,
   migrated: { from: "number", state: "object" },
+  child_waiting: { ...ofCall, askedAt: "number or null" },
+  parent_told: { askedAt: "number or null" },
+  tool_step_started: ofToolStep,
+  tool_step_finished: { ...ofToolStep, outcome: "string" },
+  tool_asked: { ...ofToolStep, message: "string" },
+  tool_failed: { ...ofCall, attempt: "number", fault: "object", retryInMs: "number" },
+  handed_off: { ...ofCall, from: "string", to: "string" },
+  history_added: { messages: "array", source: "string" },
+  data_changed: { patch: "object" },
+  session_changed: {},
+  rules_changed: {},
+  compaction_requested: {},
+  process_started: { processId: "string", callKey: "string", pid: "number", startedAt: "number" },
+  process_finished: { processId: "string", outcome: "string" },
+  files_restoring: { restoreId: "string", direction: "string", files: "array" },
+  files_restored: { restoreId: "string", restored: "array", conflicts: "array" },
 };
 
 const bodyFields: { readonly [Type in InboxBody["type"]]: Fields } = {
-  input: { mode: "string", runId: "string", input: "array", limits: "object", session: "object" },
+  input: { mode: "string", runId: "string", input: "array", session: "object" },
   answer: { callKey: "string", answer: "object" },
   result: { callKey: "string", output: "object" },
   abort: {},
+  child: { callKey: "string", askedAt: "number or null", seq: "number" },
+  data: { patch: "object" },
+  session_change: {},
+  rules_change: {},
+  compaction_request: {},
 };
 
 const runFields: Fields = {

@@ -1,0 +1,152 @@
+/**
+ * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl gives each its
+ * meaning without another format number. Until then each is stale in every state: it takes a place in the log and changes nothing.
+ */
+import type { Fault, FileChange, Json, Message } from "../data/message.js";
+import type { RunLimits } from "./state.js";
+
+/** Settings of a model call. All are optional; a model that cannot honour one says so in a warning. */
+export type ModelSettings = {
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly maxOutputTokens?: number;
+  readonly stopSequences?: readonly string[];
+  readonly seed?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly reasoning?: Json;
+};
+
+/**
+ * Messages of a list that is sent in the place of the conversation: `count` messages from the `nth` that entry `seq` shows (0: the
+ * entry that holds this reference); or a message in place; or the blob that holds one.
+ */
+export type MessageRef =
+  | readonly [seq: number, nth: number, count: number]
+  | { readonly message: Message }
+  | { readonly blob: string };
+
+/** A change of the session's data, by top-level key. */
+export type DataPatch = {
+  readonly set?: { readonly [key: string]: Json };
+  readonly unset?: readonly string[];
+};
+
+/** A rule that allows, asks or denies calls: what it is about, and how far it reaches. */
+export type PermissionRule = {
+  readonly verdict: "allow" | "ask" | "deny";
+  readonly kind: "tool" | "command" | "path" | "domain";
+  readonly pattern: string;
+  readonly scope: "session" | "project" | "user";
+};
+
+/** When something ran: epoch milliseconds and milliseconds. */
+type Span = { readonly startedAt: number; readonly durationMs: number };
+type OfRun = { readonly runId: string };
+type OfCall = OfRun & { readonly callKey: string };
+type OfToolStep = OfCall & { readonly attempt: number; readonly step: string };
+type BlobRef = { readonly blob: string; readonly bytes: number };
+
+export type ReservedEventBody =
+  /** A child session waits for a person, since `askedAt`; null: it no longer does. */
+  | (OfCall & { readonly type: "child_waiting"; readonly askedAt: number | null })
+  /** This child session told its parent the same. */
+  | { readonly type: "parent_told"; readonly askedAt: number | null }
+  | (OfToolStep & { readonly type: "tool_step_started" })
+  | (OfToolStep & {
+      readonly type: "tool_step_finished";
+      readonly outcome: "ok" | "error";
+      readonly value?: Json;
+      readonly valueBlob?: BlobRef;
+      readonly fault?: Fault;
+      readonly tries?: number;
+      readonly timing: Span;
+      readonly data?: DataPatch;
+    })
+  /** A tool asks a person. `held`: its process waits for the answer. */
+  | (OfToolStep & {
+      readonly type: "tool_asked";
+      readonly message: string;
+      readonly schema?: Json;
+      readonly url?: string;
+      readonly expiresAt?: number;
+      readonly held?: boolean;
+    })
+  /** An attempt of a call failed, and the call will be tried again. */
+  | (OfCall & {
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly retryInMs: number;
+      readonly timing: Span;
+    })
+  /** The session goes on with another agent. */
+  | (OfCall & {
+      readonly type: "handed_off";
+      readonly from: string;
+      readonly to: string;
+      readonly messages?: readonly MessageRef[];
+    })
+  /** A conversation from elsewhere, before the first run. */
+  | {
+      readonly type: "history_added";
+      readonly messages: readonly Message[];
+      readonly source: "pawl" | "model_messages" | "ui_messages";
+    }
+  | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
+  /** A person changed something that holds from the next model call on. */
+  | {
+      readonly type: "session_changed";
+      readonly title?: string;
+      readonly model?: string;
+      readonly settings?: ModelSettings | null;
+      readonly limits?: Partial<RunLimits>;
+      readonly by?: string;
+    }
+  /** Rules of this session were added or taken away; a fork does not copy them. */
+  | {
+      readonly type: "rules_changed";
+      readonly added?: readonly PermissionRule[];
+      readonly removed?: readonly PermissionRule[];
+      readonly by?: string;
+      readonly callKey?: string;
+    }
+  /** A person asked for a compaction, also in a session at rest. */
+  | { readonly type: "compaction_requested"; readonly keep?: string; readonly by?: string }
+  /** A process that outlives its call. */
+  | {
+      readonly type: "process_started";
+      readonly processId: string;
+      readonly callKey: string;
+      readonly pid: number;
+      readonly startedAt: number;
+    }
+  | {
+      readonly type: "process_finished";
+      readonly processId: string;
+      /** `unknown`: a restart found that the process was gone. */
+      readonly outcome: "exited" | "killed" | "unknown";
+      readonly exitCode?: number;
+      readonly signal?: string;
+      readonly output?: BlobRef;
+    }
+  /** Files that tools wrote are about to be brought back, or brought forward again. */
+  | {
+      readonly type: "files_restoring";
+      readonly restoreId: string;
+      readonly direction: "undo" | "redo";
+      readonly files: readonly FileChange[];
+      readonly by?: string;
+    }
+  | {
+      readonly type: "files_restored";
+      readonly restoreId: string;
+      readonly restored: readonly string[];
+      readonly conflicts: readonly { readonly path: string; readonly reason: string }[];
+    };
+
+export type ReservedEventType = ReservedEventBody["type"];
+
+/** Used by exhaustive switches over events: what is left after all cases must be a reserved event. */
+export type ReservedEvent = ReservedEventBody & { readonly at: number };

@@ -1,0 +1,49 @@
+/** An event of each type that the format reserves. */
+import type { Event } from "../../src/core/index.js";
+
+const ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
+const ofToolStep = { ...ofCall, attempt: 1, step: "charge" } as const;
+const timing = { startedAt: 5_000, durationMs: 1 } as const;
+const at = 5_000;
+
+export const reservedEvents: readonly Event[] = [
+  { type: "child_waiting", ...ofCall, askedAt: at, at },
+  { type: "parent_told", askedAt: null, at },
+  { type: "tool_step_started", ...ofToolStep, at },
+  { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
+  { type: "tool_asked", ...ofToolStep, message: "Which account?", at },
+  {
+    type: "tool_failed",
+    ...ofCall,
+    attempt: 1,
+    fault: { code: "tool_failed", message: "no", retryable: true },
+    retryInMs: 10,
+    timing,
+    at,
+  },
+  { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
+  {
+    type: "history_added",
+    messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],
+    source: "pawl",
+    at,
+  },
+  { type: "data_changed", patch: { set: { plan: [] } }, by: "anna", at },
+  { type: "session_changed", title: "Another title", settings: { temperature: 0 }, by: "anna", at },
+  {
+    type: "rules_changed",
+    added: [{ verdict: "allow", kind: "command", pattern: "git status", scope: "session" }],
+    at,
+  },
+  { type: "compaction_requested", keep: "the plan", at },
+  { type: "process_started", processId: "p1", callKey: "r1/1/1", pid: 7, startedAt: at, at },
+  { type: "process_finished", processId: "p1", outcome: "exited", exitCode: 0, at },
+  {
+    type: "files_restoring",
+    restoreId: "u1",
+    direction: "undo",
+    files: [{ path: "a.ts", before: null, after: "00" }],
+    at,
+  },
+  { type: "files_restored", restoreId: "u1", restored: ["a.ts"], conflicts: [], at },
+];
