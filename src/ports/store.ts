@@ -129,6 +129,8 @@ export interface Store {
   commit(lease: Lease, commit: Commit): Promise<CommitResult>;
   /** The last row; null where the session has none. */
   load(sessionId: string): Promise<{ readonly seq: number; readonly state: State } | null>;
+  /** The last row at or before entry `seq`; null if there is none. */
+  loadAt(sessionId: string, seq: number): Promise<{ readonly seq: number; readonly state: State } | null>;
   /** Entries after `after` (0: all), in order, at most `limit`; whole rows of the log may exceed it. */
   read(sessionId: string, after?: number, limit?: number): Promise<readonly Entry[]>;
   /** Adds a message to the inbox, with neither lease nor sequence; creates the session's row where there is none. */

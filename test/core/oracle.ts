@@ -179,7 +179,7 @@ type Counted = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waite
 /** What may only go up within a run. */
 function checkProgress(before: Counted, after: Counted): void {
   for (const name of Object.keys(before.counters) as (keyof RunState["counters"])[])
-    check(after.counters[name] >= before.counters[name], `${name} went down`);
+    check((after.counters[name] ?? 0) >= (before.counters[name] ?? 0), `${name} went down`);
   for (const name of ["inputTokens", "outputTokens", "costUsd"] as const)
     check((after.usage[name] ?? 0) >= (before.usage[name] ?? 0), `the ${name} went down`);
   check(after.modelCallIndex >= before.modelCallIndex, "the number of the step went down");

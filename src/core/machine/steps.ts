@@ -4,9 +4,9 @@
 import type { Reason } from "../data/reasons.js";
 import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, RunState, ToolRunning } from "./state.js";
 
-/** What every state of a run has in common. */
+/** The fields that every state of a run has. A new optional field must be listed in `optionalFields`. */
 export function runOf(state: RunState): RunState {
-  return {
+  const run = {
     v: state.v,
     seq: state.seq,
     session: state.session,
@@ -27,8 +27,19 @@ export function runOf(state: RunState): RunState {
     failing: state.failing,
     compactionsInRow: state.compactionsInRow,
     stopping: state.stopping,
-  };
+  } satisfies { readonly [Field in Exclude<keyof RunState, OptionalField>]: RunState[Field] };
+  for (const field of optionalFields) if (state[field] !== undefined) Object.assign(run, { [field]: state[field] });
+  return run;
 }
+
+type OptionalField = { [Field in keyof RunState]-?: undefined extends RunState[Field] ? Field : never }[keyof RunState];
+
+const optionalFields = Object.keys({
+  handoff: true,
+  parentKnows: true,
+  changes: true,
+  processes: true,
+} satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
 type Beside<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
 type Begun<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };

@@ -30,7 +30,7 @@ export function publicEvents(
   const { seq, event } = entry;
   const events: PublicEvent[] = [];
   const add = (bodies: readonly PublicEventBody[]): void => {
-    for (const body of bodies) events.push(placed(body, sessionId, seq, event.at));
+    for (const body of bodies) events.push(placed(body, sessionId, seq, events.length + 1, event.at));
   };
   if (event.hooks !== undefined) add(failedHooks(event, after));
   add(bodiesOf(sessionId, entry, transcript, before, after));
@@ -42,11 +42,12 @@ export function publicEvents(
   return events;
 }
 
-/** A body was made for its event, and nobody else has it: a copy would cost more than the rest of it. */
-function placed(body: PublicEventBody, sessionId: string, seq: number, at: number): PublicEvent {
-  const event = body as { -readonly [Key in "sessionId" | "seq" | "at"]?: PublicEvent[Key] };
+/** Mutates its argument, which was created for this event. A copy is measurable on the hot path. */
+function placed(body: PublicEventBody, sessionId: string, seq: number, index: number, at: number): PublicEvent {
+  const event = body as { -readonly [Key in "sessionId" | "seq" | "index" | "at"]?: PublicEvent[Key] };
   event.sessionId = sessionId;
   event.seq = seq;
+  event.index = index;
   event.at = at;
   return event as PublicEvent;
 }

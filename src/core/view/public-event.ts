@@ -110,6 +110,14 @@ export type PublicEventBody =
   | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
   | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
 
-/** A public event: the entry that it comes from, and when that happened. Events of one entry share its number. */
-export type PublicEvent = PublicEventBody & { readonly sessionId: string; readonly seq: number; readonly at: number };
+/**
+ * A public event: its entry (`seq`), its place among the events of that entry (`index`, from 1), and when it happened (`at`, epoch
+ * milliseconds). `seq.index` is its place in the session: `events({ after: "57.2" })` goes on behind it.
+ */
+export type PublicEvent = PublicEventBody & {
+  readonly sessionId: string;
+  readonly seq: number;
+  readonly index: number;
+  readonly at: number;
+};
 export type PublicEventType = PublicEvent["type"];

@@ -2,6 +2,7 @@
  * The requests of a session's model calls, made again from its log alone: no agent is needed, nor the code that it had (TRC-3).
  */
 import { effects } from "../../core/machine/effects.js";
+import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
 import type { ModelRequest } from "../../ports/model.js";
@@ -9,7 +10,7 @@ import type { Store } from "../../ports/store.js";
 import { requestFrom } from "../effects/model-request.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
-import { createFollower, followEntry, readEntries } from "../log/read-log.js";
+import { followEntry, openFollower, readEntries } from "../log/read-log.js";
 import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
 
@@ -19,13 +20,18 @@ import { requestMessages } from "../work/request-messages.js";
  *
  * @throws PawlError `no_session`, `store_failed`; `store_corrupt` where what the log names is missing
  */
-export async function* modelRequests(store: Store, sessionId: string): AsyncGenerator<ModelRequest, void, undefined> {
-  const follower = createFollower(sessionId);
+export async function* modelRequests(
+  store: Store,
+  sessionId: string,
+  { after = 0 }: ModelRequestsOptions = {},
+): AsyncGenerator<ModelRequest, void, undefined> {
+  const checked = checkedStore(store);
+  const follower = await openFollower(checked, sessionId, after);
   const textsOf = createTexts(sessionId, store);
-  let last = "";
-  for await (const entry of readEntries(checkedStore(store), sessionId, 0)) {
+  let last = wantedModelCall(follower.state)?.key;
+  for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
     followEntry(follower, entry);
-    const effect = effects(follower.state).find((one) => one.type === "call_model");
+    const effect = wantedModelCall(follower.state);
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
@@ -36,6 +42,15 @@ export async function* modelRequests(store: Store, sessionId: string): AsyncGene
     yield { ...request, messages: [...request.messages] };
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
+}
+
+export type ModelRequestsOptions = {
+  /** Only requests that entries after this one called for. 0 unless given: all. Leave the loop when there is enough. */
+  readonly after?: number;
+};
+
+function wantedModelCall(state: State) {
+  return effects(state).find((effect) => effect.type === "call_model");
 }
 
 /** A session's texts change seldom: each is read once. */

@@ -15,6 +15,7 @@ import { compileLocalOptions, type LocalOptions } from "../agent/local-run-optio
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
+import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
@@ -70,7 +71,8 @@ export type Session = Answers & {
    * what had come by then is still given.
    */
   readonly events: (options?: {
-    readonly after?: number;
+    /** The number of an entry, or the place of an event (`"57.2"`: entry and index). 0 unless given: from the start. */
+    readonly after?: number | string;
     readonly follow?: boolean;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
@@ -171,17 +173,18 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   }
 
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
-    if (!follow) return yield* await readEvents(store, id, after);
+    const from = parseCursor(after);
+    if (!follow) return yield* readEvents(store, id, from);
     const { seq } = await load();
-    const subscription = subscribe(live(), { stayAfter: Math.max(seq, after) });
+    const subscription = subscribe(live(), { stayAfter: Math.max(seq, from.seq) });
     const leave = () => endSubscription(subscription);
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
     const items = itemsOf(subscription);
     try {
-      const known: Known = { seq: after, attempts: new Set() };
-      for (const event of await readEvents(store, id, after)) {
-        known.seq = event.seq;
+      const known: Known = { upTo: from, attempts: new Set() };
+      for await (const event of readEvents(store, id, from)) {
+        known.upTo = behindEvent(event);
         if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
         yield event;
       }
@@ -208,13 +211,13 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   };
 }
 
-/** What the log said already: its last entry, and the attempts whose messages are whole by now. */
-type Known = { seq: number; readonly attempts: Set<string> };
+/** What the log has given already: its last event, and the attempts whose messages are whole by now. */
+type Known = { upTo: Cursor; readonly attempts: Set<string> };
 
-function isKnown(item: StreamItem, { seq, attempts }: Known): boolean {
+function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
   if (item.type === "delta") return attempts.has(attemptOf(item.delta));
   if (item.type === "snapshot") return attempts.has(attemptOf(item));
-  return "seq" in item && item.seq <= seq;
+  return "seq" in item && !isBehind(item, upTo);
 }
 
 type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };

@@ -34,6 +34,11 @@ export function checkedStore(store: Store): Store {
       if (loaded !== null) checkState(sessionId, loaded.state, loaded.seq);
       return loaded;
     },
+    async loadAt(sessionId, seq) {
+      const loaded = await store.loadAt(sessionId, seq);
+      if (loaded !== null) checkState(sessionId, loaded.state, loaded.seq);
+      return loaded;
+    },
     async read(sessionId, after, limit) {
       const entries = await store.read(sessionId, after, limit);
       if (!Array.isArray(entries) || !entries.every(isEntry)) throw corrupt(sessionId, "an entry of its log");
@@ -61,6 +66,7 @@ function delegating(store: Store): Store {
     release: (lease) => store.release(lease),
     commit: (lease, commit) => store.commit(lease, commit),
     load: (sessionId) => store.load(sessionId),
+    loadAt: (sessionId, seq) => store.loadAt(sessionId, seq),
     read: (sessionId, after, limit) => store.read(sessionId, after, limit),
     post: (sessionId, message) => store.post(sessionId, message),
     inbox: (sessionId) => store.inbox(sessionId),

@@ -1,9 +1,13 @@
 /**
- * What a process needs of a session that it has not driven so far: its state, its transcript, its events.
+ * Reading a log: entries, the transcript as it stands at a state, and public events from any place on.
+ *
+ * 1. Reading costs what is read. Public events begin at the last row before the place that is asked for; what comes before costs what
+ *    the model's window holds.
+ * 2. A page that is shorter than asked for is the last.
  */
 import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
-import { initialState, type State } from "../../core/machine/state.js";
+import { initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
@@ -11,76 +15,90 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import type { CommittedEntry } from "./committed-entry.js";
+import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
+
+/** What reading a log takes of a store. */
+export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
 
 const pageSize = 1_000;
 
-/** All entries after `after`, a page at a time. @throws PawlError `store_corrupt` where one is missing */
+/** The entries after `after`, up to `last`, a page at a time. @throws PawlError `store_corrupt` if one is missing */
 export async function* readEntries(
   store: Pick<Store, "read">,
   sessionId: string,
   after: number,
+  last = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Entry, void, undefined> {
-  for (let from = after; ; ) {
-    const page = await store.read(sessionId, from, pageSize);
-    if (page.length === 0) return;
+  for (let from = after; from < last; ) {
+    const limit = Math.min(pageSize, last - from);
+    const page = await store.read(sessionId, from, limit);
     for (const entry of page) {
+      if (from >= last) return;
       from += 1;
       if (entry.seq !== from) throw gapError(sessionId, from);
       yield entry;
     }
+    if (page.length < limit) return;
   }
 }
 
 function gapError(sessionId: string, seq: number): PawlError {
   return new PawlError(
     "store_corrupt",
-    `Entry ${seq} of session ${sessionId} is missing in the store. Look at what store.verify() finds; restore it from a copy.`,
+    `Entry ${seq} of session ${sessionId} is missing in the store. Look at what store.verify() finds, and restore the session from a copy.`,
   );
 }
 
-/** The transcript as it stands at a state: from the last compaction on, with what is queued from before it. */
+/** The transcript as it stands at a state: from the last compaction on, with what was queued before it. */
 export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
   const transcript = createTranscript();
   const { readFrom } = state.context;
   if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
+    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendEntry(transcript, entry);
   }
-  for (const seq of await needed(store, sessionId, state)) {
-    const entry = seq < readFrom ? await entryAt(store, sessionId, seq) : undefined;
-    if (entry !== undefined) appendEntry(transcript, entry);
-  }
-  for await (const entry of readEntries(store, sessionId, readFrom - 1)) {
-    if (entry.seq > state.seq) break;
-    appendEntry(transcript, entry);
-  }
+  for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendEntry(transcript, entry);
   return transcript;
 }
 
-/** Entries that count wherever they are: what waits, the start of the run and its request, and of the run that is read from. */
-async function needed(store: Pick<Store, "read">, sessionId: string, state: State): Promise<readonly number[]> {
+/** Entries before `readFrom` that count: what is queued, the start of the run and its request, and the run that is read from. */
+async function entriesNeededFromBefore(
+  store: Pick<Store, "read">,
+  sessionId: string,
+  state: State,
+): Promise<readonly Entry[]> {
+  const { readFrom, runStartSeq } = state.context;
   const seqs = new Set(state.queue.map((queued) => queued.seq));
-  if (state.context.runStartSeq !== undefined) seqs.add(state.context.runStartSeq);
+  if (runStartSeq !== undefined) seqs.add(runStartSeq);
   if (state.status !== "idle") {
     seqs.add(state.startSeq);
     const event = (await entryAt(store, sessionId, state.startSeq))?.event;
     if (event?.type === "run_started" && event.queuedSeq !== undefined) seqs.add(event.queuedSeq);
   }
-  return [...seqs].sort((a, b) => a - b);
+  const entries: Entry[] = [];
+  for (const seq of [...seqs].filter((one) => one < readFrom).sort((a, b) => a - b)) {
+    const entry = await entryAt(store, sessionId, seq);
+    if (entry !== undefined) entries.push(entry);
+  }
+  return entries;
 }
 
-/** Follows a log: a fold of its entries into a state, a transcript and public events. */
+/** Follows a log: folds its entries into a state, a transcript and public events. */
 export type Follower = {
   readonly sessionId: string;
   state: State;
   readonly transcript: Transcript;
 };
 
-export function createFollower(sessionId: string): Follower {
-  return { sessionId, state: initialState, transcript: createTranscript() };
+/** A follower that has seen the entries up to the last row at or before `seq`. */
+export async function openFollower(store: LogStore, sessionId: string, seq: number): Promise<Follower> {
+  const row = seq <= 0 ? null : await store.loadAt(sessionId, seq);
+  if (row === null) return { sessionId, state: initialState, transcript: createTranscript() };
+  return { sessionId, state: row.state, transcript: await loadTranscript(store, sessionId, row.state) };
 }
 
-/** Adds an entry; returns what the world sees of it. */
+/** Adds the next entry. Returns its public events. */
 export function followEntry(follower: Follower, entry: Entry): readonly PublicEvent[] {
   const before = follower.state;
   follower.state = transition(before, entry.event);
@@ -88,39 +106,73 @@ export function followEntry(follower: Follower, entry: Entry): readonly PublicEv
   return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
 }
 
-/** The log, each entry with what it meant when it was committed. */
+/** The entries after the last row at or before `after`, each with what it meant when it was committed. */
 export async function* readCommittedEntries(
-  store: Pick<Store, "read">,
+  store: LogStore,
   sessionId: string,
+  after = 0,
 ): AsyncGenerator<CommittedEntry, void, undefined> {
-  const follower = createFollower(sessionId);
-  for await (const entry of readEntries(store, sessionId, 0)) {
+  const follower = await openFollower(store, sessionId, after);
+  for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
     const before = follower.state;
     const events = followEntry(follower, entry);
     yield { entry, events, before, after: follower.state, shown: follower.transcript.messages.length };
   }
 }
 
-/** The public events after an entry, as the log has them. */
-export async function readEvents(
-  store: Pick<Store, "read">,
+/** The public events behind a place, as the log has them. */
+export async function* readEvents(
+  store: LogStore,
   sessionId: string,
-  after: number,
-): Promise<readonly PublicEvent[]> {
-  const follower = createFollower(sessionId);
-  const events: PublicEvent[] = [];
-  for await (const entry of readEntries(store, sessionId, 0)) {
-    const seen = followEntry(follower, entry);
-    if (entry.seq > after) events.push(...seen);
-  }
-  return events;
+  after: Cursor,
+): AsyncGenerator<PublicEvent, void, undefined> {
+  const follower = await openFollower(store, sessionId, lastWholeEntry(after));
+  for await (const entry of readEntries(store, sessionId, follower.state.seq))
+    for (const event of followEntry(follower, entry)) if (isBehind(event, after)) yield event;
 }
 
-/** The end of a run, from the log; null where it has not ended. */
-export async function findFinalEvent(store: Store, sessionId: string, runId: string): Promise<EndOfRun | null> {
-  for (const event of await readEvents(store, sessionId, 0))
+/**
+ * The end of a run, from the log; null if it has not ended, or if there is no such run. The newest entries are read first: the end of
+ * a run that is asked for is mostly near the end of the log.
+ */
+export async function findFinalEvent(store: LogStore, sessionId: string, runId: string): Promise<FinalEvent | null> {
+  const state = (await store.load(sessionId))?.state ?? initialState;
+  const isUnderWay = state.status !== "idle" && state.runId === runId && !isTerminal(state);
+  if (isUnderWay || state.queue.some((queued) => queued.kind === "run" && queued.runId === runId)) return null;
+  const seq = await findLastEntry(store, sessionId, state.seq, ({ event }) => mayEnd(event.type) && isOf(event, runId));
+  if (seq === null) return null;
+  for await (const event of readEvents(store, sessionId, behindEntry(seq - 1))) {
     if (event.type === "final" && event.runId === runId) return event;
+    if (event.type === "run_started") return null;
+  }
   return null;
 }
 
-type EndOfRun = Extract<PublicEvent, { readonly type: "final" }>;
+type FinalEvent = Extract<PublicEvent, { readonly type: "final" }>;
+
+function mayEnd(type: Entry["event"]["type"]): boolean {
+  return type === "run_finished" || type === "abort_requested";
+}
+
+function isOf(event: Entry["event"], runId: string): boolean {
+  return "runId" in event && event.runId === runId;
+}
+
+/** Looks backwards in growing pages. */
+async function findLastEntry(
+  store: Pick<Store, "read">,
+  sessionId: string,
+  lastSeq: number,
+  isWanted: (entry: Entry) => boolean,
+): Promise<number | null> {
+  let size = 64;
+  for (let last = lastSeq; last > 0; ) {
+    const first = Math.max(0, last - size);
+    const page = await store.read(sessionId, first, last - first);
+    const found = page.findLast((entry) => entry.seq <= last && isWanted(entry));
+    if (found !== undefined) return found.seq;
+    last = first;
+    size = Math.min(pageSize, size * 2);
+  }
+  return null;
+}

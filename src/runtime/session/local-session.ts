@@ -7,7 +7,7 @@
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import { initialState, type State } from "../../core/machine/state.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
@@ -126,8 +126,10 @@ async function claim(live: LocalSession): Promise<"driving" | "held"> {
   const isDead = (other: Holder) => other.id === holder.id || isKnownDead?.(other) === true;
   const claimedAt = momentOf(clock);
   const claimed = await store.claim(sessionId, { holder, now: claimedAt.wall, leaseMs, isDead });
-  if (claimed.type === "held") follow(live);
-  else if (live.drained) await releaseLease(store, claimed.lease);
+  if (claimed.type === "held") {
+    await skipToPresent(live);
+    follow(live);
+  } else if (live.drained) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || live.drained) return "held";
   live.following?.();
   try {
@@ -240,6 +242,7 @@ function follow(live: LocalSession): void {
     onEvents: (seq, events) => broadcastFollowed(live, seq, events),
     onWaiting: (result, seq) => settleRun(live, result, seq),
     isWanted: () => isFollowed(live),
+    mayTakeOver: () => live.waiters.length > 0,
     // A run may end meanwhile, and nobody wait any more: who left the session then would drive it beside the next one.
     takeOver: () =>
       using(live, async () => {
@@ -252,6 +255,18 @@ function follow(live: LocalSession): void {
       leaveIfIdle(live);
     },
   });
+}
+
+/**
+ * Events that nobody here is owed need not be read: a follower begins at the present run, or at the end of the log if nobody watches
+ * that run. Whoever waits for what comes after an entry is owed all that follows it.
+ */
+async function skipToPresent(live: LocalSession): Promise<void> {
+  if (live.following !== null || hasLastingSubscriber(live)) return;
+  const { state, seq } = (await live.parts.store.load(live.sessionId)) ?? { state: initialState, seq: 0 };
+  const present = live.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
+  const owed = live.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : present));
+  live.toldUpTo = Math.max(live.toldUpTo, Math.min(present, ...owed));
 }
 
 export type SubscribeOptions = {

@@ -11,6 +11,7 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/agent-parts.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
+import { behindEntry } from "../log/cursor.js";
 import { readEvents } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { Tracing } from "../trace/tracing.js";
@@ -117,9 +118,9 @@ export async function catchUpTo(audience: Broadcast, state: State): Promise<void
   const { seq } = state;
   await audience.tracing?.begin(state);
   if (hasLastingSubscriber(audience) && audience.toldUpTo < seq) {
-    const events = await readEvents(audience.parts.store, audience.sessionId, audience.toldUpTo);
-    const told = audience.toldUpTo;
-    for (const event of events) if (event.seq > told && event.seq <= seq) broadcast(audience, event);
+    const { toldUpTo } = audience;
+    for await (const event of readEvents(audience.parts.store, audience.sessionId, behindEntry(toldUpTo)))
+      if (event.seq <= seq) broadcast(audience, event);
   }
   audience.toldUpTo = Math.max(audience.toldUpTo, seq);
 }

@@ -7,8 +7,8 @@
 import type { AssistantMessage } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
-import type { Store } from "../../ports/store.js";
-import { readEvents } from "../log/read-log.js";
+import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
+import { type LogStore, readEvents } from "../log/read-log.js";
 import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 
@@ -48,8 +48,8 @@ export type Subscription = SubscriptionOptions & {
   recovered: StreamItem[] | null;
   recoveredUpTo: number;
   recovering: boolean;
-  /** The entry of the last event that the consumer got, and how many of its events those were. */
-  seen: { readonly seq: number; readonly events: number };
+  /** Behind the last event that the consumer got. */
+  seen: Cursor;
   lagged: boolean;
   ended: { readonly error?: Failure } | null;
   left: boolean;
@@ -76,7 +76,7 @@ export type SubscriptionOptions = {
 /** A session that is driven here, or followed. */
 export type Source = {
   readonly sessionId: string;
-  readonly parts: { readonly store: Pick<Store, "read"> };
+  readonly parts: { readonly store: LogStore };
   /** What its driver here remembers: the message that is being streamed. */
   memory: { readonly partial: MessageAssembly | null } | null;
 };
@@ -95,7 +95,7 @@ export function createSubscription(source: Source, options: SubscriptionOptions,
     recovered: null,
     recoveredUpTo: 0,
     recovering: false,
-    seen: { seq: after, events: Number.POSITIVE_INFINITY },
+    seen: behindEntry(after),
     lagged: false,
     ended: null,
     left: false,
@@ -195,22 +195,17 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
 }
 
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
-  const { seen } = subscription;
-  if (item.type !== "delta" && "seq" in item)
-    subscription.seen = { seq: item.seq, events: seen.seq === item.seq ? seen.events + 1 : 1 };
+  if (item.type !== "delta" && "seq" in item) subscription.seen = behindEvent(item);
   return item;
 }
 
-/** What the log has after the last event that the consumer got: an entry may be known in part. */
+/** What the log has behind the last event that the consumer got. */
 async function missed(subscription: Subscription): Promise<readonly PublicEvent[]> {
-  const { seq, events } = subscription.seen;
   const { parts, sessionId } = subscription.source;
-  const isPartlyKnown = events !== Number.POSITIVE_INFINITY;
-  const logged = await readEvents(parts.store, sessionId, isPartlyKnown ? seq - 1 : seq);
-  let given = events;
-  return logged
-    .filter((event) => isWanted(subscription, event))
-    .filter((event) => !isPartlyKnown || event.seq > seq || --given < 0);
+  const events: PublicEvent[] = [];
+  for await (const event of readEvents(parts.store, sessionId, subscription.seen))
+    if (isWanted(subscription, event)) events.push(event);
+  return events;
 }
 
 async function recover(subscription: Subscription): Promise<void> {

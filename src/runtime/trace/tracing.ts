@@ -37,7 +37,7 @@ export function createTracing(
     told = begun();
     const isMidway = !isResting(state) || (isTerminal(state) && state.afterRunHooksPending === true);
     if (told.length === 0 || !isMidway) return;
-    for await (const step of readCommittedEntries(store, sessionId)) {
+    for await (const step of readCommittedEntries(store, sessionId, "startSeq" in state ? state.startSeq - 1 : 0)) {
       if (step.entry.seq > state.seq) break;
       for (const { builder } of told) builder.add(step);
     }
