@@ -1,5 +1,5 @@
 /**
- * A model for a first contact without a key: it follows rules, asks for real tool calls, and answers from their results.
+ * A model for a first contact without a key. It follows rules, asks for real tool calls, and answers from their results.
  *
  * It is not an LLM, and says so in every answer.
  */
@@ -9,13 +9,14 @@ import { type Outcome, type Plan, planFor, type Step } from "./plan.js";
 import { answerOf } from "./report.js";
 
 /**
- * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, as far as they are offered.
+ * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, if they
+ * are offered.
  *
- * It follows one plan for every request: look at the folder; search for the texts or read the files that the request names; write
- * a report if the request asks for one; answer with what was found. Two requests spell out a call of their own:
- * `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ * It follows one plan for every request: look at the folder; search for the texts or read the files that the request
+ * names; write a report if the request asks for one; answer with what was found. Two requests spell out a call of their
+ * own: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
  *
- * It keeps nothing between calls: the next step follows from the conversation alone.
+ * It keeps nothing between model calls: the next step follows from the conversation alone.
  */
 export function createDemoModel(): Model {
   return {
@@ -48,7 +49,7 @@ function* deltasOf(request: ModelRequest): Generator<ModelDelta> {
   };
 }
 
-/** Follows the plan of each request through the results that came after it. The last request decides what comes next. */
+/** Follows the plan of each request through the results that came after it. The last request decides what to say. */
 function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
   const offered = new Set(toolChoice === "none" ? [] : tools.map((tool) => tool.name));
   let reply: Step = {
@@ -71,8 +72,8 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
 /**
  * The first step that has no results yet, or the end of the plan.
  *
- * The results of a step are the next ones of a tool that the step calls: the tools on offer may have changed since, and another
- * model may have begun the work.
+ * The results of a step are found by the names of its tools. So the plan also goes on if another model began the work, or
+ * if other tools were offered then.
  */
 function follow(plan: Plan, steps: Turn["steps"], offered: ReadonlySet<string>): Step | Outcome {
   let at = 0;

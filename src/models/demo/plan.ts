@@ -23,7 +23,7 @@ export type Outcome = {
 /** Yields each step, is given its results, and returns what to tell the user. */
 export type Plan = Generator<Step, Outcome, readonly CallResult[]>;
 
-/** @param earlier What the request before this one found, for "write them to TODO.md". */
+/** @param earlier What the request before this one found, for "write them to FILES.md". */
 export function* planFor(text: string, earlier: readonly CallResult[]): Plan {
   const call = readSpelledOutCall(text);
   if (call !== null) {
@@ -95,6 +95,6 @@ const examples = `Requests that I can follow:
     List the files under src
     Read README.md
     Find "createAgent" in src
-    Find the TODO comments, then write a summary of them to REPORT.md
+    List the files, then write a list of them to FILES.md
     Replace "colour" with "color" in notes.txt
     run: npm test`;

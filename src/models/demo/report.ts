@@ -4,10 +4,10 @@
 import type { Json } from "../../core/data/message.js";
 import type { CallResult } from "./conversation.js";
 
-const linesInAnswer = 20;
-const linesInReport = 200;
-const maxColumns = 120;
-const maxErrorColumns = 400;
+type Limits = { readonly lines: number; readonly columns: number };
+
+const inAnswer: Limits = { lines: 20, columns: 120 };
+const inReport: Limits = { lines: 200, columns: 400 };
 
 const whatItIs = "I am Pawl's demo model, not an LLM: I follow rules and show what tools returned.";
 
@@ -18,24 +18,24 @@ a model: --model provider/name`;
 
 /** @param notes More to say, after the results. */
 export function answerOf(results: readonly CallResult[], notes: readonly string[]): string {
-  return [...results.map((result) => sectionOf(result, linesInAnswer)), ...notes, aboutItself].join("\n\n");
+  return [...results.map((result) => sectionOf(result, inAnswer)), ...notes, aboutItself].join("\n\n");
 }
 
 /** The text of the report file. The same results give the same text. */
 export function reportOf(request: string, results: readonly CallResult[]): string {
   const asked = request.split("\n").map((line) => `> ${line}`.trimEnd());
-  const sections = results.map((result) => sectionOf(result, linesInReport));
+  const sections = results.map((result) => sectionOf(result, inReport));
   return `${["# Report", asked.join("\n"), ...sections, whatItIs].join("\n\n")}\n`;
 }
 
 /** A title and the first lines, indented, so that Markdown shows them as they are, whatever they hold. */
-function sectionOf(result: CallResult, maxLines: number): string {
-  if (result.isError)
-    return cut(`${result.name} did not work: ${result.text.replace(/^Error: /, "")}`, maxErrorColumns);
+function sectionOf(result: CallResult, limits: Limits): string {
   const { lines, remark } = readOutput(result);
-  if (lines.length === 1 && remark === null) return cut(result.text);
-  const shown = lines.slice(0, maxLines).map((line) => `    ${cut(line)}`.trimEnd());
-  const more = lines.length > maxLines ? [`    … and ${lines.length - maxLines} more`] : [];
+  if (result.isError)
+    return cut(`${result.name} did not work: ${result.text.replace(/^Error: /, "")}`, inReport.columns);
+  if (lines.length === 1 && remark === null) return cut(result.text, limits.columns);
+  const shown = lines.slice(0, limits.lines).map((line) => `    ${cut(line, limits.columns)}`.trimEnd());
+  const more = lines.length > limits.lines ? [`    … and ${lines.length - limits.lines} more`] : [];
   return [`${titleOf(result)}${remark === null ? "" : ` (${remark})`}:`, "", ...shown, ...more].join("\n");
 }
 
@@ -67,11 +67,11 @@ function titleOf({ name, input }: CallResult): string {
     case "list_files":
       return path === "." ? "All files" : `Files in ${path}`;
     case "search_files":
-      return `"${cut(textIn(input, "text") ?? "")}" in ${path === "." ? "this folder" : path}`;
+      return `"${cut(textIn(input, "text") ?? "", inAnswer.columns)}" in ${path === "." ? "this folder" : path}`;
     case "read_file":
       return path;
     case "shell":
-      return cut(textIn(input, "command") ?? name);
+      return cut(textIn(input, "command") ?? name, inAnswer.columns);
     default:
       return name;
   }
@@ -84,7 +84,7 @@ function textIn(input: Json, key: string): string | undefined {
 }
 
 /** The first line, no longer than is good to read; never half of a character. */
-function cut(text: string, columns = maxColumns): string {
+function cut(text: string, columns: number): string {
   const [line = ""] = text.split("\n", 1);
   return line.length <= columns ? line : `${line.slice(0, columns).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -11,7 +11,7 @@ const maxPlaces = 3;
 export type Place = { readonly path: string; readonly isFolder: boolean };
 
 export type Request = {
-  /** Texts to search for: those in quotes, names such as `createAgent` or `max_steps`, and TODO with FIXME. */
+  /** What to search for: texts in quotes, names such as `createAgent` or `max_steps`, marks of unfinished work. */
   readonly texts: readonly string[];
   /** Files and folders that the request names. */
   readonly places: readonly Place[];
@@ -32,16 +32,16 @@ export function readSpelledOutCall(request: string): Call | null {
 }
 
 /**
- * @param entries What the folder holds, as `list_files` shows it: folders end with a slash. A path counts as named when its
- *   first part is among the entries, so no word of the request needs to be understood.
+ * @param entries What the folder holds, as `list_files` shows it: folders end with a slash. A word of the request is a
+ *   path if its first part is among them. So most words need not be understood.
  */
 export function readRequest(text: string, entries: ReadonlySet<string>): Request {
   const { reportPath, rest } = splitReport(text.length > maxCharacters ? "" : text);
   const quoted = [...rest.matchAll(quotation)].map(([, double, back]) => double ?? back ?? "");
   const words = rest.replaceAll(quotation, " ").split(/[\s,;:!?()]+/);
   const paths = [...quoted, ...words].map((word) => word.replace(/^\.\//, "").replace(/[./]+$/, ""));
-  const notes = /\b(?:TODO|FIXME)s?\b/i.test(rest) ? ["TODO", "FIXME"] : [];
-  const texts = [...notes, ...quoted, ...words.filter((word) => nameInCode.test(word))];
+  const marks = unfinished.some((mark) => rest.toUpperCase().includes(mark)) ? unfinished : [];
+  const texts = [...marks, ...quoted, ...words.filter((word) => nameInCode.test(word))];
   return {
     texts: unique(texts.filter((sought) => placeAt(sought, entries) === null)).slice(0, maxTexts),
     places: unique(paths)
@@ -52,15 +52,20 @@ export function readRequest(text: string, entries: ReadonlySet<string>): Request
   };
 }
 
+/** A request for one of them is a request for both. */
+const unfinished = ["TODO", "FIXME"];
 const quotation = /"([^"\n]+)"|`([^`\n]+)`/g;
 const nameInCode = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
 
-/**
- * `…, then write a summary of them to REPORT.md`. Only a report, and only into a Markdown or text file: "write the fix to
- * src/cart.ts" must not replace code by a report.
- */
-const reportClause =
-  /(?:^|\bthen|\band|[,;.])\s*(?:write|save|put)\s+(?:it|them|what you found|(?:(?:a|the)\s+)?(?:summary|report|list|results?))\b(?:\s+\S+){0,12}?\s+(?:to|into|in|as)\s+["`]?([\w@./-]+\.(?:md|txt))\b/i;
+/** What a report may be called. "Write a poem to poem.md" asks for something that the demo model cannot write. */
+const report = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
+/** Only a Markdown or text file: "write the results to src/cart.ts" must not replace code by a report. */
+const file = "[\\w@./-]+\\.(?:md|txt)\\b";
+/** `…, then write a summary of them to REPORT.md`; not `do not write …`. */
+const reportClause = new RegExp(
+  `(?:^|\\bthen|\\band|[,;.])\\s*(?:write|save|put)\\s+${report}(?:\\s+\\S+){0,12}?\\s+(?:to|into|in|as)\\s+["\`]?(${file})`,
+  "i",
+);
 
 /** The path of the report, and the request without it: the report is not among the files to look at. */
 function splitReport(request: string): { readonly reportPath: string | null; readonly rest: string } {
