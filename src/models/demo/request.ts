@@ -40,7 +40,7 @@ export function readRequest(text: string, entries: ReadonlySet<string>): Request
   const quoted = [...rest.matchAll(quotation)].map(([, double, back]) => double ?? back ?? "");
   const words = rest.replaceAll(quotation, " ").split(/[\s,;:!?()]+/);
   const paths = [...quoted, ...words].map((word) => word.replace(/^\.\//, "").replace(/[./]+$/, ""));
-  const marks = unfinished.some((mark) => rest.toUpperCase().includes(mark)) ? unfinished : [];
+  const marks = words.some((word) => /^(?:TODO|FIXME)/i.test(word)) ? ["TODO", "FIXME"] : [];
   const texts = [...marks, ...quoted, ...words.filter((word) => nameInCode.test(word))];
   return {
     texts: unique(texts.filter((sought) => placeAt(sought, entries) === null)).slice(0, maxTexts),
@@ -52,8 +52,6 @@ export function readRequest(text: string, entries: ReadonlySet<string>): Request
   };
 }
 
-/** A request for one of them is a request for both. */
-const unfinished = ["TODO", "FIXME"];
 const quotation = /"([^"\n]+)"|`([^`\n]+)`/g;
 const nameInCode = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
 
