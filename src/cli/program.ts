@@ -68,7 +68,7 @@ const addRun: Add = (program, terminal, finish) => {
     .addHelpText(
       "after",
       `${examples(
-        'pawl run "List the TypeScript files, then count their lines"',
+        'pawl run "List the files under src"',
         'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the broken links"',
         'pawl run --yes --json "Find the TODO comments" > events.jsonl',
         "pawl run --continue --allow-shell < task.txt",

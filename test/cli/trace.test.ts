@@ -24,16 +24,16 @@ describe("pawl trace", proven, () => {
     const records = jsonLines((await pawl(["trace", "traced", "--json"])).stdout);
     expect(records.map(({ type }) => type)).toEqual([
       ...["run_started", "step", "step", "step", "step", "run_finished"],
-      ...["run_started", "step", "run_finished"],
+      ...["run_started", "step", "step", "step", "run_finished"],
     ]);
-    expect(records[1]).toMatchObject({
-      modelCallIndex: 1,
+    expect(records[2]).toMatchObject({
+      modelCallIndex: 2,
       attempts: [{ model: "demo", finishReason: { unified: "tool-calls" } }],
       calls: [{ name: "search_files", outcome: "ok" }, { name: "search_files" }],
     });
     const { runId } = records.at(-1);
     const one = jsonLines((await pawl(["trace", "traced", "--run", runId.slice(0, 10), "--json"])).stdout);
-    expect(one).toEqual(records.slice(-3));
+    expect(one).toEqual(records.slice(-5));
   });
 
   test("shows what waits now, for whom", async () => {

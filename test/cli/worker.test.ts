@@ -244,7 +244,7 @@ describe("pawl fork", () => {
       await world.pawl(["run", "List the files", "--session", "s", "--root", "sub"]);
       const { code, stdout } = await world.pawl(["fork", "s", "--input", replace, "--id", "t", "--yes"]);
       expect(code).toBe(0);
-      expect(stdout).toContain("Replaced `colour` by `color`");
+      expect(stdout).toContain("Replaced 1 occurrence in notes.txt");
       expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
       expect(jsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([

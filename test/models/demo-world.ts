@@ -1,75 +1,91 @@
-import type { AssistantMessage, Message, ToolMessage } from "../../src/core/data/message.js";
+import type { AssistantMessage, Json, Message, ToolMessage } from "../../src/core/data/message.js";
 import { createDemoModel } from "../../src/models/demo/demo-model.js";
-import type { ModelDelta } from "../../src/ports/model.js";
+import type { ModelDelta, ModelRequest } from "../../src/ports/model.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 import { runTool } from "../tools/folder.js";
 
+type Call = { readonly id: string; readonly name: string; readonly input: object };
+
 export type Said = {
   readonly text: string;
-  readonly calls: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
+  readonly calls: readonly Call[];
   readonly deltas: readonly ModelDelta[];
 };
 
+export function user(text: string): Message {
+  return { role: "user", parts: [{ type: "text", text }] };
+}
+
 /** What the demo model says next in a conversation. */
-export async function say(messages: readonly Message[], tools: readonly AnyTool[]): Promise<Said> {
-  const request = {
+export async function say(
+  messages: readonly Message[],
+  tools: readonly AnyTool[],
+  more: Partial<ModelRequest> = {},
+): Promise<Said> {
+  const request: ModelRequest = {
     sessionId: "s",
     runId: "r",
     modelCallIndex: messages.length,
     attempt: 1,
     messages,
     tools: tools.map((tool) => compileTool(tool).specification),
+    ...more,
   };
   const deltas: ModelDelta[] = [];
   for await (const delta of createDemoModel().stream(request, new AbortController().signal)) deltas.push(delta);
   const text = deltas.map((delta) => (delta.kind === "text-delta" ? delta.text : "")).join("");
   const calls = deltas.flatMap((delta) =>
-    delta.kind === "tool-call" ? [{ id: delta.id, name: delta.name, input: JSON.parse(delta.input) as unknown }] : [],
+    delta.kind === "tool-call" ? [{ id: delta.id, name: delta.name, input: JSON.parse(delta.input) as object }] : [],
   );
   return { text, calls, deltas };
 }
 
 export type Conversation = {
-  readonly messages: Message[];
-  /** What was called in each step, by name. */
-  readonly steps: readonly (readonly string[])[];
+  readonly messages: readonly Message[];
+  /** The calls of each step, without their ids. */
+  readonly steps: readonly (readonly [name: string, input: object][])[];
   readonly answer: string;
 };
 
-/** Loops over the model and real tools until it answers, as an agent does; goes on with an earlier conversation. */
+/** Gives the result of a call. A text that begins with `Error: ` is an error. */
+export type Answerer = (name: string, input: object) => string | Promise<string>;
+
+/** Loops over the model and the tools until the model answers, as an agent does. It goes on with an earlier conversation. */
 export async function converse(
   request: string,
   tools: readonly AnyTool[],
   earlier: readonly Message[] = [],
+  answerer: Answerer = (name, input) => runTool(tools, name, input),
 ): Promise<Conversation> {
-  const messages: Message[] = [...earlier, { role: "user", parts: [{ type: "text", text: request }] }];
-  const steps: string[][] = [];
-  for (let step = 0; step < 20; step++) {
+  const messages: Message[] = [...earlier, user(request)];
+  const steps: [string, object][][] = [];
+  for (let modelCall = 1; modelCall <= 4; modelCall++) {
     const { text, calls } = await say(messages, tools);
-    const parts = calls.map(({ id, name, input }) => ({
-      type: "tool_call" as const,
-      toolCallId: id,
-      name,
-      input: input as never,
-    }));
-    const answer: AssistantMessage = { role: "assistant", parts: [{ type: "text", text }, ...parts] };
-    messages.push(answer);
+    messages.push(asked(text, calls));
     if (calls.length === 0) return { messages, steps, answer: text };
-    steps.push(calls.map((call) => call.name));
-    const results: ToolMessage["parts"][number][] = [];
-    for (const { id, name, input } of calls) {
-      const output = await runTool(tools, name, input as object);
-      const isError = output.startsWith("Error: ");
-      results.push({
-        type: "tool_result",
-        toolCallId: id,
-        name,
-        output: { type: "text", text: output },
-        ...(isError && { isError }),
-      });
-    }
-    messages.push({ role: "tool", parts: results });
+    steps.push(calls.map(({ name, input }) => [name, input]));
+    const texts = await Promise.all(calls.map(({ name, input }) => answerer(name, input)));
+    messages.push(answered(calls, texts));
   }
-  throw new Error("It did not come to an end.");
+  throw new Error("The demo model did not come to an end within four model calls.");
+}
+
+export function asked(text: string, calls: readonly Call[]): AssistantMessage {
+  const parts = calls.map(({ id, name, input }) => ({
+    type: "tool_call" as const,
+    toolCallId: id,
+    name,
+    input: input as Json,
+  }));
+  return { role: "assistant", parts: [{ type: "text", text }, ...parts] };
+}
+
+export function answered(calls: readonly Call[], texts: readonly string[]): ToolMessage {
+  const parts = calls.map(({ id, name }, index) => {
+    const text = texts[index] ?? "";
+    const output = { type: "text" as const, text };
+    return { type: "tool_result" as const, toolCallId: id, name, output, isError: text.startsWith("Error: ") };
+  });
+  return { role: "tool", parts };
 }

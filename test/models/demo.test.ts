@@ -1,302 +1,296 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Message } from "../../src/core/data/message.js";
-import { createDemoModel } from "../../src/models/demo/demo-model.js";
-import { readNote, readOutline } from "../../src/models/demo/findings.js";
+import { summaryMessage } from "../../src/core/transcript/compaction.js";
+import { createAgent } from "../../src/index.js";
+import { createDemoModel } from "../../src/models/index.js";
 import type { AnyTool } from "../../src/ports/tool.js";
-import { createFileTools } from "../../src/tools/files.js";
-import { createShellTool } from "../../src/tools/shell.js";
+import { createFileTools, createShellTool } from "../../src/tools/index.js";
 import { createFolder } from "../tools/folder.js";
 import { verifies } from "../verifies.js";
-import { converse, say } from "./demo-world.js";
+import { type Answerer, answered, asked, converse, say, user } from "./demo-world.js";
 
 const project = {
-  "README.md": "# Title\n\nAbout *it*.\n\n## Use\n\n```sh\n# no heading\n```\n\n- [ ] TODO: write more\n",
-  "src/a.ts":
-    "/** Adds things. */\nexport function add() {\n  // TODO(jo): handle overflow\n  return 1;\n}\nexport type X = 1; /* FIXME drop */\n",
-  "src/b.py": "# TODO\ndef f():\n  pass\n",
-  "src/c.js": 'const s = "// TODO: not me"; // see the TODO list\n',
+  "README.md": "# Shop\n\nSells things.\n",
+  "src/cart.ts": "// TODO: round to cents\nexport const totalOf = 1;\n",
+  "src/main.ts": "// FIXME: crashes on an empty cart\nconsole.log(totalOf);\n",
+  "src/deep/a.ts": "export {};\n",
+  "notes.txt": "The colour of the colour.\n",
 };
 
-function createWorld(files: Readonly<Record<string, string>> = project): {
-  readonly root: string;
-  readonly tools: readonly AnyTool[];
-} {
+type World = { readonly root: string; readonly tools: readonly AnyTool[] };
+
+function createWorld(files: Readonly<Record<string, string>> = project): World {
   const root = createFolder(files);
   return { root, tools: [...createFileTools({ root }), createShellTool({ root, sandbox: "off" })] };
 }
 
+const whatItIs = "I am Pawl's demo model, not an LLM: I follow rules and show what tools returned.";
+const lookAround = ["list_files", { path: ".", depth: 1 }];
+const search = (text: string, path: string) => ["search_files", { text, path }];
+const read = (path: string) => ["read_file", { path }];
+const list = (path: string) => ["list_files", { path }];
+
+/** The answer without what the demo model says of itself each time. */
+function withoutAbout(answer: string): string {
+  const at = answer.indexOf(whatItIs);
+  expect(at).not.toBe(-1);
+  return answer.slice(0, at).trimEnd();
+}
+
 const main = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
 
-describe("find the TODO comments, then write a summary", () => {
-  test("takes several steps with real tools, and reports what is there", async () => {
+describe("the one plan", () => {
+  test("looks around, searches, writes a report and answers, by real calls", async () => {
     const { root, tools } = createWorld();
     const { steps, answer } = await converse(main, tools);
-    expect(steps).toEqual([["search_files", "search_files"], ["read_file", "read_file", "read_file"], ["write_file"]]);
-    expect(answer).toBe(
-      [
-        "Found 3 comments (2 TODO, 1 FIXME) in 2 files under `src`; 3 files searched.",
-        "",
-        "- `src/a.ts:3` TODO: handle overflow",
-        "- `src/a.ts:6` FIXME: drop",
-        "- `src/b.py:1` TODO: (it says no more)",
-        "",
-        "1 other line mentions the words.",
-        "",
-        "Wrote the report to `TODO-REPORT.md` (43 lines).",
-      ].join("\n"),
-    );
-    expect(readFileSync(join(root, "TODO-REPORT.md"), "utf8")).toBe(
-      [
-        "# TODO and FIXME comments under src",
-        "",
-        `> ${main}`,
-        "",
-        "**3 comments (2 TODO, 1 FIXME) in 2 files under `src`; 3 files searched.**",
-        "",
-        "| File | TODO | FIXME |",
-        "|---|---:|---:|",
-        "| `src/a.ts` | 1 | 1 |",
-        "| `src/b.py` | 1 | 0 |",
-        "",
-        "### src/a.ts",
-        "",
-        "- **Line 3**, TODO: handle overflow",
-        "",
-        "  ```ts",
-        "    // TODO(jo): handle overflow",
-        "    return 1;",
-        "  }",
-        "  ```",
-        "",
-        "- **Line 6**, FIXME: drop",
-        "",
-        "  ```ts",
-        "  export type X = 1; /* FIXME drop */",
-        "  ```",
-        "",
-        "### src/b.py",
-        "",
-        "- **Line 1**, TODO: (it says no more)",
-        "",
-        "  ```py",
-        "  # TODO",
-        "  def f():",
-        "    pass",
-        "  ```",
-        "",
-        "### Mentioned, but not as a comment",
-        "",
-        '- `src/c.js:1` `const s = "// TODO: not me"; // see the TODO list`',
-        "",
-        "---",
-        "*Written by Pawl's demo model, which is not an LLM: it follows rules and reports what the tools returned.*",
-        "",
-      ].join("\n"),
-    );
+    const written = readFileSync(join(root, "TODO-REPORT.md"), "utf8");
+    expect(steps).toEqual([
+      [lookAround],
+      [search("TODO", "src"), search("FIXME", "src")],
+      [["write_file", { path: "TODO-REPORT.md", content: written }]],
+    ]);
+    const found = [
+      '"TODO" in src (1 line in 1 file; 3 files searched):',
+      "",
+      "    src/cart.ts:1: // TODO: round to cents",
+      "",
+      '"FIXME" in src (1 line in 1 file; 3 files searched):',
+      "",
+      "    src/main.ts:1: // FIXME: crashes on an empty cart",
+      "",
+    ];
+    expect(written).toBe(["# Report", "", `> ${main}`, "", ...found, whatItIs, ""].join("\n"));
+    expect(answer.split("\n").slice(0, 10)).toEqual([
+      ...found,
+      `Wrote TODO-REPORT.md (${Buffer.byteLength(written)} bytes, 13 lines; a new file)`,
+      "",
+    ]);
   });
 
-  test("works where there are none", async () => {
-    const { root, tools } = createWorld({ "src/a.ts": "export const a = 1;\n" });
-    const { steps, answer } = await converse(main, tools);
-    expect(steps).toEqual([["search_files", "search_files"], ["write_file"]]);
-    expect(answer).toContain("There are no TODO or FIXME comments under `src` (1 file searched).");
-    expect(readFileSync(join(root, "TODO-REPORT.md"), "utf8")).toContain("There are no TODO or FIXME comments");
+  const looks: readonly [request: string, ...calls: readonly unknown[]][] = [
+    ["List the files", list(".")],
+    ["List the files under src", list("src")],
+    ["What is in src/deep?", list("src/deep")],
+    ["Read README.md.", read("README.md")],
+    ["Count the lines of ./src/cart.ts, and of notes.txt!", read("src/cart.ts"), read("notes.txt")],
+    ["Summarise src/ and README.md", list("src"), read("README.md")],
+    ['Find "the colour" in notes.txt', search("the colour", "notes.txt")],
+    ["Find `x = 1` and `y = 2`", search("x = 1", "."), search("y = 2", ".")],
+    ["Where is totalOf used?", search("totalOf", ".")],
+    ["How many FIXMEs are left in src?", search("TODO", "src"), search("FIXME", "src")],
+    ["What is this project about?", read("README.md")],
+    ["Read what is nowhere.md", read("README.md")],
+    ["Read src/nowhere.ts", read("src/nowhere.ts")],
+    ["Read /etc/passwd and ../secret", read("README.md")],
+    ["Fix the bug, then write the result to src/cart.ts", read("src/cart.ts")],
+    ["Do not write a report to notes.txt", read("notes.txt")],
+    ["Write a poem to notes.txt", read("notes.txt")],
+    [`Read README.md ${"and ".repeat(600)}src`, read("README.md")],
+  ];
+  test.each(looks)("%s", async (request, ...calls) => {
+    const { steps } = await converse(request, createWorld().tools);
+    expect(steps).toEqual([[lookAround], calls]);
   });
 
-  test("says honestly that there is no such folder", async () => {
-    const { root, tools } = createWorld({});
-    const { answer } = await converse(main, tools);
-    expect(answer).toBe(
-      "This did not work: search_files: src does not exist.\n\nI did not go on with what was to come after it.",
-    );
-    expect(existsSync(join(root, "TODO-REPORT.md"))).toBe(false);
+  test("lists all files if nothing is named and there is no README", async () => {
+    const { tools } = createWorld({ "a.txt": "a\n" });
+    const { steps, answer } = await converse("Hello", tools);
+    expect(steps).toEqual([[lookAround], [list(".")]]);
+    expect(answer).toMatch(/^All files \(1 file\):\n\n {4}a\.txt\n\nRequests that I can follow:\n/);
   });
 
-  test("holds on to many, and says where it stopped", async () => {
-    const lines = Array.from({ length: 1200 }, (_, index) => `// TODO: number ${index + 1}`).join("\n");
-    const { root, tools } = createWorld({ "src/a.ts": lines });
-    const { steps, answer } = await converse(main, tools);
-    expect(steps[1]).toHaveLength(8);
-    expect(answer).toContain("Found 1000 comments (1000 TODO, 0 FIXME)");
-    expect(answer).toContain("There are more: the search was cut.");
-    expect(answer).toContain("- … and 990 more");
-    expect(readFileSync(join(root, "TODO-REPORT.md"), "utf8")).toContain("**Line 1000**, TODO: number 1000");
+  const spelledOut: readonly [request: string, name: string, input: object][] = [
+    [
+      'Replace "colour" with "color" in notes.txt',
+      "edit_file",
+      { path: "notes.txt", oldText: "colour", newText: "color", replaceAll: true },
+    ],
+    [
+      'replace colour with "" in notes.txt.',
+      "edit_file",
+      { path: "notes.txt", oldText: "colour", newText: "", replaceAll: true },
+    ],
+    ["run: echo one; echo two ", "shell", { command: "echo one; echo two" }],
+  ];
+  test.each(spelledOut)("%s: the call that the request spells out", async (request, name, input) => {
+    const { steps } = await converse(request, createWorld().tools);
+    expect(steps).toEqual([[[name, input]]]);
+  });
+
+  test("runs no part of a command that is too long to read", async () => {
+    const { steps } = await converse(`run: rm -rf ${"x".repeat(2000)}`, createWorld().tools);
+    expect(steps.flat().map(([name]) => name)).not.toContain("shell");
   });
 });
 
-describe("each task, with the real tools", () => {
-  const cases: readonly [request: string, steps: readonly (readonly string[])[], answer: string | RegExp][] = [
-    ["list the TypeScript files", [["list_files"]], "There is 1 TypeScript file in this folder.\n\n- `src/a.ts`"],
-    ["count the files under src", [["list_files"]], "There are 3 files under src."],
-    ["list the files in lib", [["list_files"]], /^This did not work: list_files: lib does not exist\.$/],
-    ["count the lines of src/a.ts", [["read_file"]], "`src/a.ts` has 6 lines."],
-    [
-      "count the lines in src",
-      [["list_files"], ["read_file", "read_file", "read_file"]],
-      "3 files under `src` have 10 lines together.\n\n| File | Lines |\n|---|---:|\n| `src/a.ts` | 6 |\n| `src/b.py` | 3 |\n| `src/c.js` | 1 |",
-    ],
-    [
-      'count the occurrences of "export" in src',
-      [["search_files"]],
-      "`export` stands on 2 lines in 1 file under `src` (3 files searched).",
-    ],
-    [
-      "find add in src",
-      [["search_files"]],
-      "1 line contains `add` in 1 file under `src`.\n\n- `src/a.ts:2` `export function add() {`",
-    ],
-    [
-      "find nothing-like-it",
-      [["search_files"]],
-      "No line in this folder contains `nothing-like-it` (4 files searched).",
-    ],
-    [
-      "how many TODOs are there?",
-      [["search_files", "search_files"]],
-      "4 comments (3 TODO, 1 FIXME) in 3 files in this folder; 4 files searched. 1 other line mentions the words.",
-    ],
-    ["read src/b.py", [["read_file"]], "`src/b.py`:\n\n```py\n# TODO\ndef f():\n  pass\n```"],
-    ["read lines 2-3 of src/b.py", [["read_file"]], "`src/b.py`, lines 2 to 3 of 3:\n\n```py\ndef f():\n  pass\n```"],
-    ["summarise README.md", [["read_file"]], "**`README.md`** (11 lines): About *it*.\n- Title\n  - Use"],
-    [
-      "summarise src",
-      [["list_files"], ["read_file", "read_file", "read_file"]],
-      "3 of 3 files under `src`, by their headings and exports:\n\n**`src/a.ts`** (6 lines): Adds things.\nExports: `add`, `X`.\n\n**`src/b.py`** (3 lines): TODO\nExports: `f`.\n\n**`src/c.js`** (1 line)\nIt has neither headings nor exports.",
-    ],
-    [
-      'replace "add" with "plus" in src/a.ts',
-      [["edit_file"]],
-      "Replaced `add` by `plus`:\n\n- Replaced 1 occurrence in src/a.ts (line 2)",
-    ],
-    [
-      "replace TODO with LATER in src",
-      [["search_files"], ["edit_file", "edit_file", "edit_file"]],
-      /- Replaced 2 occurrences in src\/c\.js \(lines 1, 1\)$/,
-    ],
-    [
-      'replace nowhere with "there" in src',
-      [["search_files"]],
-      "Nothing was replaced: no line under `src` contains `nowhere`.",
-    ],
-    ["run: echo hello", [["shell"]], "Ran `echo hello`:\n\n```\nhello\n(exit code 0; not sandboxed)\n```"],
-    ["write a report", [], /^I did not write `REPORT\.md`: nothing was found before/],
-    [
-      "read src/b.py, then find add in src",
-      [["read_file"], ["search_files"]],
-      /^`src\/b\.py`:[\s\S]*\n\n1 line contains `add`/,
-    ],
+describe("the answer", () => {
+  const answers: readonly [request: string, answer: string][] = [
+    ["Read src/cart.ts", "src/cart.ts (2 lines):\n\n    // TODO: round to cents\n    export const totalOf = 1;"],
+    ["List the files under src", "Files in src (3 files):\n\n    src/cart.ts\n    src/deep/a.ts\n    src/main.ts"],
+    ['Find "zebra" in src', 'No lines contain "zebra" (3 files searched under src)'],
+    ["Replace colour with color in notes.txt", "Replaced 2 occurrences in notes.txt (lines 1, 1)"],
+    ["run: echo hello", "echo hello (exit code 0; not sandboxed):\n\n    hello"],
+    ["Read src/nowhere.ts", "read_file did not work: src/nowhere.ts does not exist."],
   ];
-  test.each(cases)("%s", async (request, steps, answer) => {
-    const conversation = await converse(request, createWorld().tools);
-    expect(conversation.steps).toEqual(steps);
-    if (typeof answer === "string") expect(conversation.answer).toBe(answer);
-    else expect(conversation.answer).toMatch(answer);
+  test.each(answers)("%s", async (request, answer) => {
+    expect(withoutAbout((await converse(request, createWorld().tools)).answer)).toBe(answer);
   });
 
-  test("a report of several findings has a section for each", async () => {
+  test("says what the model is, and how to use an LLM", verifies("CLI-5"), async () => {
+    const { answer } = await converse("Write me a poem", createWorld().tools);
+    const parts = [
+      "demo model, not an LLM",
+      "Requests that I can follow",
+      "ANTHROPIC_API_KEY",
+      "--model provider/name",
+    ];
+    for (const part of parts) expect(answer).toContain(part);
+    for (const line of answer.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  test("is short, however much a tool returned, and never ends within a character", async () => {
+    const { tools } = createWorld({ "big.txt": `${"\u{1f600}".repeat(150)}\n`.repeat(300) });
+    const { answer } = await converse("Read big.txt", tools);
+    expect(answer).toContain("big.txt (300 lines):");
+    expect(answer).toContain("    … and 280 more\n");
+    expect(answer.length).toBeLessThan(4000);
+    expect(answer).not.toMatch(/\p{Surrogate}/u);
+  });
+
+  test("keeps the total of an output that the loop has cut", async () => {
+    const output = "a.ts\n[… left out here: lines 2 to 800 …]\nz.ts\n(801 files)\n[The whole is kept as output 7: …]";
+    const { answer } = await converse("List the files", createWorld().tools, [], () => output);
+    expect(answer).toMatch(/^All files \(801 files\):\n/);
+  });
+
+  test("shows the result of a call that a person has changed", async () => {
+    const output = '(A person changed the input to {"path":"b.txt"}.)\nReplaced 1 occurrence in b.txt (line 1)';
+    const { answer } = await converse("Replace a with b in a.txt", createWorld().tools, [], () => output);
+    expect(answer).toContain("    (A person changed the input");
+    expect(answer).toContain("    Replaced 1 occurrence in b.txt (line 1)");
+  });
+});
+
+describe("errors", () => {
+  test("of the look mean that no report is written", async () => {
     const { root, tools } = createWorld();
-    await converse("count the files in src, then summarise README.md, then write a report to docs/R.md", tools);
-    const report = readFileSync(join(root, "docs/R.md"), "utf8");
-    expect(report.match(/^#+ .*$/gm)).toEqual(["# Report", "## Files under src", "## Summary of README.md"]);
+    const { answer } = await converse("Read src/nowhere.ts, then write a summary to R.md", tools);
+    expect(existsSync(join(root, "R.md"))).toBe(false);
+    expect(withoutAbout(answer)).toBe(
+      "read_file did not work: src/nowhere.ts does not exist.\n\nI did not write R.md, because I have nothing to report.",
+    );
+  });
+
+  test("of one file do not hide another", async () => {
+    const { root, tools } = createWorld();
+    const { answer } = await converse("Read src/nowhere.ts and notes.txt, then write a report to R.md", tools);
+    expect(answer).toContain("notes.txt (1 line):");
+    expect(readFileSync(join(root, "R.md"), "utf8")).toContain("src/nowhere.ts does not exist");
+  });
+
+  test("a denial is reported, and the end", async () => {
+    const denied = "Error: Denied: not now. The call was not run.";
+    const { answer, steps } = await converse("run: touch x", createWorld().tools, [], () => denied);
+    expect(steps).toHaveLength(1);
+    expect(withoutAbout(answer)).toBe("shell did not work: Denied: not now. The call was not run.");
   });
 });
 
 describe("a conversation", () => {
-  test("goes on: what was found before can be written later", async () => {
+  test("goes on: a later request writes what an earlier one found", async () => {
     const { root, tools } = createWorld();
-    const first = await converse("find TODOs in src", tools);
-    const greeting = await converse("thanks for that", tools, first.messages);
-    const second = await converse("now write it to later.md", tools, greeting.messages);
-    expect(second.steps).toEqual([["write_file"]]);
-    expect(readFileSync(join(root, "later.md"), "utf8")).toContain("**Line 3**, TODO: handle overflow");
+    const first = await converse("Find the TODO comments", tools);
+    const second = await converse("Now write them to later.md", tools, first.messages);
+    const third = await converse("Write it to later.md.", tools, first.messages);
+    expect(second.steps.flat().map(([name]) => name)).toEqual(["list_files", "read_file"]);
+    expect(third.steps.flat().map(([name]) => name)).toEqual(["list_files", "write_file"]);
+    expect(readFileSync(join(root, "later.md"), "utf8")).toContain("src/cart.ts:1: // TODO: round to cents");
   });
 
-  test("does not mistake a note for a request", async () => {
+  const notRequests: readonly [what: string, text: string][] = [
+    ["a late result", "[Note, not from the user: the tool call r/1/1 has finished after all. Its output:]\nrun: ls"],
+    ["a hint", "[Not from the user: how things stand now.]\nbranch: main"],
+    [
+      "the prompt at the limit of steps",
+      "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.",
+    ],
+  ];
+  test.each(notRequests)("does not mistake %s for a request", async (_what, text) => {
     const { tools } = createWorld();
-    const { messages } = await converse("find add in src", tools);
-    const note: Message = {
-      role: "user",
-      parts: [{ type: "text", text: "[Note, not from the user: something has finished]" }],
-    };
-    const { text, calls } = await say([...messages.slice(0, -1), note], tools);
+    const { messages, answer } = await converse("Find totalOf", tools);
+    const { text: again, calls } = await say([...messages.slice(0, -1), user(text)], [], { toolChoice: "none" });
     expect(calls).toEqual([]);
-    expect(text).toContain("1 line contains `add`");
+    expect(again).toBe(answer);
   });
 
-  test("stops where it does not go as planned", async () => {
+  test("that another model began goes on with the plan, and ends", async () => {
     const { tools } = createWorld();
-    const { messages } = await converse("find add in src", tools);
-    const other = messages.map(
-      (message): Message =>
-        message.role === "user" ? { role: "user", parts: [{ type: "text", text: "read README.md" }] } : message,
-    );
-    expect((await say(other.slice(0, -1), tools)).text).toContain("does not go on as I planned it");
+    const calls = [{ id: "other", name: "edit_file", input: { path: "a" } }];
+    const messages = [user("Read README.md"), asked("I edit.", calls), answered(calls, ["Error: no"])];
+    const { calls: next } = await say(messages, tools);
+    expect(next).toMatchObject([{ name: "list_files" }]);
+    const listed = [...messages, asked("", next), answered(next, ["README.md\n(1 entry)"])];
+    expect((await say(listed, tools)).calls).toMatchObject([{ name: "read_file", input: { path: "README.md" } }]);
   });
 
-  test("reports a denial, and does nothing after it", async () => {
+  test("whose request is lost in a compaction: the model says so, and ends", async () => {
     const { tools } = createWorld();
-    const asked = await say([{ role: "user", parts: [{ type: "text", text: "run: rm -rf x, then y" }] }], tools);
-    expect(asked.calls).toMatchObject([{ name: "shell", input: { command: "rm -rf x, then y" } }]);
-    const [call] = asked.calls;
-    const denied: readonly Message[] = [
-      { role: "user", parts: [{ type: "text", text: "run: `rm -rf x`, then list files" }] },
-      { role: "assistant", parts: [{ type: "tool_call", toolCallId: call?.id ?? "", name: "shell", input: {} }] },
-      {
-        role: "tool",
-        parts: [
-          {
-            type: "tool_result",
-            toolCallId: call?.id ?? "",
-            name: "shell",
-            output: { type: "text", text: "Error: Denied: not now. The call was not run." },
-            isError: true,
-          },
-        ],
-      },
-    ];
-    const { text, calls } = await say(denied, tools);
+    const { messages } = await converse(main, tools);
+    const { text, calls } = await say([summaryMessage("They spoke."), ...messages.slice(1, -1)], tools);
     expect(calls).toEqual([]);
-    expect(text).toBe(
-      "This did not work: shell: Denied: not now. The call was not run.\n\nI did not go on with what was to come after it.",
-    );
+    expect(text).toContain("Please ask again.");
+  });
+
+  test("that is compacted, with the demo model as its own summariser, goes on", async () => {
+    const { tools } = createWorld({ "long.txt": "A line of many words in a file.\n".repeat(120) });
+    const agent = createAgent({ model: createDemoModel(), tools, compaction: { contextWindow: 16_000 } });
+    let compactions = 0;
+    for (let turn = 1; turn <= 10; turn++) {
+      const stream = agent.runStream("Read long.txt", { sessionId: "s" });
+      for await (const item of stream) if (item.type === "compacted") compactions += 1;
+      const result = await stream.result;
+      expect(result).toMatchObject({ status: "completed", text: expect.stringContaining("long.txt (120 lines):") });
+    }
+    expect(compactions).toBeGreaterThan(0);
   });
 });
 
-describe("the model itself", () => {
-  test("says what it is, and how to connect another", verifies("CLI-5"), async () => {
-    const { text, calls } = await say(
-      [{ role: "user", parts: [{ type: "text", text: "Write me a poem" }] }],
-      createWorld().tools,
+describe("missing tools", () => {
+  const ending: readonly [request: string, offered: readonly string[], answer: string | RegExp][] = [
+    [
+      "run: ls",
+      ["list_files"],
+      "shell did not work: I am not offered this tool here. On the command line, --allow-shell offers it.",
+    ],
+    [main, ["list_files", "search_files"], /write_file did not work: I am not offered this tool here\.$/],
+    ["Find totalOf", ["search_files"], /^"totalOf" in this folder \(2 lines in 2 files;/],
+    ["Find totalOf", [], "search_files did not work: I am not offered this tool here."],
+    ["Hello", [], /^list_files did not work: I am not offered this tool here\./],
+  ];
+  test.each(ending)("%s, with %j", async (request, offered, answer) => {
+    const { tools } = createWorld();
+    const conversation = await converse(
+      request,
+      tools.filter((tool) => offered.includes(tool.name)),
     );
+    expect(withoutAbout(conversation.answer)).toEqual(
+      typeof answer === "string" ? answer : expect.stringMatching(answer),
+    );
+  });
+
+  test("a request that forbids tools gets an answer", async () => {
+    const { text, calls } = await say([user("Read README.md")], createWorld().tools, { toolChoice: "none" });
     expect(calls).toEqual([]);
-    for (const part of [
-      'I do not understand "Write me a poem"',
-      "demo model, not an LLM",
-      "ANTHROPIC_API_KEY",
-      "npm install @ai-sdk/",
-      "--model provider/name",
-    ])
-      expect(text).toContain(part);
+    expect(text).toContain("I am not offered this tool here.");
   });
+});
 
-  test("says which tool it misses, before it begins", async () => {
+describe("the stream", () => {
+  test("comes in several deltas, with usage, and the same each time", async () => {
     const { tools } = createWorld();
-    const messages: readonly Message[] = [
-      { role: "user", parts: [{ type: "text", text: "list files, then run: ls" }] },
-    ];
-    const withoutShell = tools.filter((tool) => tool.name !== "shell");
-    expect((await say(messages, withoutShell)).text).toBe(
-      "For this I need the tool `shell`, which I am not offered here. On the command line, --allow-shell offers it.",
-    );
-    expect((await say(messages, [])).text).toContain("the tool `list_files`");
-  });
-
-  test("streams in several deltas, with usage, and the same each time", async () => {
-    const { tools } = createWorld();
-    const messages: readonly Message[] = [{ role: "user", parts: [{ type: "text", text: main }] }];
-    const { deltas } = await say(messages, tools);
+    const { deltas } = await say([user(main)], tools);
     expect(deltas.map((delta) => delta.kind).filter((kind, index, all) => kind !== all[index - 1])).toEqual([
       "start",
       "text-start",
@@ -309,9 +303,9 @@ describe("the model itself", () => {
     expect(deltas.at(-1)).toEqual({
       kind: "done",
       finishReason: { unified: "tool-calls" },
-      usage: { inputTokens: 20, outputTokens: 40 },
+      usage: { inputTokens: 34, outputTokens: 15 },
     });
-    expect((await say(messages, tools)).deltas).toEqual(deltas);
+    expect((await say([user(main)], tools)).deltas).toEqual(deltas);
     expect(createDemoModel().id).toBe("demo");
   });
 
@@ -327,44 +321,59 @@ describe("the model itself", () => {
   });
 });
 
-describe("what counts as a comment", () => {
-  const cases: readonly [path: string, line: string, note: string | null][] = [
-    ["a.ts", "// TODO: x", "x"],
-    ["a.ts", "foo(); // TODO(ann): x", "x"],
-    ["a.ts", "/* TODO x */", "x"],
-    ["a.tsx", "{/* TODO: x */}", "x"],
-    ["a.ts", "* TODO - x", "x"],
-    ["a.ts", "* @TODO x", "x"],
-    ["a.ts", 'fetch("http://TODO")', null],
-    ["a.ts", '"// TODO: x"', null],
-    ["a.ts", "// see the TODO list", null],
-    ["a.ts", "// TODOS: x", null],
-    ["a.ts", "if (TODO) {", null],
-    ["a.py", "# TODO x", "x"],
-    ["a.sql", "-- TODO: x", "x"],
-    ["a.html", "<!-- TODO: x -->", "x"],
-    ["a.md", "- [ ] TODO: x", "x"],
-    ["a.md", "TODO x", "x"],
-    ["a.md", "The TODO list", null],
-  ];
-  test.each(cases)("%s: %s", (path, text, said) => {
-    expect(readNote({ path, line: 1, text }, ["TODO"])).toEqual(said === null ? null : { word: "TODO", text: said });
-  });
-});
+describe("hostile input", () => {
+  const words =
+    'find the TODO in src/ , ; . then and write a summary to R.md run: replace with it files readme " ` ( x_y'.split(
+      " ",
+    );
+  const requests = fc.oneof(
+    fc.array(fc.constantFrom(...words, "\n"), { maxLength: 40 }).map((said) => said.join(" ")),
+    fc.string({ unit: "binary" }),
+  );
+  const outputs = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom(
+      "",
+      "Error: no",
+      "src/\nreadme.md\n(2 entries)",
+      "()",
+      "(\n)",
+      "1\tx\n(",
+      "[The whole is kept",
+      "\n\n",
+    ),
+  );
 
-describe("what a file is about", () => {
-  test("code: what it exports", () => {
-    const text =
-      'export const a = 1;\nexport default class B {}\nexport async function c() {}\nexport { d } from "x";\nexport * from "./y.js";\nexport type { E };\nmodule.exports.f = 1;\nconst g = 1;';
-    const lines = new Map(text.split("\n").map((line, index) => [index + 1, line]));
-    expect(readOutline("a.ts", { lines, total: lines.size }).exports).toEqual([
-      "a",
-      "B",
-      "c",
-      "{ d }",
-      "*",
-      "{ E }",
-      "f",
-    ]);
+  test("always comes to an end, and says what the model is", async () => {
+    const { tools } = createWorld({});
+    await fc.assert(
+      fc.asyncProperty(requests, fc.infiniteStream(outputs), async (request, given) => {
+        const answerer: Answerer = () => given.next().value ?? "";
+        const { answer } = await converse(request, tools, [], answerer);
+        expect(answer).toContain("demo model, not an LLM");
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const long: readonly [what: string, text: string][] = [
+    ["spaces", " ".repeat(1_000_000)],
+    ["lines", "\n".repeat(1_000_000)],
+    ["one line", "(".repeat(1_000_000)],
+    ["slashes", "a/".repeat(500_000)],
+    ["numbered lines", "1\t\n".repeat(300_000)],
+  ];
+  test.each(long)("a million characters of %s, as a request and as a result", async (_what, text) => {
+    const { tools } = createWorld({});
+    const asking = await converse(text, tools);
+    const reading = await converse(main, tools, [], () => text);
+    for (const { answer } of [asking, reading]) expect(answer.length).toBeLessThan(8000);
+  });
+
+  const slow = [" ", "./", ", ", "write it ", "then write it a b ", '"', "a_", "replace a with ", "run: "];
+  test.each(slow)("a request of many %j", async (part) => {
+    const { tools } = createWorld({});
+    const { answer } = await converse(part.repeat(Math.floor(2000 / part.length)), tools);
+    expect(answer).toContain(whatItIs);
   });
 });

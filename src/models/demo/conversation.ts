@@ -1,51 +1,54 @@
 /**
- * The conversation as the demo model reads it: requests, and what was asked of tools for each.
+ * The conversation as the demo model reads it: the requests of the user, and the tool results after each.
  */
-import { type Json, type Message, type ToolOutput, textOf, toolCallsOf } from "../../core/data/message.js";
+import { type Json, type Message, textOf, toolCallsOf } from "../../core/data/message.js";
+import { continueText, remindText, summaryText } from "../../core/transcript/loop-prompts.js";
+import { textOfOutput } from "../../core/transcript/results.js";
 
-/** A call that the demo model asks for. */
-export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
+export type Call = { readonly name: string; readonly input: { readonly [key: string]: Json } };
 
-export type CallResult = { readonly name: string; readonly text: string; readonly isError: boolean };
+/** `input` is what the model asked for. A person may have changed it; then the text of the result says so. */
+export type CallResult = {
+  readonly name: string;
+  readonly input: Json;
+  readonly text: string;
+  readonly isError: boolean;
+};
 
-/** One request of the person, and the results of each step since, in the order of its calls. */
+/** A request, and the results of each step since then. */
 export type Turn = { readonly request: string; readonly steps: readonly (readonly CallResult[])[] };
 
-/** Oldest first. What stands before the first request, and notes that no person wrote, begin no turn. */
+/** Oldest first. Results whose request was lost in a compaction belong to no turn. */
 export function readTurns(messages: readonly Message[]): readonly Turn[] {
-  const turns: { request: string; steps: CallResult[][] }[] = [];
-  let step: Map<string, CallResult> = new Map();
+  const turns: { request: string; steps: (readonly CallResult[])[] }[] = [];
+  let inputs: ReadonlyMap<string, Json> = new Map();
   for (const message of messages) {
-    const turn = turns.at(-1);
     switch (message.role) {
       case "user": {
         const request = textOf(message);
-        if (!request.startsWith("[Note, not from the user")) turns.push({ request, steps: [] });
+        if (!isFromTheLoop(request)) turns.push({ request, steps: [] });
         break;
       }
-      case "assistant": {
-        const calls = toolCallsOf(message);
-        step = new Map(calls.map((call) => [call.toolCallId, { name: call.name, text: "", isError: true }]));
-        if (calls.length > 0) turn?.steps.push([...step.values()]);
+      case "assistant":
+        inputs = new Map(toolCallsOf(message).map((call) => [call.toolCallId, call.input]));
+        break;
+      case "tool": {
+        const results = message.parts.map(({ toolCallId, name, output, isError }) => ({
+          name,
+          input: inputs.get(toolCallId) ?? {},
+          text: textOfOutput(output),
+          isError: isError === true,
+        }));
+        turns.at(-1)?.steps.push(results);
         break;
       }
-      case "tool":
-        for (const { toolCallId, name, output, isError } of message.parts)
-          step.set(toolCallId, { name, text: textOfOutput(output), isError: isError === true });
-        turn?.steps.splice(-1, 1, [...step.values()]);
-        break;
     }
   }
   return turns;
 }
 
-function textOfOutput(output: ToolOutput): string {
-  switch (output.type) {
-    case "text":
-      return output.text;
-    case "json":
-      return JSON.stringify(output.value, null, 2);
-    case "content":
-      return output.parts.map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`)).join("\n");
-  }
+/** The loop speaks in the role of the user too: prompts, late results, hints, and the summary of a compaction. */
+function isFromTheLoop(text: string): boolean {
+  if ([continueText, remindText, summaryText].includes(text)) return true;
+  return /^\[(?:Note, not from the user|Not from the user|The conversation so far was too long)/.test(text);
 }

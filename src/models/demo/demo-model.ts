@@ -1,21 +1,22 @@
 /**
- * A model for trying things out: it follows rules, asks for real tool calls, and answers from their results.
+ * A model for a first contact without a key. It follows rules, asks for real tool calls, and answers from their results.
  *
- * It is not an LLM, and says so wherever it says what it is.
+ * It is not an LLM, and says so in every answer.
  */
-import { textOf } from "../../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
-import { type PlannedCall, readTurns } from "./conversation.js";
-import { type Outcome, planTurn } from "./plan.js";
-import { parseRequest, type Request } from "./request.js";
-import { toolsOf } from "./tasks.js";
+import { type Call, type CallResult, readTurns, type Turn } from "./conversation.js";
+import { type Outcome, type Plan, planFor, type Step } from "./plan.js";
+import { answerOf } from "./report.js";
 
 /**
- * The model `demo`: rule-based and deterministic. It needs the tools of `createFileTools`, and `shell` for commands, and keeps nothing between calls:
- * what comes next follows from the conversation alone.
+ * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, if they
+ * are offered.
  *
- * It understands: list files, count files, lines and occurrences, find a text, find TODO and FIXME comments, read a file, summarise a file or a folder by
- * headings and exports, write a report of what it found to a file, replace a text, `run: <command>`, and several of these joined by "then".
+ * It follows one plan for every request: look at the folder; search for the texts or read the files that the request
+ * names; write a report if the request asks for one; answer with what was found. Two requests spell out a call of their
+ * own: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ *
+ * It keeps nothing between model calls: the next step follows from the conversation alone.
  */
 export function createDemoModel(): Model {
   return {
@@ -30,86 +31,73 @@ export function createDemoModel(): Model {
 }
 
 function* deltasOf(request: ModelRequest): Generator<ModelDelta> {
-  const { text, calls } = replyTo(request);
+  const { say, calls } = replyTo(request);
+  const inputs = calls.map((call) => JSON.stringify(call.input));
   yield { kind: "start", model: "demo" };
   yield { kind: "text-start", id: "text" };
-  for (const piece of text.match(/\s*\S+\s*?/g) ?? []) yield { kind: "text-delta", id: "text", text: piece };
+  for (const word of say.split(/(?<=\s)(?=\S)/)) yield { kind: "text-delta", id: "text", text: word };
   yield { kind: "text-end", id: "text" };
-  let outputCharacters = text.length;
-  for (const [index, call] of calls.entries()) {
-    const input = JSON.stringify(call.input);
-    outputCharacters += input.length;
-    yield { kind: "tool-call", id: `demo_${request.modelCallIndex}_${index + 1}`, name: call.name, input };
-  }
+  for (const [index, { name }] of calls.entries())
+    yield { kind: "tool-call", id: `demo_${request.modelCallIndex}_${index + 1}`, name, input: inputs[index] ?? "" };
   yield {
     kind: "done",
     finishReason: { unified: calls.length > 0 ? "tool-calls" : "stop" },
-    usage: { inputTokens: tokensOf(charactersOf(request)), outputTokens: tokensOf(outputCharacters) },
+    usage: {
+      inputTokens: tokensIn((request.systemPrompt ?? "") + JSON.stringify(request.messages)),
+      outputTokens: tokensIn(say + inputs.join("")),
+    },
   };
 }
 
-type Reply = { readonly text: string; readonly calls: readonly PlannedCall[] };
-
-function replyTo(request: ModelRequest): Reply {
-  const turns = readTurns(request.messages);
-  const asked: Request = parseRequest(turns.at(-1)?.request ?? "");
-  switch (asked.type) {
-    case "help":
-      return { text: help, calls: [] };
-    case "unclear":
-      return { text: `I do not understand "${asked.part}".\n\n${help}`, calls: [] };
-    case "tasks": {
-      const missing = asked.tasks.flatMap(toolsOf).find((name) => !isAvailable(name, request));
-      return missing === undefined
-        ? replyToOutcome(planTurn(asked.tasks, turns))
-        : { text: missingText(missing), calls: [] };
+/** Follows the plan of each request through the results that came after it. The last request decides what to say. */
+function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
+  const offered = new Set(toolChoice === "none" ? [] : tools.map((tool) => tool.name));
+  let reply: Step = {
+    say: answerOf([], ["I no longer see a request in this conversation. Please ask again."]),
+    calls: [],
+  };
+  let earlier: readonly CallResult[] = [];
+  for (const { request, steps } of readTurns(messages)) {
+    const next = follow(planFor(request, earlier), steps, offered);
+    if ("say" in next) {
+      reply = next;
+    } else {
+      reply = { say: answerOf([...next.found, ...next.changed], next.notes), calls: [] };
+      earlier = next.found.filter((result) => !result.isError);
     }
   }
+  return reply;
 }
 
-function replyToOutcome(outcome: Outcome): Reply {
-  switch (outcome.type) {
-    case "step":
-      return { text: outcome.step.say, calls: outcome.step.calls };
-    case "done":
-      return { text: outcome.findings.map((finding) => finding.answer).join("\n\n"), calls: [] };
-    case "failed": {
-      const done = outcome.findings.map((finding) => finding.answer);
-      const skipped = outcome.skipped === 0 ? [] : ["I did not go on with what was to come after it."];
-      return { text: [...done, `This did not work: ${outcome.reason}`, ...skipped].join("\n\n"), calls: [] };
-    }
-    case "lost":
-      return { text: "The conversation does not go on as I planned it, so I stop here. Please ask again.", calls: [] };
+/**
+ * The first step that has no results yet, or the end of the plan.
+ *
+ * The results of a step are found by the names of its tools. So the plan also goes on if another model began the work, or
+ * if other tools were offered then.
+ */
+function follow(plan: Plan, steps: Turn["steps"], offered: ReadonlySet<string>): Step | Outcome {
+  let at = 0;
+  let next = plan.next();
+  while (next.done !== true) {
+    const { say, calls } = next.value;
+    const names = new Set(calls.map((call) => call.name));
+    const found = steps.findIndex((results, index) => index >= at && results.some(({ name }) => names.has(name)));
+    const possible = calls.filter((call) => offered.has(call.name));
+    if (found === -1 && possible.length > 0) return { say, calls: possible };
+    if (found !== -1) at = found + 1;
+    const results = steps[found] ?? [];
+    const missing = calls.filter(({ name }) => !offered.has(name) && !results.some((result) => result.name === name));
+    next = plan.next([...results, ...missing.map(withoutTool)]);
   }
+  return next.value;
 }
 
-function isAvailable(name: string, { tools, toolChoice }: ModelRequest): boolean {
-  return toolChoice !== "none" && tools.some((tool) => tool.name === name);
-}
-
-function missingText(name: string): string {
+function withoutTool({ name, input }: Call): CallResult {
   const how = name === "shell" ? " On the command line, --allow-shell offers it." : "";
-  return `For this I need the tool \`${name}\`, which I am not offered here.${how}`;
+  return { name, input, text: `I am not offered this tool here.${how}`, isError: true };
 }
 
-const help = `I am Pawl's demo model, not an LLM: I follow rules, and understand only requests such as these:
-
-- List the TypeScript files under src
-- Count the files in docs · Count the lines of README.md · Count the occurrences of "retry" in src
-- Find "createAgent" in src · Find the TODO comments under src
-- Read README.md · Read lines 10-20 of package.json
-- Summarise README.md
-- Replace "colour" with "color" in README.md
-- run: npm test
-- … then write a report to REPORT.md, and several of these joined by "then"
-
-For anything else connect a real model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY and install its package (npm install @ai-sdk/anthropic, @ai-sdk/openai or @ai-sdk/google), start a local server such as Ollama, or name one with --model provider/name.`;
-
-/** About four characters make a token; an estimate, as good as any for a model without one. */
-function tokensOf(characters: number): number {
-  return Math.ceil(characters / 4);
-}
-
-function charactersOf({ systemPrompt = "", messages }: ModelRequest): number {
-  return messages.reduce((sum, message) => sum + textOf(message).length, systemPrompt.length);
+/** An estimate: about four characters make a token. */
+function tokensIn(text: string): number {
+  return Math.ceil(text.length / 4);
 }
