@@ -5,7 +5,7 @@
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
 import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
-import type { CompiledAgent } from "./agent-parts.js";
+import type { CompiledAgent } from "./compiled-agent.js";
 
 const mark = Symbol("pawl.agent");
 

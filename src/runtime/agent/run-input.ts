@@ -10,7 +10,8 @@ import type { SessionInfo } from "../../core/machine/state.js";
 import { recordToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
-import { type CompiledAgent, type Limits, limitsOf } from "./agent-parts.js";
+import type { CompiledAgent } from "./compiled-agent.js";
+import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
 
 /** Text, parts (text and files), or whole user messages. */

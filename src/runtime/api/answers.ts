@@ -10,7 +10,7 @@ import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import { childAgentOf, waitingChildren } from "../agent/agent-family.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import { hashInput } from "../lib/hash.js";
 import { loadTranscript, readEntries } from "../log/read-log.js";

@@ -16,15 +16,8 @@ import type { PriceTable } from "../../ports/services.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
-import {
-  type CompiledAgent,
-  checkLease,
-  checkName,
-  compileTools,
-  type Limits,
-  limitsOf,
-  unpricedModels,
-} from "../agent/agent-parts.js";
+import { checkLease, checkName, type CompiledAgent, compileTools } from "../agent/compiled-agent.js";
+import { type Limits, limitsOf, unpricedModels } from "../agent/limits.js";
 import {
   type AgentToolOptions,
   type BindChild,

@@ -12,7 +12,7 @@ import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Lease } from "../../ports/store.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { readEntries } from "../log/read-log.js";
 

@@ -2,7 +2,7 @@
  * Starting a run: its message, what this process keeps for it, and its result as the caller asked for it.
  */
 import type { RunResult } from "../../core/view/outcome.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions } from "../agent/local-run-options.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";

@@ -5,7 +5,7 @@
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import type { Activity, Commit, CommitResult } from "../../ports/store.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { type PromptBlobs, writePromptBlobs } from "../work/prompt-blobs.js";

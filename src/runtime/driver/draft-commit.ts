@@ -7,7 +7,7 @@ import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { lateResult } from "./internal-messages.js";

@@ -14,7 +14,7 @@ import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import { type CompiledAgent, holderDefaults } from "../agent/agent-parts.js";
+import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";

@@ -4,7 +4,7 @@
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, type State } from "../../core/machine/state.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 
 type Dependencies = Pick<CompiledAgent, "clock" | "makeId">;
 

@@ -7,7 +7,7 @@ import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
 import { andThen } from "../lib/maybe-promise.js";
 import { modelOf } from "../model/models.js";

@@ -8,7 +8,7 @@ import type { Preparing } from "../../core/machine/state.js";
 import { reachedLimit } from "../../core/machine/steps.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import type { StopSubject } from "../../ports/hook.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { andThen } from "../lib/maybe-promise.js";

@@ -14,7 +14,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";

@@ -17,7 +17,7 @@ import { refusal, transition } from "../../core/machine/transition.js";
 import { appendEntry, createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 import { childAgentOf } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
+import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-log.js";

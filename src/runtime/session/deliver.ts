@@ -9,7 +9,7 @@ import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
-import { checkAgent, holderDefaults } from "../agent/agent-parts.js";
+import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { type Driver, dispatch } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import { inTurn } from "../lib/serial.js";

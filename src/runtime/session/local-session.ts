@@ -10,7 +10,7 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent } from "../agent/agent-parts.js";
+import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { createDriver, type Driver, dispatch, drain, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";

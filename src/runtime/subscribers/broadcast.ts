@@ -9,7 +9,7 @@ import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { behindEntry } from "../log/cursor.js";
 import { readEvents } from "../log/read-log.js";

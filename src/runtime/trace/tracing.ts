@@ -4,7 +4,7 @@
  * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
  */
 import { isResting, isTerminal, type State } from "../../core/machine/state.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";

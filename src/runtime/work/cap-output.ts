@@ -4,7 +4,7 @@
 import { assertStorable } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Services } from "../../ports/services.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { andThen } from "../lib/maybe-promise.js";
 
 /**

@@ -6,7 +6,7 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
-import type { CompiledAgent } from "../agent/agent-parts.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { Subscribers } from "../subscribers/broadcast.js";

@@ -1,0 +1,93 @@
+/**
+ * The parts of an agent, checked and compiled once.
+ */
+
+import type { Compaction } from "../../context/compaction-options.js";
+import type { CompiledContext } from "../../context/context-options.js";
+import type { HolderDefaults } from "../../core/machine/inbox.js";
+import type { RunLimits, State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { Clock, MakeId } from "../../ports/clock.js";
+import type { ToolSpecification } from "../../ports/model.js";
+import type { Services } from "../../ports/services.js";
+import type { Store } from "../../ports/store.js";
+import type { AnyTool, CanExecuteTool } from "../../ports/tool.js";
+import type { CalledModels } from "../model/models.js";
+import type { Listener } from "../observers/listeners.js";
+import type { Redact } from "../observers/redact.js";
+import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import type { AgentFamily } from "./agent-family.js";
+import type { Hooks } from "./compile-hooks.js";
+import type { LocalRunStates } from "./local-run-options.js";
+
+export type CompiledAgent = {
+  readonly name: string;
+  readonly models: CalledModels;
+  readonly systemPrompt?: string;
+  readonly tools: ReadonlyMap<string, CompiledTool>;
+  readonly specifications: readonly ToolSpecification[];
+  readonly limits: RunLimits;
+  readonly canExecuteTool?: CanExecuteTool;
+  readonly hooks: Hooks;
+  readonly deps: unknown;
+  readonly services: Services;
+  readonly compaction: Compaction;
+  readonly context: CompiledContext;
+  readonly locals: LocalRunStates;
+  readonly root?: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly leaseMs: number;
+  readonly listeners: readonly Listener[];
+  readonly redact: Redact;
+  readonly family: AgentFamily;
+};
+
+/** @throws PawlError `bad_configuration` */
+export function checkName(name: string): string {
+  if (typeof name === "string" && name !== "" && name.length <= 200) return name;
+  throw new PawlError(
+    "bad_configuration",
+    "An agent's name is a text of 1 to 200 characters. Leave it out for its default.",
+  );
+}
+
+/** @throws PawlError `bad_configuration`: a lease that is shorter cannot be renewed in time. */
+export function checkLease(leaseMs: number): number {
+  if (Number.isFinite(leaseMs) && leaseMs >= shortestLeaseMs) return leaseMs;
+  throw new PawlError("bad_configuration", `leaseMs is ${leaseMs}; it must be ${shortestLeaseMs} or more.`);
+}
+
+const shortestLeaseMs = 100;
+
+/** @param builtIn beside tools of the author's own, whose names go before */
+export function compileTools(
+  tools: Tools,
+  builtIn: readonly AnyTool[],
+): Pick<CompiledAgent, "tools" | "specifications"> {
+  const compiled = new Map(normaliseTools(tools));
+  if (compiled.size > 0)
+    for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
+  return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
+}
+
+/** What the holder fills in for a poster that has no agent. */
+export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" | "models">): HolderDefaults {
+  return { limits, model: models[0].model.id };
+}
+
+/** @throws PawlError `agent_mismatch`, `root_mismatch`: a session is carried on only by what it belongs to. */
+export function checkAgent(sessionId: string, { session }: State, { name, root }: CompiledAgent): void {
+  if (session === null) return;
+  if (session.agent !== name)
+    throw new PawlError(
+      "agent_mismatch",
+      `Session ${sessionId} belongs to the agent "${session.agent}", not to "${name}". Carry it on with that agent, or start a new session.`,
+    );
+  if (session.root !== undefined && root !== undefined && session.root !== root)
+    throw new PawlError(
+      "root_mismatch",
+      `Session ${sessionId} works in ${session.root}, not in ${root}. Carry it on there, or start a new session.`,
+    );
+}

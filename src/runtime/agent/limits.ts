@@ -1,0 +1,73 @@
+/**
+ * The limits of a run: their defaults, what each may be, and what a limit of cost needs.
+ */
+import { type OptionTable, checkOptions, numberAbove, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
+import type { RunLimits } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { Services } from "../../ports/services.js";
+import type { CalledModels } from "../model/models.js";
+import type { AgentFamily } from "./agent-family.js";
+
+/** Bounds of a run, as an agent's author may set them. See `RunLimits` for units and defaults. */
+export type Limits = Partial<RunLimits>;
+
+export const defaultLimits: RunLimits = {
+  maxSteps: 200,
+  maxErrors: 20,
+  onMaxSteps: "summary",
+  toolConcurrency: 8,
+  abortGraceMs: 5_000,
+  maxContinuations: 2,
+  maxStopPreventions: 3,
+  maxCompactions: 20,
+};
+
+/** What each limit may be. A limit of 0 steps or tokens would end every run before it began. */
+const limitRules: OptionTable<RunLimits> = {
+  maxSteps: wholeNumber(1),
+  maxErrors: wholeNumber(1),
+  onMaxSteps: oneOf("summary", "stop"),
+  maxTokens: wholeNumber(1),
+  maxCostUsd: numberAbove(0, "dollars"),
+  maxWallClockMs: wholeNumber(1),
+  wallClockIncludesWaiting: trueOrFalse,
+  maxToolCallsPerStep: wholeNumber(1),
+  onRepeatedCall: oneOf("stop", "ask", "ignore"),
+  toolConcurrency: wholeNumber(1),
+  abortGraceMs: wholeNumber(0),
+  maxContinuations: wholeNumber(0),
+  maxStopPreventions: wholeNumber(0),
+  maxCompactions: wholeNumber(0),
+  requireDoneTool: trueOrFalse,
+};
+
+/** What a limit of cost depends on. */
+type Budgeted = { readonly models: CalledModels; readonly services: Services; readonly family: AgentFamily };
+
+/**
+ * The limits of a run of this agent.
+ * @throws PawlError `bad_configuration`: also if a cost is limited that nobody can know
+ */
+export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
+  checkOptions("limits", limitRules, limits as RunLimits);
+  const set = Object.entries(limits).filter(([, value]) => value !== undefined);
+  const compiled: RunLimits = { ...defaultLimits, ...Object.fromEntries(set) };
+  if (compiled.maxCostUsd === undefined) return compiled;
+  if (budgeted.services.usage === null)
+    throw new PawlError(
+      "bad_configuration",
+      "A run is limited by maxCostUsd, and usage is null: its cost is not counted. Leave one of them out.",
+    );
+  const unknown = unpricedModels(budgeted)[0];
+  if (unknown === undefined) return compiled;
+  throw new PawlError(
+    "bad_configuration",
+    `A run is limited by maxCostUsd, and the model ${unknown} has no price. Give it one, in dollars for a million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(unknown)}: { input: 1, output: 5 } } }.`,
+  );
+}
+
+/** The models without a price that a run may call, those of its children included. */
+export function unpricedModels({ models, services, family }: Budgeted): readonly string[] {
+  const own = models.map(({ model }) => model.id).filter((id) => services.usage?.isPriced(id) !== true);
+  return [...own, ...[...family.children.values()].flatMap((child) => child.unpriced)];
+}
