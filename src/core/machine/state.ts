@@ -26,6 +26,10 @@ export type SessionInfo = {
   readonly parent?: { readonly sessionId: string; readonly callKey: string };
   /** The session at the top of a chain of parents. */
   readonly top?: string;
+  /** The person who began the session. */
+  readonly principal?: string;
+  /** The session whose log this one began with, and the last entry that was copied. */
+  readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
 };
 
 /** Bounds of one run. Times are milliseconds. */

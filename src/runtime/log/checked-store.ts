@@ -34,6 +34,13 @@ export function checkedStore(store: Store): Store {
       if (loaded !== null) checkState(sessionId, loaded.state, loaded.seq);
       return loaded;
     },
+    async loadAt(sessionId, seq) {
+      const loaded = await store.loadAt(sessionId, seq);
+      if (loaded === null) return null;
+      checkState(sessionId, loaded.state, loaded.seq);
+      if (loaded.seq > seq) throw corrupt(sessionId, "its state");
+      return loaded;
+    },
     async read(sessionId, after, limit) {
       const entries = await store.read(sessionId, after, limit);
       if (!Array.isArray(entries) || !entries.every(isEntry)) throw corrupt(sessionId, "an entry of its log");
@@ -61,10 +68,12 @@ function delegating(store: Store): Store {
     release: (lease) => store.release(lease),
     commit: (lease, commit) => store.commit(lease, commit),
     load: (sessionId) => store.load(sessionId),
+    loadAt: (sessionId, seq) => store.loadAt(sessionId, seq),
     read: (sessionId, after, limit) => store.read(sessionId, after, limit),
     post: (sessionId, message) => store.post(sessionId, message),
     inbox: (sessionId) => store.inbox(sessionId),
     list: (options) => store.list(options),
+    describe: (sessionId) => store.describe(sessionId),
     asking: (options) => store.asking(options),
     due: (now, limit, isDead) => store.due(now, limit, isDead),
     watch: (listener) => store.watch(listener),
