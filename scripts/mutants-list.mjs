@@ -249,7 +249,7 @@ export const mutants = [
   {
     name: "a lease that was given back is kept, in SQLite",
     file: "src/stores/sqlite/sessions.ts",
-    find: "if (commit.release === true) statements.letGo.run(head.id);",
+    find: "if (commit.release === true) letGo(db, head.id, seq);",
     replace: "",
     check: "conformance",
   },

@@ -7,11 +7,11 @@
  */
 import { askingSessions } from "./conformance/asking.js";
 import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
-import { committing, logs, together } from "./conformance/commits.js";
+import { committing, loadingAt, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { dueSessions, listing } from "./conformance/lists.js";
+import { describing, dueSessions, filtering, listing } from "./conformance/lists.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
 import { watching } from "./conformance/watching.js";
 
@@ -25,11 +25,14 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
   commit: committing,
   together,
   log: logs,
+  loadAt: loadingAt,
   post: posting,
   consume: consuming,
   record: recording,
   content: contents,
   list: listing,
+  filter: filtering,
+  describe: describing,
   asking: askingSessions,
   due: dueSessions,
   watch: watching,

@@ -4,9 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PawlError } from "../../src/errors.js";
 import type { Store } from "../../src/ports/store.js";
-import { checksumOf } from "../../src/stores/shared/storable.js";
+import { checksumOf, positionOf } from "../../src/stores/shared/storable.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { keySpan } from "../../src/stores/sqlite/schema.js";
 import { claim, commit, expectLog, message, restingSession, stateAt, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 import { inFolder, withHandle } from "./open.js";
@@ -87,7 +86,7 @@ describe("damage", () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await fill(path);
-      await withHandle(path, (handle) => handle.exec(`DELETE FROM commits WHERE key = ${keySpan + 10}`));
+      await withHandle(path, (handle) => handle.exec("DELETE FROM commits WHERE seq = 10"));
       const store = await openSqliteStore({ path });
       await expect(store.read("s")).rejects.toMatchObject({
         code: "store_corrupt",
@@ -193,7 +192,8 @@ describe("what somebody wrote into the file", () => {
       await made.post("s", message("m1"));
       await made.close();
       await withHandle(path, (handle) => {
-        for (const value of values) handle.prepare(sql).run(value, checksumOf(value));
+        const of = sql.includes("commits") ? positionOf("s", 1) : "";
+        for (const value of values) handle.prepare(sql).run(value, checksumOf(value, of));
       });
       const store = await openSqliteStore({ path });
       await expect(look(store)).rejects.toMatchObject({ code });
@@ -236,6 +236,7 @@ describe("what somebody wrote into the file", () => {
     await withRow("UPDATE sessions SET activity = ?, lease_ms = ?", ["asleep"], async (store) => {
       await store.list();
     });
-    await withRow("UPDATE commits SET status = ?, events_sum = ?", ["flying"], (store) => store.list());
+    await withRow("UPDATE sessions SET status = ?, lease_ms = ?", ["flying"], (store) => store.list());
+    await withRow("UPDATE sessions SET status = ?, lease_ms = ?", ["flying"], (store) => store.describe("s"));
   });
 });

@@ -36,7 +36,9 @@ export function checkedStore(store: Store): Store {
     },
     async loadAt(sessionId, seq) {
       const loaded = await store.loadAt(sessionId, seq);
-      if (loaded !== null) checkState(sessionId, loaded.state, loaded.seq);
+      if (loaded === null) return null;
+      checkState(sessionId, loaded.state, loaded.seq);
+      if (loaded.seq > seq) throw corrupt(sessionId, "its state");
       return loaded;
     },
     async read(sessionId, after, limit) {
@@ -71,6 +73,7 @@ function delegating(store: Store): Store {
     post: (sessionId, message) => store.post(sessionId, message),
     inbox: (sessionId) => store.inbox(sessionId),
     list: (options) => store.list(options),
+    describe: (sessionId) => store.describe(sessionId),
     asking: (options) => store.asking(options),
     due: (now, limit, isDead) => store.due(now, limit, isDead),
     watch: (listener) => store.watch(listener),

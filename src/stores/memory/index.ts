@@ -29,6 +29,8 @@ import {
   type KeptBlob,
   list,
   type MemorySession as Session,
+  stateAt,
+  summaryOf,
 } from "./lists.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
@@ -65,11 +67,19 @@ export function createMemoryStore(): Store {
       const session = find(sessionId);
       return session === undefined || session.state === null ? null : { seq: session.log.length, state: session.state };
     },
+    loadAt: async (sessionId, seq) => {
+      const session = find(sessionId);
+      return session === undefined ? null : stateAt(session, seq);
+    },
     read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
       entriesAfter(find(sessionId)?.log ?? [], after, limit),
     post: async (sessionId, message) => post(memory, sessionId, message),
     inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
     list: async (options = {}) => list(all(), options),
+    describe: async (sessionId) => {
+      const session = find(sessionId);
+      return session === undefined ? null : summaryOf(session);
+    },
     asking: async (options = {}) => {
       const sessions = sessionsOf(memory).values();
       memory.asking ??= askingOf(sessions);
@@ -121,6 +131,7 @@ function newSession(sessionId: string, at: number): Session {
     dueAt: null,
     askedAt: null,
     state: null,
+    states: [],
     log: [],
     inbox: emptyInbox,
     taken: new Set(),
@@ -176,6 +187,7 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   for (const id of record) session.taken.add(id);
   if (commit.events.length > 0) {
     session.state = commit.state;
+    session.states.push(commit.state);
     session.updatedAt = commit.at;
   }
   session.activity = commit.activity;

@@ -4,7 +4,15 @@
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
-import type { Activity, AskingOptions, AskingSession, Holder, ListOptions, SessionSummary } from "../../ports/store.js";
+import type {
+  Activity,
+  AskingOptions,
+  AskingSession,
+  Holder,
+  ListOptions,
+  SessionSummary,
+  StateAt,
+} from "../../ports/store.js";
 import { type Hold, isHeld } from "../shared/lease.js";
 
 export type MemorySession = {
@@ -17,6 +25,8 @@ export type MemorySession = {
   dueAt: number | null;
   askedAt: number | null;
   state: State | null;
+  /** The state after each commit, in their order: what \`loadAt\` finds. */
+  readonly states: State[];
   /** In their order: the first is entry 1. */
   readonly log: Event[];
   /** Shared by all while nothing is in it. */
@@ -31,16 +41,26 @@ export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; hold
 
 /** Newest first. */
 export function list(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
-  const { status, limit, after } = options;
+  const { limit, after } = options;
   return sessions
     .map(summaryOf)
-    .filter((summary) => status === undefined || status.includes(summary.status))
+    .filter((summary) => passes(summary, options))
     .sort(newestFirst)
     .filter((summary) => after === undefined || newestFirst(after, summary) < 0)
     .slice(0, limit);
 }
 
-function summaryOf(session: MemorySession): SessionSummary {
+function passes({ info, status }: SessionSummary, options: ListOptions): boolean {
+  const { parent, agent, root } = options;
+  return (
+    (options.status === undefined || options.status.includes(status)) &&
+    (agent === undefined || info?.agent === agent) &&
+    (root === undefined || info?.root === root) &&
+    (parent === undefined || (info?.parent?.sessionId ?? null) === parent)
+  );
+}
+
+export function summaryOf(session: MemorySession): SessionSummary {
   return {
     sessionId: session.sessionId,
     info: session.state?.session ?? null,
@@ -52,6 +72,18 @@ function summaryOf(session: MemorySession): SessionSummary {
     inbox: session.inbox.size,
     holder: session.hold?.holder ?? null,
   };
+}
+
+/** The last state at or before entry `seq`; null if there is none. */
+export function stateAt({ states }: MemorySession, seq: number): StateAt | null {
+  let low = 0;
+  for (let high = states.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if ((states[middle]?.seq ?? 0) <= seq) low = middle + 1;
+    else high = middle;
+  }
+  const state = states[low - 1];
+  return state === undefined ? null : { seq: state.seq, state };
 }
 
 type AskingPosition = { readonly updatedAt: number; readonly sessionId: string };

@@ -21,6 +21,11 @@ export function checkId(what: "session" | "message", id: string): void {
   throw new PawlError("bad_input", `The ${what} id ${shown} ${problem}. Use an id of 1 to ${longestId} characters.`);
 }
 
+/** Whether every database gives this text back as it is. */
+export function isPossibleText(text: string): boolean {
+  return !text.includes("\0") && !unpaired.test(text);
+}
+
 function problemOf(id: string): string | null {
   if (id.length === 0) return "is empty";
   if (id.length > longestId) return `has ${id.length} characters`;

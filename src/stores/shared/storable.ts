@@ -1,17 +1,17 @@
 /**
- * What goes into a database: JSON text of plain data, bounded, and refused where it would not come back as it went in.
+ * What goes into a database: JSON text of plain data, bounded, and refused if it would not come back as it went in.
  */
 import { crc32 } from "node:zlib";
 import { isDangerousKey } from "../../core/data/json.js";
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import type { State } from "../../core/machine/state.js";
+import type { SessionInfo, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 
-/** UTF-8 bytes of the JSON of one entry, state or inbox message: 1 MiB. Larger content belongs into a blob. */
+/** UTF-8 bytes of the JSON of one entry, state or inbox message: 1 MiB. Larger content belongs in a blob. */
 export const maxEntryBytes = 1024 * 1024;
 
-/** Objects and arrays within each other, in an entry, a state or a message. */
+/** How deep objects and arrays may be nested in an entry, a state or a message. */
 export const maxEntryDepth = 256;
 
 /** One text for the events of a commit: a JSON array. */
@@ -22,9 +22,23 @@ export function encodeEvents(events: readonly Event[]): string {
   return `[${texts.join(",")}]`;
 }
 
-/** The checksum that is kept beside a text: SQLite itself does not notice a byte that the disk changed. */
-export function checksumOf(text: string): number {
-  return crc32(text);
+/**
+ * The CRC-32 that is kept beside a text: SQLite itself does not notice a byte that the disk changed.
+ *
+ * @param of counted before the text: what the text belongs to, so that a text in the wrong row does not pass
+ */
+export function checksumOf(text: string, of = ""): number {
+  return crc32(text, crc32(of));
+}
+
+/** What the texts of a commit belong to: its session, and its last entry. */
+export function positionOf(sessionId: string, seq: number): string {
+  return `${sessionId} ${seq} `;
+}
+
+/** What a session is bound to, as lists read it; it is part of the state, and bounded with it. */
+export function encodeInfo(info: SessionInfo): string {
+  return JSON.stringify(info);
 }
 
 export function encodeState(state: State): string {

@@ -6,10 +6,10 @@
 import { parseJson } from "../../core/data/json.js";
 import type { Entry, Event, EventType } from "../../core/machine/event.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
-import { formatVersion, oldestFormat, type State, type Status } from "../../core/machine/state.js";
+import { formatVersion, oldestFormat, type SessionInfo, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Holder } from "../../ports/store.js";
-import { checksumOf, maxEntryDepth } from "./storable.js";
+import { checksumOf, maxEntryDepth, positionOf } from "./storable.js";
 
 /** One commit's events or state: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
@@ -108,6 +108,7 @@ const statusFields: { readonly [Name in Status]: Fields } = {
 };
 
 const stateFields: Fields = { seq: "number", queue: "array", interrupted: "array", context: "object" };
+const infoFields: Fields = { agent: "string", model: "string" };
 const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
 /** Where a text was found, for the message. */
@@ -131,10 +132,20 @@ export function checkFormat(v: number, place: RowPosition): void {
     );
 }
 
-/** A text that came back as it was written. */
+/** Throws unless the text came back as it was written. */
 export function checkSum(text: string, checksum: number | null, place: RowPosition): string {
-  if (checksumOf(text) !== checksum) throw corrupt(place, "its content does not match its checksum");
+  if (checksumOf(text) !== checksum) throw mismatch(place);
   return text;
+}
+
+/** The same for a text of a commit, whose checksum counts its session and its last entry too. */
+export function checkCommitSum(text: string, checksum: number | null, place: RowPosition): string {
+  if (checksumOf(text, positionOf(place.sessionId, place.seq)) !== checksum) throw mismatch(place);
+  return text;
+}
+
+function mismatch(place: RowPosition): PawlError {
+  return corrupt(place, "its content does not match its checksum");
 }
 
 /** The entries of a row that ends with `place.seq`. */
@@ -157,9 +168,16 @@ export function decodeState(text: string, place: RowPosition): State {
   checkFields(state, stateFields, place, "its state");
   checkFields(state, statusFields[status], place, `its state (${status})`);
   if (seq !== place.seq) throw corrupt(place, `its state is that of entry ${String(seq)}`);
-  if (session !== null) checkFields(session, { agent: "string", model: "string" }, place, "its session");
+  if (session !== null) checkFields(session, infoFields, place, "its session");
   if (Array.isArray(calls)) for (const call of calls) checkFields(call, callFields, place, "a call in its state");
   return state as unknown as State;
+}
+
+/** What a session is bound to, as lists read it. */
+export function decodeInfo(text: string, place: RowPosition): SessionInfo {
+  const info = parse(text, place);
+  checkFields(info, infoFields, place, "what it is bound to");
+  return info as unknown as SessionInfo;
 }
 
 export function decodeMessage(text: string, place: RowPosition): InboxMessage {
@@ -177,6 +195,9 @@ export function decodeMessage(text: string, place: RowPosition): InboxMessage {
 export function decodeHolder(text: string, place: RowPosition): Holder {
   const holder = parse(text, place);
   checkFields(holder, { id: "string", host: "string", pid: "number", startedAt: "number" }, place, "its holder");
+  for (const field of ["address", "bootId"])
+    if (holder[field] !== undefined && typeof holder[field] !== "string")
+      throw corrupt(place, `its holder has no proper field ${field}`);
   return holder as unknown as Holder;
 }
 

@@ -112,13 +112,14 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     release: (lease): Promise<ReleaseResult> => writeOrBusy(() => sessions.release(db, lease)),
     commit: async (lease, commit): Promise<CommitResult> => {
       for (const id of commit.record ?? []) checkId("message", id);
-      const encoded = sessions.encode(commit);
+      const encoded = sessions.encode(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes);
       if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
       return result;
     },
     load: (sessionId) => read(() => reads.load(db, sessionId)),
+    loadAt: (sessionId, seq) => read(() => reads.loadAt(db, sessionId, seq)),
     read: (sessionId, after = 0, limit = Number.MAX_SAFE_INTEGER) =>
       read(() => reads.read(db, sessionId, after, limit)),
     post: async (sessionId, message) => {
@@ -131,6 +132,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     },
     inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
     list: (options = {}) => read(() => reads.list(db, options)),
+    describe: (sessionId) => read(() => reads.describe(db, sessionId)),
     asking: (options = {}) => read(() => reads.asking(db, options)),
     due: (now, limit, isDead = nobodyIsDead) => read(() => reads.due(db, now, limit, isDead)),
     watch: (listener) => {

@@ -1,33 +1,46 @@
 /**
- * What is read of sessions; everything is validated on the way.
+ * Reads of sessions. Everything is validated on the way.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import { formatVersion, type State } from "../../core/machine/state.js";
-import type { Activity, AskingOptions, AskingSession, Holder, ListOptions, SessionSummary } from "../../ports/store.js";
-import { hashOf } from "../shared/rules.js";
+import { formatVersion } from "../../core/machine/state.js";
+import type {
+  Activity,
+  AskingOptions,
+  AskingSession,
+  Holder,
+  ListOptions,
+  SessionSummary,
+  StateAt,
+} from "../../ports/store.js";
+import { hashOf, isPossibleId } from "../shared/rules.js";
 import {
+  checkCommitSum,
   checkFormat,
   checkSum,
   corrupt,
   decodeEntries,
   decodeHolder,
+  decodeInfo,
   decodeMessage,
   decodeState,
   isStatus,
   type RowPosition,
 } from "../shared/validate.js";
 import { bytesOf, type SqliteBytes, textOf } from "./driver.js";
-import { keySpan } from "./schema.js";
-import { type Database, headOf, idOf, stateOf } from "./sessions.js";
+import { type Database, idOf, stateAt } from "./sessions.js";
 
-export function load(db: Database, sessionId: string): { readonly seq: number; readonly state: State } | null {
-  const tail = headOf(db, sessionId)?.tail ?? null;
-  const state = stateOf(db, sessionId, tail);
-  return state === null ? null : { seq: state.seq, state };
+export function load(db: Database, sessionId: string): StateAt | null {
+  return loadAt(db, sessionId, Number.MAX_SAFE_INTEGER);
 }
 
-type LogRow = { readonly key: number; readonly v: number; readonly events: SqliteBytes; readonly eventsSum: number };
+/** The state in the last row at or before entry `seq`. */
+export function loadAt(db: Database, sessionId: string, seq: number): StateAt | null {
+  const id = idOf(db, sessionId);
+  return id === undefined ? null : stateAt(db, sessionId, id, seq);
+}
+
+type LogRow = { readonly seq: number; readonly v: number; readonly events: SqliteBytes; readonly eventsSum: number };
 
 /** Rows are fetched in portions, so that a long log is not in memory twice. */
 const portion = 256;
@@ -36,16 +49,15 @@ export function read(db: Database, sessionId: string, after: number, limit: numb
   const id = idOf(db, sessionId);
   if (id === undefined) return [];
   const entries: Entry[] = [];
-  const end = (id + 1) * keySpan;
-  let key = id * keySpan + after;
+  let last = after;
   while (entries.length < limit) {
-    const rows = db.statements.rowsAfter.all(key, end, Math.min(portion, limit)) as readonly LogRow[];
+    const rows = db.statements.rowsAfter.all(id, last, Math.min(portion, limit)) as readonly LogRow[];
     for (const row of rows) {
-      const place = { file: db.file, sessionId, seq: row.key - id * keySpan };
-      if (row.key <= key) throw corrupt(place, "its rows are out of order");
+      const place = { file: db.file, sessionId, seq: row.seq };
+      if (row.seq <= last) throw corrupt(place, "its rows are out of order");
       checkFormat(row.v, place);
-      addEntries(entries, decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place), after, place);
-      key = row.key;
+      addEntries(entries, decodeEntries(checkCommitSum(textOf(row.events), row.eventsSum, place), place), after, place);
+      last = row.seq;
       if (entries.length >= limit) break;
     }
     if (rows.length < Math.min(portion, limit)) break;
@@ -71,33 +83,43 @@ export function inbox(db: Database, sessionId: string): readonly InboxMessage[] 
 }
 
 type SummaryRow = {
-  readonly id: number;
   readonly name: SqliteBytes;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly activity: SqliteBytes;
   readonly holder: SqliteBytes | null;
-  readonly tail: number | null;
+  readonly info: SqliteBytes | null;
+  readonly infoSum: number | null;
+  readonly seq: number;
   readonly inbox: number;
+  /** Null if the log is empty. */
   readonly v: number | null;
-  readonly status: SqliteBytes | null;
-  readonly state: SqliteBytes | null;
-  readonly stateSum: number | null;
+  readonly status: SqliteBytes;
 };
 
 export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
+  const { parent, agent = null, root = null, after } = options;
   const status = options.status === undefined ? null : JSON.stringify(options.status);
-  const { updatedAt, sessionId } = options.after ?? { updatedAt: null, sessionId: null };
+  const ofParent = typeof parent === "string" ? [parent] : [parent === null ? 1 : null, null];
+  const { updatedAt, sessionId } = after ?? { updatedAt: Number.POSITIVE_INFINITY, sessionId: "" };
+  const isAfter = [updatedAt, updatedAt, updatedAt, sessionId];
+  const filter = [status, status, ...ofParent, agent, agent, root, root, ...isAfter];
   const limit = asLimit(options.limit);
-  const rows = db.statements.list.all(status, status, updatedAt, updatedAt, updatedAt, sessionId, limit);
-  return (rows as readonly SummaryRow[]).map((row) => summaryOf(db, row));
+  const statement = typeof parent === "string" ? db.statements.listChildren : db.statements.list;
+  const rows = statement.all(...filter, limit, ...filter, limit) as readonly SummaryRow[];
+  return rows.map((row) => summaryOf(db, row));
+}
+
+export function describe(db: Database, sessionId: string): SessionSummary | null {
+  if (!isPossibleId(sessionId)) return null;
+  const row = db.statements.summary.get(sessionId) as SummaryRow | undefined;
+  return row === undefined ? null : summaryOf(db, row);
 }
 
 type AskingRow = {
-  readonly id: number;
   readonly name: SqliteBytes;
   readonly askedAt: number;
-  readonly tail: number | null;
+  readonly seq: number | null;
   readonly inbox: number;
   readonly v: number | null;
   readonly state: SqliteBytes | null;
@@ -109,25 +131,24 @@ export function asking(db: Database, { limit, after }: AskingOptions): readonly 
   const rows = db.statements.asking.all(askedAt, sessionId, asLimit(limit)) as readonly AskingRow[];
   return rows.map((row) => {
     const name = textOf(row.name);
-    const place = { file: db.file, sessionId: name, seq: row.tail === null ? 0 : row.tail - row.id * keySpan };
+    const place = { file: db.file, sessionId: name, seq: row.seq ?? 0 };
     if (row.state === null || row.v === null) throw corrupt(place, "it asks somebody, and has no log");
     const isNewer = row.v > formatVersion;
-    const state = isNewer ? null : decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
+    const state = isNewer ? null : decodeState(checkCommitSum(textOf(row.state), row.stateSum, place), place);
     return { sessionId: name, askedAt: row.askedAt, state, inbox: row.inbox };
   });
 }
 
-/** SQLite's word for no limit is a negative one. */
+/** In SQLite a negative limit is no limit. */
 function asLimit(limit = Number.POSITIVE_INFINITY): number {
   return Number.isFinite(limit) ? limit : -1;
 }
 
 /** A session of a later version is listed too, as far as it can be read. */
 function summaryOf(db: Database, row: SummaryRow): SessionSummary {
-  const seq = row.tail === null ? 0 : row.tail - row.id * keySpan;
   const sessionId = textOf(row.name);
-  const place = { file: db.file, sessionId, seq };
-  const status = row.status === null ? "idle" : textOf(row.status);
+  const place = { file: db.file, sessionId, seq: row.seq };
+  const status = textOf(row.status);
   const isNewer = row.v !== null && row.v > formatVersion;
   if (!isStatus(status)) {
     if (row.v !== null) checkFormat(row.v, place);
@@ -135,13 +156,10 @@ function summaryOf(db: Database, row: SummaryRow): SessionSummary {
   }
   return {
     sessionId,
-    info:
-      row.state === null || isNewer
-        ? null
-        : decodeState(checkSum(textOf(row.state), row.stateSum, place), place).session,
+    info: row.info === null || isNewer ? null : decodeInfo(checkSum(textOf(row.info), row.infoSum, place), place),
     status,
     activity: activityOf(textOf(row.activity), place),
-    seq,
+    seq: row.seq,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     inbox: row.inbox,

@@ -1,8 +1,11 @@
 /**
- * The tables, and every statement that is run on them.
+ * The tables, and every statement that is run on them. Decision 0024 says why they are as they are.
  *
- * A commit is one row, keyed by its session's number and its last `seq` in one integer: an append touches the end of one
- * b-tree and nothing else. A session's own row is written only when what it says changes.
+ * 1. A commit is one row, appended to its table, whichever session it belongs to: commits of many sessions in one transaction
+ *    share pages. An index finds the rows of a session.
+ * 2. A commit does not write the session's own row. The row is written when a session is claimed, released or described anew.
+ * 3. While nobody holds a session, its own row tells its last commit (`v`, `seq`, `status`, `updated_at`). While somebody does,
+ *    these columns are old, and the last commit itself is read.
  */
 import { voidBeyond } from "../shared/lease.js";
 import type { SqliteHandle, SqliteStatement } from "./driver.js";
@@ -11,10 +14,7 @@ import type { SqliteHandle, SqliteStatement } from "./driver.js";
 export const applicationId = 0x5061776c;
 
 /** The version of these tables. (The format of what is in them is `formatVersion`, named by each row.) */
-export const tablesVersion = 1;
-
-/** Entries of a session have keys from its number times this one, on. */
-export const keySpan = 2 ** 32;
+export const tablesVersion = 2;
 
 export const createTables = `
 CREATE TABLE store (epoch INTEGER NOT NULL) STRICT;
@@ -29,21 +29,37 @@ CREATE TABLE sessions (
   lease_ms REAL NOT NULL DEFAULT 0,
   activity TEXT NOT NULL DEFAULT 'resting',
   due_at REAL,
-  asked_at REAL
+  asked_at REAL,
+  agent TEXT,
+  parent TEXT,
+  title TEXT,
+  root TEXT,
+  principal TEXT,
+  info TEXT,
+  info_sum INTEGER,
+  v INTEGER,
+  seq INTEGER NOT NULL DEFAULT 0,
+  status TEXT NOT NULL DEFAULT 'idle',
+  updated_at REAL NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_epoch ON sessions (epoch);
 CREATE INDEX sessions_held ON sessions (holder) WHERE holder IS NOT NULL;
 CREATE INDEX sessions_due ON sessions (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX sessions_asking ON sessions (asked_at, name) WHERE asked_at IS NOT NULL;
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+CREATE INDEX sessions_by_update ON sessions (updated_at DESC, name, status, agent, parent, root);
 CREATE TABLE commits (
-  key INTEGER PRIMARY KEY,
+  number INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
   v INTEGER NOT NULL,
   status TEXT NOT NULL,
   at REAL NOT NULL,
   events TEXT NOT NULL,
   events_sum INTEGER NOT NULL,
   state TEXT NOT NULL,
-  state_sum INTEGER NOT NULL
+  state_sum INTEGER NOT NULL,
+  UNIQUE (session, seq)
 ) STRICT;
 CREATE TABLE messages (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -65,8 +81,8 @@ PRAGMA application_id = ${applicationId};
 PRAGMA user_version = ${tablesVersion};
 `;
 
-/** The key of the last commit of session `s`; null where there is none. */
-const tail = `(SELECT key FROM commits WHERE key BETWEEN s.id * ${keySpan} AND s.id * ${keySpan} + ${keySpan - 1} ORDER BY key DESC LIMIT 1)`;
+/** The number of the last entry of session `s`; null if its log is empty. The index has it. */
+const tail = "(SELECT seq FROM commits WHERE session = s.id ORDER BY seq DESC LIMIT 1)";
 
 /**
  * Columns as they are read: text as bytes (see `textOf`), numbers as numbers. Damage can give any value another type, and
@@ -84,28 +100,76 @@ function nameOf(column: string): string {
   return column.replace(/^.*\./, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** Bound twice: null for no filter, else a JSON list of statuses. */
+const hasStatus = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
+/** Bound in this order: agent twice, root twice (null for no filter). */
+const hasAgentAndRoot = "(? IS NULL OR s.agent = ?) AND (? IS NULL OR s.root = ?)";
+/** Bound in this order: the time three times, and the id. */
+const isAfter = (updatedAt: string): string =>
+  `${updatedAt} <= ? AND (${updatedAt} < ? OR (${updatedAt} = ? AND s.name > ?))`;
+
+/** What a summary is made of; `p` tells the last commit, and \`s\` the rest. */
+const summary = `s.id, ${bytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
+  ${numbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
+  (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
+
+/** The last commit of a session that is held. */
+const heldCommit = `LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail}`;
+const heldColumns =
+  "t.v AS v, coalesce(t.seq, 0) AS seq, coalesce(t.status, 'idle') AS status, coalesce(t.at, s.created_at) AS updated_at";
+
+/**
+ * A page of a list. Those that nobody holds come from an index in its order, a page at most; those that somebody holds are few, and
+ * all of them are looked at.
+ *
+ * @param from the session's row `s`, with the index to take
+ * @param ofParent a condition on its parent
+ */
+function list(from: string, ofParent: string): string {
+  return `WITH resting AS (
+      SELECT s.id, s.v, s.seq, s.status, s.updated_at FROM sessions s ${from}
+      WHERE s.holder IS NULL AND ${hasStatus("s.status")} AND ${ofParent} AND ${hasAgentAndRoot} AND ${isAfter("s.updated_at")}
+      ORDER BY s.updated_at DESC, s.name LIMIT ?),
+    held AS (
+      SELECT s.id, ${heldColumns} FROM sessions s ${heldCommit}
+      WHERE s.holder IS NOT NULL AND ${hasStatus("coalesce(t.status, 'idle')")} AND ${ofParent} AND ${hasAgentAndRoot}
+        AND ${isAfter("coalesce(t.at, s.created_at)")}),
+    page AS (SELECT * FROM resting UNION ALL SELECT * FROM held)
+  SELECT ${summary} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
+}
+
 // A message whose body is null was consumed: its id stays taken.
 const statements = {
-  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at")}, s.holder IS NOT NULL AS isHeld,
+  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
+      s.holder IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
   holder: `SELECT ${bytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
-  addSession: "INSERT INTO sessions (name, created_at) VALUES (?, ?)",
+  addSession: "INSERT INTO sessions (name, created_at, updated_at) VALUES (?, ?, ?)",
   sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
   epoch: `SELECT ${numbers("epoch")} FROM store`,
   hold: "UPDATE sessions SET epoch = ?, holder = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
-  letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
   renew:
     "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE holder IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
   stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
+  introduce:
+    "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ? WHERE id = ?",
+  letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
+  /** Gives the lease back, and notes the last commit (rule 3). */
+  rest: `UPDATE sessions SET holder = NULL, (v, seq, status, updated_at) =
+      (SELECT v, seq, status, at FROM commits WHERE session = sessions.id ORDER BY seq DESC LIMIT 1) WHERE id = ?`,
 
   append:
-    "INSERT INTO commits (key, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-  stateAt: `SELECT ${bytes("state")}, ${numbers("v", "state_sum")} FROM commits WHERE key = ?`,
-  rowsAfter: `SELECT key, ${bytes("events")}, ${numbers("v", "events_sum")} FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
-  rowAfter: `SELECT key, ${bytes("status", "events", "state")}, ${numbers("v", "events_sum", "state_sum")} FROM commits WHERE key > ? AND key < ? ORDER BY key LIMIT 1`,
+    "INSERT INTO commits (session, seq, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  stateAt: `SELECT seq, ${bytes("state")}, ${numbers("v", "state_sum")} FROM commits
+    WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
+  rowsAfter: `SELECT seq, ${bytes("events")}, ${numbers("v", "events_sum")} FROM commits
+    WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
+  rowAfter: `SELECT seq, ${bytes("status", "events", "state")}, ${numbers("v", "at", "events_sum", "state_sum")} FROM commits
+    WHERE session = ? AND seq > ? ORDER BY seq LIMIT 1`,
+  newestFormat: `SELECT ${numbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
 
   take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
@@ -118,27 +182,25 @@ const statements = {
   hasBlob: "SELECT 1 FROM blobs WHERE session = ? AND hash = ?",
   blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
-  dropCommits: "DELETE FROM commits WHERE key BETWEEN ? AND ?",
+  dropCommits: "DELETE FROM commits WHERE session = ?",
   dropMessages: "DELETE FROM messages WHERE session = ?",
   dropBlobs: "DELETE FROM blobs WHERE session = ?",
   dropSession: "DELETE FROM sessions WHERE id = ?",
 
-  list: `WITH page AS (
-      SELECT s.id, s.name, s.created_at, s.activity, s.holder, t.key, coalesce(t.at, s.created_at) AS updated_at
-      FROM sessions s LEFT JOIN commits t ON t.key = ${tail}
-      WHERE (? IS NULL OR coalesce(t.status, 'idle') IN (SELECT value FROM json_each(?)))
-        AND (? IS NULL OR updated_at < ? OR (updated_at = ? AND s.name > ?))
-      ORDER BY updated_at DESC, s.name LIMIT ?)
-    SELECT p.id, ${bytes("p.name", "p.activity", "p.holder", "t.status", "t.state")},
-      ${numbers("p.created_at", "p.updated_at", "t.v", "t.state_sum")}, p.key AS tail,
-      (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
-    FROM page p LEFT JOIN commits t ON t.key = p.key ORDER BY p.updated_at DESC, p.name`,
+  list: list("INDEXED BY sessions_by_update", "(? IS NULL OR s.parent IS ?)"),
+  listChildren: list("INDEXED BY sessions_by_parent", "s.parent = ?"),
+  summary: `SELECT ${summary} FROM (SELECT s.id AS id, CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
+        CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END AS seq,
+        CASE WHEN s.holder IS NULL THEN s.status ELSE coalesce(t.status, 'idle') END AS status,
+        CASE WHEN s.holder IS NULL THEN s.updated_at ELSE coalesce(t.at, s.created_at) END AS updated_at
+      FROM sessions s LEFT JOIN commits t ON s.holder IS NOT NULL AND t.session = s.id AND t.seq = ${tail} WHERE s.name = ?) p
+    JOIN sessions s ON s.id = p.id`,
   asking: `WITH page AS (
       SELECT id, name, asked_at FROM sessions WHERE asked_at IS NOT NULL AND (asked_at, name) > (?, ?)
       ORDER BY asked_at, name LIMIT ?)
-    SELECT s.id, ${bytes("s.name", "t.state")}, ${numbers("s.asked_at", "t.v", "t.state_sum")}, t.key AS tail,
+    SELECT ${bytes("s.name", "t.state")}, ${numbers("s.asked_at", "t.v", "t.state_sum")}, t.seq,
       (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
-    FROM page s LEFT JOIN commits t ON t.key = ${tail} ORDER BY s.asked_at, s.name`,
+    FROM page s LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail} ORDER BY s.asked_at, s.name`,
   holders: `SELECT ${bytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
@@ -148,9 +210,11 @@ const statements = {
       OR s.holder IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${bytes("name", "holder", "activity")}, ${numbers("asked_at")} FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
+  names: `SELECT id, ${bytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
+      ${numbers("asked_at", "info_sum", "v", "seq", "updated_at")}
+    FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
-      SELECT key / ${keySpan} AS session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
+      SELECT session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
     WHERE session NOT IN (SELECT id FROM sessions)`,
   integrity: `SELECT CAST(integrity_check AS BLOB) AS finding FROM pragma_integrity_check`,
 

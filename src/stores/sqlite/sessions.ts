@@ -1,7 +1,7 @@
 /**
- * What is written to sessions. Each function runs inside a transaction, and writes nothing where it refuses.
+ * What is written to sessions. Each function runs inside a transaction, and writes nothing if it refuses.
  */
-import { formatVersion, type State } from "../../core/machine/state.js";
+import { formatVersion, type SessionInfo } from "../../core/machine/state.js";
 import type {
   Activity,
   ClaimOptions,
@@ -11,20 +11,28 @@ import type {
   Lease,
   PostResult,
   ReleaseResult,
+  StateAt,
 } from "../../ports/store.js";
 import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
-import { checksumOf, encodeEvents, encodeState } from "../shared/storable.js";
-import { checkFormat, checkSum, corrupt, decodeHolder, decodeState, type RowPosition } from "../shared/validate.js";
+import { checksumOf, encodeEvents, encodeInfo, encodeState, positionOf } from "../shared/storable.js";
+import {
+  checkCommitSum,
+  checkFormat,
+  corrupt,
+  decodeHolder,
+  decodeState,
+  type RowPosition,
+} from "../shared/validate.js";
 import { type SqliteBytes, textOf } from "./driver.js";
-import { keySpan, type Statements } from "./schema.js";
+import type { Statements } from "./schema.js";
 
 /** The database of a store, as its parts need it. */
 export type Database = { readonly statements: Statements; readonly file: string };
 
 const activities: readonly Activity[] = ["resting", "active", "waiting"];
 
-/** A commit's JSON, made before the transaction so that it holds the lock for less. */
+/** A commit's JSON. It is made before the transaction, which holds the lock for less time then. */
 export type Encoded = {
   readonly events: string;
   readonly eventsSum: number;
@@ -32,10 +40,11 @@ export type Encoded = {
   readonly stateSum: number;
 };
 
-export function encode(commit: Commit): Encoded {
+export function encode(sessionId: string, commit: Commit): Encoded {
   const events = encodeEvents(commit.events);
   const state = encodeState(commit.state);
-  return { events, eventsSum: checksumOf(events), state, stateSum: checksumOf(state) };
+  const of = positionOf(sessionId, commit.expectedSeq + commit.events.length);
+  return { events, eventsSum: checksumOf(events, of), state, stateSum: checksumOf(state, of) };
 }
 
 /** An inbox message; `body` is the JSON of all of it. */
@@ -47,10 +56,12 @@ type Head = {
   readonly isHeld: number;
   readonly leaseUntil: number;
   readonly leaseMs: number;
-  /** Its place in `activities`; null where it is none of them. */
+  /** Its index in `activities`; null if it is none of them. */
   readonly activity: number | null;
   readonly dueAt: number | null;
   readonly askedAt: number | null;
+  readonly infoSum: number | null;
+  /** The number of the last entry; null if the log is empty. */
   readonly tail: number | null;
 };
 
@@ -61,16 +72,17 @@ export function claim(db: Database, sessionId: string, options: ClaimOptions): C
   const head = headOf(db, sessionId) ?? missing(db, sessionId);
   const hold = holdOf(db, sessionId, head);
   if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
-  // Looked at first: a session whose state is damaged or of a later version is not taken.
-  const state = stateOf(db, sessionId, head.tail);
-  // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
+  // Before anything is written: a session whose state is damaged or of a later version is not taken.
+  const state =
+    head.tail === null ? null : (stateAt(db, sessionId, head.id, head.tail) ?? missing(db, sessionId)).state;
+  // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
   statements.nextEpoch.run();
   const { epoch } = statements.epoch.get() as { readonly epoch: number };
   statements.hold.run(epoch, JSON.stringify(holder), now + leaseMs, leaseMs, head.id);
   return { type: "claimed", lease: { sessionId, epoch, holder, expiresAt: now + leaseMs }, seq: seqOf(head), state };
 }
 
-/** Extends what is still held, in one statement; gives back the sessions that are not. */
+/** Extends the leases that are still held, in one statement; returns the sessions whose lease is lost. */
 export function renew(db: Database, leases: readonly Lease[], now: number, leaseMs: number): readonly string[] {
   const { statements } = db;
   const epochs = JSON.stringify(leases.map((lease) => lease.epoch));
@@ -83,8 +95,14 @@ export function renew(db: Database, leases: readonly Lease[], now: number, lease
 export function release(db: Database, lease: Lease): Exclude<ReleaseResult, { type: "busy" }> {
   const head = headOf(db, lease.sessionId);
   if (!isHeldBy(head, lease)) return { type: "fenced" };
-  db.statements.letGo.run(head.id);
+  letGo(db, head.id, seqOf(head));
   return { type: "released" };
+}
+
+/** While nobody holds a session, its own row tells its last commit. */
+function letGo({ statements }: Database, id: number, seq: number): void {
+  if (seq === 0) statements.letGo.run(id);
+  else statements.rest.run(id);
 }
 
 export function append(db: Database, lease: Lease, commit: Commit, encoded: Encoded): CommitResult {
@@ -102,15 +120,25 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   const seq = present + commit.events.length;
   if (seq > present) {
     const { events, eventsSum, state, stateSum } = encoded;
-    const key = head.id * keySpan + seq;
-    statements.append.run(key, formatVersion, commit.state.status, commit.at, events, eventsSum, state, stateSum);
+    const { status } = commit.state;
+    statements.append.run(head.id, seq, formatVersion, status, commit.at, events, eventsSum, state, stateSum);
+    introduce(db, head, commit.state.session);
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
-  if (commit.release === true) statements.letGo.run(head.id);
+  if (commit.release === true) letGo(db, head.id, seq);
   return { type: "ok", seq };
+}
+
+/** Writes what the session is bound to into its own row, for lists; that changes rarely. */
+function introduce({ statements }: Database, head: Head, info: SessionInfo | null): void {
+  const text = info === null ? null : encodeInfo(info);
+  const sum = text === null ? null : checksumOf(text);
+  if (sum === head.infoSum) return;
+  const { agent = null, parent = null, title = null, root = null, principal = null } = info ?? {};
+  statements.introduce.run(agent, parent?.sessionId ?? null, title, root, principal, text, sum, head.id);
 }
 
 export function post(db: Database, sessionId: string, message: PostedMessage): PostResult {
@@ -137,23 +165,22 @@ export function remove(
   const isHeldNow = head.isHeld === 1 && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
   if (options.force !== true && (isHeldNow || activities[head.activity ?? -1] !== "resting"))
     throw activeError(sessionId);
-  statements.dropCommits.run(head.id * keySpan, head.id * keySpan + keySpan - 1);
+  statements.dropCommits.run(head.id);
   statements.dropMessages.run(head.id);
   statements.dropBlobs.run(head.id);
   statements.dropSession.run(head.id);
   return true;
 }
 
-type StateRow = { readonly v: number; readonly state: SqliteBytes; readonly stateSum: number };
+type StateRow = { readonly seq: number; readonly v: number; readonly state: SqliteBytes; readonly stateSum: number };
 
-/** The state in the row with this key; null where there is no row. */
-export function stateOf(db: Database, sessionId: string, tail: number | null): State | null {
-  if (tail === null) return null;
-  const place: RowPosition = { file: db.file, sessionId, seq: tail % keySpan };
-  const row = db.statements.stateAt.get(tail) as StateRow | undefined;
-  if (row === undefined) throw corrupt(place, "the row is missing");
+/** The state in the last row at or before this entry; null if there is none. */
+export function stateAt(db: Database, sessionId: string, id: number, seq: number): StateAt | null {
+  const row = db.statements.stateAt.get(id, seq) as StateRow | undefined;
+  if (row === undefined) return null;
+  const place: RowPosition = { file: db.file, sessionId, seq: row.seq };
   checkFormat(row.v, place);
-  return decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
+  return { seq: row.seq, state: decodeState(checkCommitSum(textOf(row.state), row.stateSum, place), place) };
 }
 
 export function headOf(db: Database, sessionId: string): Head | undefined {
@@ -168,7 +195,7 @@ export function idOf(db: Database, sessionId: string): number | undefined {
 function ensureSession(db: Database, sessionId: string, at: number): number {
   const present = idOf(db, sessionId);
   if (present !== undefined) return present;
-  db.statements.addSession.run(sessionId, at);
+  db.statements.addSession.run(sessionId, at, at);
   return idOf(db, sessionId) ?? missing(db, sessionId);
 }
 
@@ -184,7 +211,7 @@ function holdOf(db: Database, sessionId: string, head: Head): Hold | null {
 }
 
 function seqOf(head: Head): number {
-  return head.tail === null ? 0 : head.tail - head.id * keySpan;
+  return head.tail ?? 0;
 }
 
 function isHeldBy(head: Head | undefined, lease: Lease): head is Head {

@@ -8,19 +8,20 @@ import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Problem } from "../../ports/store.js";
-import { hashOf } from "../shared/rules.js";
+import { hashOf, isPossibleText } from "../shared/rules.js";
 import {
+  checkCommitSum,
   checkFormat,
   checkSum,
   corrupt,
   decodeEntries,
   decodeHolder,
+  decodeInfo,
   decodeState,
   type RowPosition,
 } from "../shared/validate.js";
 import { bytesOf, type SqliteBytes, sqliteCode, sqliteCodes, textOf } from "./driver.js";
 import { activityOf, inbox } from "./reads.js";
-import { keySpan } from "./schema.js";
 import type { Database } from "./sessions.js";
 
 type SessionRow = {
@@ -29,16 +30,29 @@ type SessionRow = {
   readonly holder: SqliteBytes | null;
   readonly activity: SqliteBytes;
   readonly askedAt: number | null;
+  readonly agent: SqliteBytes | null;
+  readonly parent: SqliteBytes | null;
+  readonly title: SqliteBytes | null;
+  readonly root: SqliteBytes | null;
+  readonly principal: SqliteBytes | null;
+  readonly info: SqliteBytes | null;
+  readonly infoSum: number | null;
+  readonly v: number | null;
+  readonly seq: number;
+  readonly status: SqliteBytes;
+  readonly updatedAt: number;
 };
 type CommitRow = {
-  readonly key: number;
+  readonly seq: number;
   readonly v: number;
+  readonly at: number;
   readonly status: SqliteBytes;
   readonly events: SqliteBytes;
   readonly eventsSum: number;
   readonly state: SqliteBytes;
   readonly stateSum: number;
 };
+type Last = { readonly row: CommitRow; readonly state: State };
 
 type BlobRow = { readonly hash: SqliteBytes; readonly bytes: SqliteBytes };
 
@@ -77,43 +91,69 @@ function wholeFile(db: Database): readonly Problem[] {
   return problems;
 }
 
-function sessionProblems(db: Database, { id, name, holder, activity, askedAt: asked }: SessionRow): readonly Problem[] {
+function sessionProblems(db: Database, session: SessionRow): readonly Problem[] {
+  const { id, name, holder, activity } = session;
   const problems: Problem[] = [];
   const sessionId = textOf(name);
   const place = { file: db.file, sessionId, seq: 0 };
   if (holder !== null) collect(problems, sessionId, () => decodeHolder(textOf(holder), place));
   collect(problems, sessionId, () => activityOf(textOf(activity), place));
   const last = collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
-  if (last !== undefined && askedAt(last) !== asked)
-    problems.push({ sessionId, what: `it is listed as asking since ${asked}, and its state says ${askedAt(last)}` });
+  if (last !== undefined) collect(problems, sessionId, () => checkOwnRow(session, last, place));
   collect(problems, sessionId, () => inbox(db, sessionId));
   collect(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
   return problems;
 }
 
-/** The last state, where its row is sound. */
-function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): State | undefined {
-  let key = id * keySpan;
-  let last: State | undefined;
+/** The session's own row says the same as its last commit. */
+function checkOwnRow(session: SessionRow, { row, state }: Last, place: RowPosition): void {
+  const asked = askedAt(state);
+  if (asked !== session.askedAt)
+    throw corrupt(place, `it is listed as asking since ${session.askedAt}, and its state says ${asked}`);
+  const info = session.info === null ? null : decodeInfo(checkSum(textOf(session.info), session.infoSum, place), place);
+  const isSame =
+    JSON.stringify(info) === JSON.stringify(state.session) &&
+    columnIs(session.agent, info?.agent) &&
+    columnIs(session.parent, info?.parent?.sessionId) &&
+    columnIs(session.title, info?.title) &&
+    columnIs(session.root, info?.root) &&
+    columnIs(session.principal, info?.principal);
+  if (!isSame) throw corrupt(place, "what lists say of it is not what its state says");
+  const { v, seq, status, updatedAt, holder } = session;
+  const isUpToDate = v === row.v && seq === row.seq && textOf(status) === textOf(row.status) && updatedAt === row.at;
+  // The holder's commits leave these columns as they are.
+  if (holder === null && !isUpToDate)
+    throw corrupt(place, "what lists say of its last commit is not what its log says");
+}
+
+/** A database replaces half of a surrogate pair, and may cut text at a NUL. */
+function columnIs(column: SqliteBytes | null, value: string | undefined): boolean {
+  if (column === null || value === undefined) return column === null && value === undefined;
+  const text = textOf(column);
+  return text === value || !isPossibleText(value);
+}
+
+/** The last row, if it is sound. */
+function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): Last | undefined {
+  let seq = 0;
+  let last: Last | undefined;
   for (;;) {
-    const row = db.statements.rowAfter.get(key, (id + 1) * keySpan) as CommitRow | undefined;
+    const row = db.statements.rowAfter.get(id, seq) as CommitRow | undefined;
     if (row === undefined) return last;
-    const previous = key;
-    key = row.key;
-    if (key <= previous)
-      throw corrupt({ file: db.file, sessionId, seq: previous % keySpan }, "its rows are out of order");
-    last = collect(problems, sessionId, () => checkRow(db, id, sessionId, row, previous));
+    const previous = seq;
+    seq = row.seq;
+    if (seq <= previous) throw corrupt({ file: db.file, sessionId, seq: previous }, "its rows are out of order");
+    last = collect(problems, sessionId, () => ({ row, state: checkRow(db, id, sessionId, row, previous) }));
   }
 }
 
 function checkRow(db: Database, id: number, sessionId: string, row: CommitRow, previous: number): State {
-  const place = { file: db.file, sessionId, seq: row.key % keySpan };
+  const place = { file: db.file, sessionId, seq: row.seq };
   checkFormat(row.v, place);
-  const entries = decodeEntries(checkSum(textOf(row.events), row.eventsSum, place), place);
+  const entries = decodeEntries(checkCommitSum(textOf(row.events), row.eventsSum, place), place);
   const first = entries[0]?.seq ?? 0;
-  const state = decodeState(checkSum(textOf(row.state), row.stateSum, place), place);
-  if (first !== (previous % keySpan) + 1)
-    throw corrupt(place, `it starts with entry ${first}, after entry ${previous % keySpan}`);
+  const state = decodeState(checkCommitSum(textOf(row.state), row.stateSum, place), place);
+  if (first !== previous + 1) throw corrupt(place, `it starts with entry ${first}, after entry ${previous}`);
   const status = textOf(row.status);
   if (state.status !== status) throw corrupt(place, `its state is ${state.status}, and it says ${status}`);
   for (const hash of entries.flatMap((entry) => namedBlobs(entry, place)))

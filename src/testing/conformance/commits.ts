@@ -292,3 +292,46 @@ export const logs = cases(["STOR-1", "REC-3"], {
     strictEqual(await commit(again, lease, 4), 5);
   },
 });
+
+export const loadingAt = cases(["STOR-1", "STOR-3"], {
+  "there is no state at an entry of a session that is not there": async ({ store }) => {
+    strictEqual(await store.loadAt("none", 1), null);
+    await claim(store);
+    strictEqual(await store.loadAt("s", 1), null);
+  },
+  "the state at an entry is that of the last row at or before it": async ({ store }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, { events: 3 });
+    await commit(store, lease, 3, { events: 1 });
+    await commit(store, lease, 4, { events: 2 });
+    const found = [0, 1, 2, 3, 4, 5, 6, 7].map(async (seq) => (await store.loadAt("s", seq))?.seq ?? null);
+    deepStrictEqual(await Promise.all(found), [null, null, null, 3, 4, 4, 6, 6]);
+    deepStrictEqual(await store.loadAt("s", 5), { seq: 4, state: stateAt(4, "model_running") });
+  },
+  "the state at the end is the last one": async ({ store, reopened }) => {
+    await sessionWith(store, 3);
+    deepStrictEqual(await store.loadAt("s", Number.MAX_SAFE_INTEGER), await store.load("s"));
+    deepStrictEqual(await (await reopened()).loadAt("s", 3), { seq: 3, state: stateAt(3, "model_running") });
+  },
+  "a commit without events is no row": async ({ store }) => {
+    const lease = await sessionWith(store, 2);
+    await commit(store, lease, 2, { events: 0, state: stateAt(2, "failed") });
+    deepStrictEqual(await store.loadAt("s", 2), { seq: 2, state: stateAt(2, "model_running") });
+  },
+  "states of sessions that are written in turn are kept apart": async ({ store }) => {
+    const leases = { a: await claim(store, "a"), b: await claim(store, "b") };
+    for (let seq = 0; seq < 4; seq++) {
+      await commit(store, leases.a, seq, { state: stateAt(seq + 1, "preparing") });
+      await commit(store, leases.b, seq, { state: stateAt(seq + 1, "tool_running") });
+    }
+    deepStrictEqual(await store.loadAt("a", 2), { seq: 2, state: stateAt(2, "preparing") });
+    deepStrictEqual(await store.loadAt("b", 3), { seq: 3, state: stateAt(3, "tool_running") });
+    deepStrictEqual((await store.read("b")).length, 4);
+  },
+  "a new session under an old id has no old states": async ({ store }) => {
+    await sessionWith(store, 3);
+    await store.delete("s", { now: t0, force: true });
+    await sessionWith(store, 1);
+    strictEqual((await store.loadAt("s", 3))?.seq, 1);
+  },
+});

@@ -61,9 +61,11 @@ export function storeOf(world: World, process: () => Process): Store {
       });
     },
     load: (sessionId) => look(world, process(), "load", () => store.load(sessionId)),
+    loadAt: (sessionId, seq) => look(world, process(), "loadAt", () => store.loadAt(sessionId, seq)),
     read: (sessionId, after, limit) => look(world, process(), "read", () => store.read(sessionId, after, limit)),
     inbox: (sessionId) => look(world, process(), "inbox", () => store.inbox(sessionId)),
     list: (options) => look(world, process(), "list", () => store.list(options)),
+    describe: (sessionId) => look(world, process(), "describe", () => store.describe(sessionId)),
     asking: (options) => look(world, process(), "asking", () => store.asking(options)),
     due: (now, limit, isDead) => look(world, process(), "due", () => store.due(now, limit, isDead)),
     watch(listener) {
