@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Resolves to what `work` gives; the folder is gone by then. */
+/** Resolves to the result of `work`; the folder is removed by then. */
 export async function inFolder(work) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
   try {

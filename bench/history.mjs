@@ -1,6 +1,7 @@
 /**
- * A run of many steps with a context window of 8,000 tokens, on SQLite: what a step costs, what the process holds and what the
- * file takes, from the first steps to the last. Flat lines are the point; docs/performance.md has them as a chart.
+ * A run of many steps with a context window of 8,000 tokens, on SQLite: the cost of a step, the memory of the
+ * process and the size of the file, from the first steps to the last. Flat lines are the goal; docs/performance.md
+ * has them as a chart.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +20,7 @@ const collectGarbage = runInNewContext("gc");
 const words = "Found another file of the kind that was looked for, and noted its name. ".repeat(4);
 const output = "one line of what the file holds, as long as lines are\n".repeat(12);
 
-/** Asks for one call in each step; tells what it was sent by what an estimate would say. */
+/** Asks for one call in each step. It reports no usage, so Pawl estimates the size of the conversation. */
 function modelOf(steps) {
   return {
     id: "bench",
@@ -118,7 +119,7 @@ const page = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
 const picture = fileURLToPath(new URL("../docs/performance-history.svg", import.meta.url));
 const heading = "## Ten thousand steps in a small window";
 
-/** Puts table and chart into the page, in the place of those of the last run. */
+/** Writes table and chart into the page and replaces those of the last run. */
 function write(text, drawing) {
   writeFileSync(picture, drawing);
   const before = readFileSync(page, "utf8");
@@ -143,14 +144,16 @@ export async function run({ quick, json }) {
 npm run build && npm run bench -- history
 \`\`\`
 
-${machine()}; SQLite, synchronous NORMAL; a model with a window of 8,000 tokens, one call a step; ${steps.toLocaleString("en")} steps with ${compactions.toLocaleString("en")} compactions. Each row is a tenth of
-the run: the median of its steps, the heap after a collection, the growth of the file.
+${machine()}; SQLite, synchronous NORMAL; a model with a window of 8,000 tokens,
+one call a step; ${steps.toLocaleString("en")} steps with ${compactions.toLocaleString("en")} compactions. Each row is
+a tenth of the run: the median of its steps, the heap after a collection, the growth of the file.
 
 ![Cost of a step, heap and growth of the file over the run](performance-history.svg)
 
 ${table(heads, cells)}
 
-- **A step costs the same at the end of the run as at its start**, and so do the memory that is held and what the file grows by.
+- **A step costs the same at the end of the run as at its start.** The memory and the growth of the file stay the
+  same, too.
 - To take the session up again and answer one more request took ${Math.round(loadMs)} ms: the log is read from the last compaction on.
 `;
   const lines = [

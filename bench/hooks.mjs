@@ -1,8 +1,10 @@
 /**
- * What hooks and observers cost: a step with 0, 1, 10 and 50 of them, interleaved in the same run, as a ratio to 0.
+ * The cost of hooks and observers: a step with 0, 1, 10 and 50 of them, interleaved in the same run, as a ratio to
+ * 0.
  *
- * Every hook is called at each of the six points of a step, and looks at the messages before each model call; every observer gets each
- * event and delta. "Between" is the time from the end of an answer to the next call of the model: what a user waits for.
+ * Every hook is called at each of the six points of a step, and looks at the messages before each model call; every
+ * observer gets each event and delta. "Between" is the time from the end of an answer to the next call of the
+ * model, for which a user waits.
  */
 import { join } from "node:path";
 import { createAgent, createMemoryStore } from "../dist/index.js";
@@ -64,7 +66,7 @@ async function play({ parts }, model, steps) {
   if (result.status !== "completed") throw new Error(JSON.stringify(result));
 }
 
-/** The medians of a run, in µs: of whole steps, and of what is between an answer and the next call. */
+/** The medians of a run, in µs: of whole steps, and of the time between an answer and the next call. */
 function costsOf({ startedAt, endedAt }, steps) {
   const whole = [];
   const between = [];

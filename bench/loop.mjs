@@ -1,8 +1,9 @@
 /**
- * What a step and a delta cost, and whether that grows with the session.
+ * The cost of a step and of a delta, and whether it grows with the session.
  *
- * Every contender does the same work over the same scripted model: steps of five text deltas and one tool call, all deltas
- * consumed; then one call of many deltas. The bare loop is the least code that does it: no validation, events, limits or store.
+ * Every contender does the same work over the same scripted model: steps of five text deltas and one tool call, all
+ * deltas consumed; then one call of many deltas. The bare loop is the least code that does it: no validation,
+ * events, limits or store.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -82,7 +83,7 @@ async function consume(contender, model, steps) {
   });
 }
 
-/** The median µs of the steps around one, in one run. */
+/** The median µs of the steps around a given step, in one run. */
 function costAt(startedAt, step) {
   const spread = Math.max(4, Math.floor(step / 10));
   const costs = [];

@@ -1,5 +1,6 @@
 /**
- * `npm run bench -- NAME [--quick]`: measures one thing and prints a table. It runs the built package (`npm run build`).
+ * `npm run bench -- NAME [--quick]`: measures one thing and prints a table. It runs the built package
+ * (`npm run build`).
  */
 const benches = {
   history:

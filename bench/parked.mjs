@@ -1,7 +1,8 @@
 /**
- * Runs that wait for a person: what it costs to find them among many, to answer one, and to have them at all.
+ * Runs that wait for a person: the cost to find them among many, to answer one, and to hold them.
  *
- * The runs are parked by one process, which stays; then another store is opened on the file, as a process would days later.
+ * One process parks the runs and stays. Then the bench opens another store on the file, as a process would days
+ * later.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -66,7 +67,7 @@ async function timed(work) {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
 
-/** Bytes of the heap that are still held. */
+/** Bytes of the heap that are still in use. */
 async function held() {
   await new Promise((resolve) => setTimeout(resolve, 50));
   collectGarbage();

@@ -1,8 +1,9 @@
 /**
- * Pawl beside other agent loops, and beside the least code that does the same work: what it measures is in docs/performance.md.
+ * Pawl beside other agent loops, and beside the least code that does the same work: docs/performance.md says what
+ * it measures.
  *
  *     npm run bench -- peers                          everything, on this Node
- *     npm run bench -- peers --node 20,24             on both; Node 24 comes from npm where this is an older one
+ * npm run bench -- peers --node 20,24 on both; Node 24 comes from npm if this Node is older
  *     npm run bench -- peers --only W1,W2 --peers pawl,pi
  *     npm run bench -- peers --quick                  small sizes: that it works, not how fast
  *

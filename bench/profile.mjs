@@ -1,9 +1,9 @@
 /**
- * Why a step costs what it costs, and what a run that waits holds: with V8's own profilers, alone in a process.
+ * Where the time of a step goes, and the memory of a run that waits: with V8's own profilers, alone in a process.
  *
  *     npm run bench -- profile [--only W1,W4,W5,sessions] [--quick]
  *
- * The workloads are those of the peers' bench, on the bundle: so places are told by the name of their function alone.
+ * The workloads are those of the peers' bench, on the bundle. So the only name of a place is its function.
  */
 import { Session } from "node:inspector/promises";
 import { parseArgs } from "node:util";
@@ -32,7 +32,7 @@ export async function run({ quick, json, rest }) {
     if (!json) console.log(`${machine()}; ${text}\n`);
   }
   if (json) console.log(JSON.stringify(all, null, 2));
-  // Runs that wait would keep it.
+  // Waiting runs would keep the process alive.
   process.exit();
 }
 
@@ -43,7 +43,7 @@ async function inMemory(ms) {
   return { figures, text: page("W1 in memory", figures) };
 }
 
-/** Warm without syncs, as compiled code comes of steps. */
+/** Warms up without syncs, because V8 compiles after many steps. */
 async function onSqlite(ms) {
   const steps = 200;
   return await inFolder(async (folder) => {
@@ -66,7 +66,7 @@ async function sessionsOnSqlite(ms) {
   });
 }
 
-/** Times, collections and own times of `act`, which does so many steps. */
+/** Times, collections and own times of `act`, which does `steps` steps. */
 async function measured(ms, steps, act, warmUp) {
   await timesOf(ms, steps, warmUp);
   const collector = new GCProfiler();
@@ -92,7 +92,7 @@ function page(what, { bestUs, medianUs, stepsBetween, collectionMs, own }) {
   return `${what}, alone and warm: ${bestUs.toFixed(0)} µs a step at best, ${medianUs.toFixed(0)} at the median.${collected}\n\n${table(["its own time, without what it calls", "share"], rows)}`;
 }
 
-/** What is allocated while runs come to wait in a tool, and stays: by the function that allocated it. */
+/** The memory that is allocated until runs wait in a tool, and stays: by the function that allocated it. */
 async function held(_ms, quick) {
   const runs = quick ? 100 : 2_000;
   const work = createWork({ steps: 1, waits: true });
@@ -127,7 +127,7 @@ async function held(_ms, quick) {
   return { figures: { bytes, own }, text };
 }
 
-/** The largest, and the sum of the others. */
+/** The largest entries, and the sum of the others. */
 function topOf(own, sizeOf) {
   const rows = own.slice(0, shown).map((one) => [`\`${one.name}\``, sizeOf(one)]);
   const rest = own.slice(shown);

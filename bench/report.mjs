@@ -1,5 +1,5 @@
 /**
- * What every bench prints alike.
+ * The output that all benches share.
  */
 import { cpus } from "node:os";
 

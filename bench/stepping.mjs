@@ -6,8 +6,9 @@ import { setTimeout as wait } from "node:timers/promises";
 const words = ["I ", "will ", "add ", "the ", "numbers."];
 
 /**
- * A model that asks for one call in each of `steps` answers, then ends. Remembers when each call came, and when its answer was
- * complete. `thinksMs`: how long an answer takes to begin, as one over a network does; otherwise it is there at once.
+ * A model that asks for one call in each of `steps` answers, then ends. Remembers when each call came, and when its
+ * answer was complete. `thinksMs`: the time until an answer begins, as over a network; unless given, the answer is
+ * there at once.
  */
 export function steppingModel(steps, { thinksMs } = {}) {
   const startedAt = new Float64Array(steps + 2);

@@ -1,5 +1,5 @@
 /**
- * Models and tools of the AI SDK, as they are.
+ * Models and tools of the AI SDK, unchanged.
  */
 import assert from "node:assert/strict";
 import type { LanguageModelV3StreamPart } from "@ai-sdk/provider";
@@ -14,7 +14,7 @@ const weather = tool({
   execute: async ({ city }) => ({ city, celsius: 21 }),
 });
 
-/** In place of `anthropic("…")` or `openai("…")`, so that the example needs no key. */
+/** Replaces `anthropic("…")` or `openai("…")`, so that the example needs no key. */
 let calls = 0;
 const usage = {
   inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },

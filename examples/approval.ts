@@ -1,5 +1,6 @@
 /**
- * A call that asks: the run gives back what it waits for and holds nothing; anybody who opens the store can answer, days later.
+ * A call that asks: the run returns its open questions and holds nothing. Any process that opens the store can
+ * answer, days later.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";
@@ -27,7 +28,7 @@ const asking = createAgent({
 const waiting = await asking.run("Pay the rent.", { sessionId: "rent" });
 assert.equal(waiting.status, "awaiting_human");
 
-// Another agent of the same name, as another process would have it.
+// Another agent of the same name, like one in another process.
 const answering = createAgent({ model: createScriptedModel([{ text: "The rent is paid." }]), tools: [pay], store });
 const session = answering.session("rent");
 for (const approval of await session.pendingApprovals()) {

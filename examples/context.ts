@@ -1,5 +1,6 @@
 /**
- * A long session with a small context window: it is summed up as it goes, keeps what was decided, and forgets nothing in its log.
+ * A long session with a small context window. Pawl sums it up on the way and keeps the decisions; its log loses
+ * nothing.
  */
 import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, defineTool } from "pawl";

@@ -1,6 +1,6 @@
 /**
- * The crash kit on an agent of one's own: a payment is made once, wherever the process dies; and a tool that says it may run again
- * although it charges each time is found out.
+ * The crash kit on your own agent: a payment is made once, wherever the process dies. The kit also finds a tool
+ * that claims to be safe to run again, although it charges each time.
  */
 import assert from "node:assert/strict";
 import { createAgent, type ToolContext } from "pawl";
@@ -25,7 +25,7 @@ const bookAgain = ({ amount }: { amount: number }) => {
 const agentThatPaysBy = (execute: typeof bookOnce) => () =>
   createAgent({
     name: "payer",
-    // A model that says the same when it is asked again: it goes by the step, not by how often it was asked.
+    // This model repeats its answer when it is asked again: it answers by the step, not by the number of requests.
     model: createScriptedModel(({ modelCallIndex }) => answers[modelCallIndex - 1]),
     tools: [{ name: "pay", description: "Pays.", input: { type: "object" }, recover: "rerun", execute }],
   });

@@ -1,5 +1,6 @@
 /**
- * An agent as a tool of another: the inner one works in a session of its own, and its question to a person shows at the top.
+ * An agent as a tool of another. The inner agent works in a session of its own, and the outer session shows its
+ * question to a person.
  */
 import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, defineTool } from "pawl";

@@ -1,5 +1,5 @@
 /**
- * A run that is cut off in the middle, and carried on by another agent from the same file: what was done is not done again.
+ * A run is cut off in the middle. Another agent carries it on from the same file and repeats no completed call.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";
@@ -34,7 +34,7 @@ async function life(model: ReturnType<typeof createScriptedModel>, whenReading: 
   return { store, agent: createAgent({ name: "bookkeeper", model, tools: [sendInvoice, readLedger], store }) };
 }
 
-// The first life: its process is told to go while the ledger is being read.
+// The first agent: its process is told to stop while the tool reads the ledger.
 const first = await life(createScriptedModel(answers), () => {
   void first.agent.shutdown({ graceMs: 0 });
   return new Promise(() => {});
@@ -44,7 +44,7 @@ console.log("first life:", cut.status);
 assert.equal(cut.status, "interrupted");
 await first.store.close();
 
-// The second life: another agent, the same file.
+// The second agent: the same file.
 const second = await life(createScriptedModel(answers.slice(2)), async () => "balanced");
 const result = await second.agent.session("march").resume();
 console.log("second life:", result.status, "-", result.text);

@@ -1,5 +1,6 @@
 /**
- * A model that is overloaded, one that cannot be used, and a third that answers: retries and fallbacks, told as they happen.
+ * A model that is overloaded, a second that cannot be used, and a third that answers: retries and fallbacks,
+ * printed as they happen.
  */
 import assert from "node:assert/strict";
 import { createAgent, type PublicEvent } from "pawl";

@@ -1,5 +1,6 @@
 /**
- * Hooks: one masks secrets before anything is kept, one guards a folder, one looks whether the work is done.
+ * Three hooks: the first masks secrets before anything is kept, the second guards a folder, the third checks that
+ * the work is done.
  */
 import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, defineTool, type Hook } from "pawl";

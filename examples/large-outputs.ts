@@ -1,5 +1,6 @@
 /**
- * Large outputs: a log of megabytes is kept whole and cut for the model, which finds the one line that matters and reads around it.
+ * Large outputs: Pawl keeps a log of megabytes whole and cuts it for the model. The model finds the one line that
+ * matters and reads around it.
  */
 import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, defineTool, type ModelRequest } from "pawl";
@@ -16,14 +17,14 @@ const readLog = defineTool({
   execute: () => lines.join("\n"),
 });
 
-/** What the model was shown last. */
+/** The last message that the model was shown. */
 function lastResult({ messages }: Pick<ModelRequest, "messages">): string {
   const message = messages.at(-1);
   const part = message?.role === "tool" ? message.parts[0] : undefined;
   return part?.output.type === "text" ? part.output.text : "";
 }
 
-/** A scripted model in the place of a real one: it goes on with the numbers that it reads in the results. */
+/** A scripted model that replaces a real one: it uses the numbers that it reads in the results. */
 let output = 0;
 let step = 0;
 const model = createScriptedModel((request) => {
@@ -50,13 +51,13 @@ const result = await agent.run("Why did a request fail?", { sessionId: "s" });
 console.log(result.text);
 assert.deepEqual(result.text?.split("\n").slice(1, 4), lines.slice(41_233, 41_236));
 
-// The model was shown the first and the last lines, and what was left out.
+// The model was shown the first and the last lines, and a note on the part that was left out.
 const shown = model.requests[1] === undefined ? "" : lastResult(model.requests[1]);
 assert.ok(shown.length < 52_000);
 assert.ok(shown.startsWith(`${lines[0]}\n`) && shown.includes(`\n${lines.at(-1)}\n`));
 assert.match(shown, /left out here: lines \d+ to \d+ of 60000/);
 
-// What was left out is in the store, byte for byte, and is deleted with its session.
+// The whole output is in the store, byte for byte, and is deleted with its session.
 const [entry] = await store.read("s", output - 1, 1);
 assert.ok(entry?.event.type === "tool_finished" && entry.event.output?.type === "text");
 const hash = entry.event.output.full?.blob ?? "";

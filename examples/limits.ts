@@ -1,5 +1,6 @@
 /**
- * Budgets: each ends the run with its own reason, and the session can go on. Costs are those of a price table of one's own.
+ * Budgets: each ends the run with its own reason, and the session can go on. The costs come from your own price
+ * table.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool, type PriceTable } from "pawl";
@@ -20,7 +21,7 @@ const count = defineTool({
   execute: () => "as many as before",
 });
 
-/** Works for ever, on something else each time. */
+/** Works for ever, with another input each time. */
 const endless = createScriptedModel(
   ({ modelCallIndex }): ScriptedStep => ({ calls: [{ name: "count", input: { modelCallIndex } }], usage }),
 );
@@ -32,12 +33,12 @@ assert.equal(stopped.status === "failed" && stopped.reason, "max_cost");
 assert.equal(stopped.steps, 5);
 assert.equal(stopped.usage.costUsd?.toFixed(2), "0.05");
 
-// The session is as good as before.
+// The session can still be used.
 const frugal = agent.with({ model: createScriptedModel([{ text: "I counted five times.", usage }]) });
 const ended = await frugal.run("Then sum up", { sessionId: "counting" });
 assert.equal(ended.text, "I counted five times.");
 
-// A model that asks for the same thing over and over is told once; then the run stops.
+// If a model keeps asking for the same call, it is told once; then the run stops.
 const stuck = createScriptedModel(() => ({ calls: [{ name: "count", input: {} }], usage }));
 const repeated = await agent.with({ model: stuck, limits: {} }).run("Count");
 assert.equal(repeated.status === "failed" && repeated.reason, "repeated_call");

@@ -1,6 +1,6 @@
 /**
- * Tools from an MCP server that runs as a child process: shown, pinned, and asked for until it is trusted; for one agent, and as a
- * plugin for all agents of an engine.
+ * Tools from an MCP server that runs as a child process. The server is shown and pinned, and each call asks until
+ * the server is trusted. Once for one agent, and once as a plugin for all agents of an engine.
  */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -16,14 +16,14 @@ const server: McpServerOptions = {
   transport: { type: "stdio", command: process.execPath, args: [program, process.cwd()] },
 };
 
-// The first time: somebody looks at what it is and what it offers. Every call is asked for.
+// The first time: somebody looks at the server's command and its tools. Every call asks.
 const first = await connectMcpServer(server);
 console.log("the server is", first.command);
 console.log("it offers", first.tools.map((tool) => tool.name).join(", "));
 const pins = first.pins();
 await first.close();
 
-// From then on it is trusted, as long as it stays what it was.
+// From then on the server is trusted, as long as its command and tools do not change.
 const trusted = await connectMcpServer({ ...server, trust: "all", pins });
 assert.deepEqual(trusted.changed(), []);
 const model = createScriptedModel([
@@ -36,7 +36,7 @@ assert.equal(result.status, "completed");
 assert.match(JSON.stringify(model.requests.at(-1)?.messages), /The rent is due on Friday/);
 await trusted.close();
 
-// The same for all agents of an engine; it connects the servers, and closes them at its shutdown.
+// The same for all agents of an engine. The engine connects the servers, and closes them at its shutdown.
 const engine = await createEngine({
   plugins: [
     createMcpPlugin({
@@ -54,7 +54,7 @@ const engine = await createEngine({
     },
   ],
 });
-// The server says that it only reads in the one tool, and not in the other: a person is asked for that.
+// The server calls one tool read-only, but not the other: a call of the other asks a person.
 const asking = await engine.agent("writer").run("Pay the rent.");
 assert.equal(asking.status === "awaiting_human" && asking.approvals[0]?.name, "files_write_file");
 await engine.shutdown();

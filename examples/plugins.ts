@@ -1,5 +1,6 @@
 /**
- * An engine with two plugins: secrets that neither the model nor the log ever gets to see, and an audit log of every decision.
+ * An engine with two plugins: secrets that neither the model nor the log ever sees, and an audit log of every
+ * decision.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { createSecretMasking, type Secrets } from "./plugins/secret-masking.js";
 
 const token = "correct-horse-battery-staple";
 
-/** A server that wants the token, and that is careless with it. */
+/** A server that wants the token, and repeats it in its answer. */
 const server = createServer(({ headers: { authorization } }, response) => {
   if (authorization !== `Bearer ${token}`) response.writeHead(401);
   response.end(JSON.stringify({ balance: 1_041, debug: { authorization } }));
@@ -64,7 +65,7 @@ assert.equal(result.status, "completed");
 await engine.shutdown();
 server.close();
 
-// The bank took the token, and gave it away; the model and the log know its name alone.
+// The bank got the token and repeated it; the model and the log know its name alone.
 const shown = JSON.stringify(model.requests);
 assert.ok(shown.includes("200 ") && shown.includes("Bearer {{BANK_TOKEN}}") && !shown.includes(token));
 assert.ok(!JSON.stringify(await store.read("ada", 0, 1_000)).includes(token));

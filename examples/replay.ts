@@ -1,5 +1,6 @@
 /**
- * A session as a test of tomorrow's code: what was recorded is run again, touching nothing, and the first difference is told.
+ * A session as a test of tomorrow's code: a replay runs the recorded session again, changes nothing, and tells the
+ * first difference.
  */
 import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, defineTool } from "pawl";
@@ -17,7 +18,7 @@ const pay = defineTool({
   },
 });
 
-// Any model can be recorded; this one stands in for a real one.
+// Any model can be recorded; this one replaces a real one.
 const model = createScriptedModel([
   { calls: [{ name: "pay", input: { amount: 900 } }] },
   { text: "The rent is paid." },

@@ -1,5 +1,5 @@
 /**
- * Talking to an agent while it works: what is said goes in before the next model call, and nothing that runs is lost.
+ * Talking to an agent while it works: a steer goes in before the next model call, and no running call is lost.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";

@@ -1,5 +1,5 @@
 /**
- * An answer as data: parsed, checked by a schema, and typed. One that does not fit is sent back once.
+ * An answer as data: parsed, checked by a schema, and typed. An answer that does not fit is sent back once.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";
@@ -33,7 +33,7 @@ console.log(result.output);
 assert.equal(result.output.degrees, -3);
 assert.equal(result.output.measuredAt.getUTCHours(), 8);
 
-// The provider's JSON mode was asked for each time, and the second answer was sent back with what was wrong.
+// Each request asked for the provider's JSON mode. The answer without JSON was sent back, with the error.
 assert(model.requests.every((request) => request.responseFormat?.type === "json"));
 assert.match(JSON.stringify(model.requests[2]?.messages.at(-1)), /it is not JSON/);
 

@@ -49,6 +49,6 @@ assert.deepEqual(
 );
 assert.ok(!JSON.stringify(seen).includes("hunter2"));
 
-// The same trace comes from the log, whenever it is read, in whichever process.
+// The log gives the same trace at any time, in any process.
 const later = await traceSession(store, "s", { redact: createRedaction({ values: ["hunter2-hunter2"] }) });
 assert.deepEqual(later, seen);

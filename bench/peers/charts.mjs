@@ -61,7 +61,7 @@ ${[...lines, ...drawn].join("\n")}
 `;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function figure(value) {
   if (value >= 100) return Math.round(value).toLocaleString("en");
   if (value >= 10) return value.toFixed(0) === String(value) ? String(value) : value.toFixed(1);

@@ -1,6 +1,6 @@
 /**
- * One contender on one workload, in a process of its own: `node --expose-gc child.mjs CONTENDER WORKLOAD OPTIONS`. It warms up, says
- * `ready`, and then measures once for each message, so that contenders can take turns.
+ * One contender on one workload, in a process of its own: `node --expose-gc child.mjs CONTENDER WORKLOAD OPTIONS`.
+ * It warms up, says `ready`, and then measures once for each message, so that contenders can take turns.
  */
 import { workloads } from "./workloads.mjs";
 
@@ -15,7 +15,7 @@ try {
   });
   process.send({ ready: true });
 
-  /** What an adapter keeps from one `open` to the next is not to be in the way of whoever is measured next. */
+  /** Releases what an adapter keeps between calls of `open`, so that it does not disturb the next contender. */
   async function measureAndRelease() {
     const result = await measure();
     await release();

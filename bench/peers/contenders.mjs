@@ -1,5 +1,5 @@
 /**
- * Who is measured, on what, and from which package. `engines`: the oldest Node that the package says it runs on.
+ * The contenders, their workloads and packages. `engines`: the oldest Node that the package claims to support.
  */
 export const contenders = [
   { name: "floor", label: "floor", engines: 20, on: ["W1", "W2", "W3", "W4-tool"] },
@@ -47,6 +47,6 @@ export const contenders = [
   { name: "floor-sqlite", label: "floor + bare SQLite", engines: 20, on: ["W5", "W5-sessions"] },
   { name: "pawl-sqlite", label: "Pawl on SQLite", engines: 20, on: ["W5", "W5-sessions"] },
   { name: "langgraph-sqlite", label: "LangGraph, SQLite checkpointer", engines: 20, on: ["W5"] },
-  // Its SDK names no Node; it calls what 22 brought.
+  // Its SDK names no Node version, but calls a function that came with Node 22.
   { name: "restate", label: "Restate", engines: 22, on: ["W5", "W5-sessions"] },
 ];

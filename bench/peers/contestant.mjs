@@ -1,5 +1,5 @@
 /**
- * A contender's process, from the side of the one that asks.
+ * A contender's process, from the side of its parent.
  */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ const child = fileURLToPath(new URL("./child.mjs", import.meta.url));
 
 /**
  * Starts a contender on a workload, and resolves when it is warm.
- * Its `measure` resolves to the result, or rejects with why there is none; it must be closed.
+ * Its `measure` resolves to the result, or rejects with the reason why there is none. The caller must close it.
  */
 export async function start(contender, workload, { node, options, limitMs }) {
   const process = fork(child, [contender, workload, JSON.stringify(options)], {

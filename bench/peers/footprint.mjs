@@ -1,5 +1,5 @@
 /**
- * W6: how long the main entry takes to import, over a bare Node, and what an install of the package brings.
+ * W6: how long the main entry takes to import, over a bare Node, and the size of an install of the package.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -51,7 +51,7 @@ function timeOf(node, program) {
   return taken;
 }
 
-/** The packed package, and what it depends on; its optional peers are not installed unless asked for. */
+/** The packed package with its dependencies, without its optional peers. */
 function ownInstall() {
   const packed = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
     cwd: root,
@@ -69,7 +69,10 @@ function install(names) {
   return { packages: folders.size, bytes: totalOf(folders) };
 }
 
-/** The folders of these packages, and of all that npm installs with them: what they depend on, and peers that are not optional. */
+/**
+ * The folders of these packages, and of all packages that npm installs with them: dependencies, and peers that are
+ * not optional.
+ */
 function closure(folders) {
   const seen = new Set();
   const waiting = [...folders];
@@ -85,7 +88,10 @@ function closure(folders) {
   return seen;
 }
 
-/** Where a package finds another; null where it is not installed, as an optional one of another system. */
+/**
+ * The folder in which a package finds another; null if that is not installed, for example an optional package of
+ * another system.
+ */
 function folderOf(name, from) {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, "node_modules", name);

@@ -1,5 +1,6 @@
 /**
- * The script as a model of the AI SDK's provider interface, versions 2 to 4, for all contenders that take one.
+ * The script as a model of the AI SDK's provider interface, versions 2 to 4, for all contenders that take such a
+ * model.
  */
 import { usage } from "./work.mjs";
 

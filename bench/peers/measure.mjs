@@ -1,5 +1,5 @@
 /**
- * Every workload, contender by contender in turns; what is measured, as plain data.
+ * Runs every workload, contender by contender in turns; gives the figures as plain data.
  */
 
 import { median } from "../report.mjs";
@@ -7,7 +7,7 @@ import { contenders } from "./contenders.mjs";
 import { start } from "./contestant.mjs";
 import { footprints } from "./footprint.mjs";
 
-/** Sizes of a whole run, and of a quick one that shows that all of it works. */
+/** Sizes of a whole run, and of a quick run that only shows that everything works. */
 export const sizes = {
   whole: {
     rounds: 5,
@@ -37,7 +37,7 @@ export const sizes = {
 
 /**
  * @param node the executable
- * @param only workloads, "W1" to "W6"; @param peers names of contenders besides the floor; all where left out
+ * @param only workloads, "W1" to "W6"; @param peers names of contenders besides the floor; all if left out
  * @param tell called with a line for each thing that is measured
  */
 export async function measureAll({ node, size, only, peers, tell }) {
@@ -91,7 +91,7 @@ async function inTurns(some, workload, { node, tell }, settings) {
 
 const optionsFor = (options, name) => (typeof options === "function" ? options(name) : options);
 
-/** Of each row what `summary` makes of its results. */
+/** Applies `summary` to the results of each row. */
 function summarised(rows, summary) {
   return rows.map(({ name, results, failure }) =>
     failure === undefined ? { name, ...summary(results) } : { name, failure },
@@ -143,7 +143,7 @@ async function measureW2(context) {
 async function measureW3(context) {
   const { size, on, tell } = context;
   const options = size.W3;
-  // Who takes seconds for a run has as many to be told from chance.
+  // A run of seconds has enough steps by itself: chance does not change its figures much.
   const isEnough = (results) => results.some(({ ms }) => ms > 2_000);
   const turns = await inTurns(on("W3"), "W3", context, { rounds: size.rounds, options, isEnough });
   const rows = summarised(turns, (results) => {
@@ -168,7 +168,7 @@ async function measureW4(context) {
       ...size.W4,
       ...(name === "pawl" && workload === "W4-person" ? { store: "sqlite" } : {}),
     });
-    // Alone each: idle processes that hold thousands of runs are not to be held against the next.
+    // Each alone: idle processes that hold thousands of runs must not disturb the next contender.
     const rows = [];
     for (const one of on(workload))
       rows.push(...(await inTurns([one], workload, context, { rounds: 1, options, limitMs: 180_000 })));

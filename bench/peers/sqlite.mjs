@@ -3,19 +3,19 @@
  */
 import { createRequire } from "node:module";
 
-/** The built-in library where there is one, else `libsql`; both have `exec`, `prepare`, `run`, `get` and `all`. */
+/** The built-in library if there is one, else `libsql`; both have `exec`, `prepare`, `run`, `get` and `all`. */
 export function openDatabase(path) {
   const BuiltIn = process.getBuiltinModule("node:sqlite")?.DatabaseSync;
   return BuiltIn === undefined ? openLibsql(path) : new BuiltIn(path);
 }
 
-/** What is called like better-sqlite3, whose own binary npm does not bring without install scripts. */
+/** A library with the calls of better-sqlite3, whose own binary npm does not bring without install scripts. */
 export function openLibsql(path) {
   const Libsql = createRequire(import.meta.url)("libsql");
   return new Libsql(path);
 }
 
-/** What Pawl has written into a file for `steps` steps: the shape that a bare SQLite repeats. */
+/** The shape of Pawl's writes to a file for `steps` steps, which a bare SQLite repeats. */
 export function shapeOf(path, steps) {
   const database = openDatabase(path);
   const { journal_mode: mode } = database.prepare("PRAGMA journal_mode").get();
@@ -24,7 +24,7 @@ export function shapeOf(path, steps) {
     .get();
   database.close();
   return {
-    // A journal that is truncated is no property of the file.
+    // The file does not record that its journal is truncated.
     journal: mode === "wal" ? "wal" : "truncate",
     commitsPerStep: rows / steps,
     eventsLength: Math.round(events / rows),

@@ -1,5 +1,5 @@
 /**
- * The measured figures as markdown. What could not be measured says why below its table.
+ * The measured figures as markdown. A row that could not be measured has its reason below the table.
  */
 import { table } from "../report.mjs";
 import { contenders } from "./contenders.mjs";

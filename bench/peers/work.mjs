@@ -1,19 +1,20 @@
 /**
  * The work that every contender does, and the proof that it was done.
  *
- * The model is one script for all: what it says follows from the newest tool result alone, so that a loop that drops, repeats
- * or reorders a result never comes to its end. Each answer has five text deltas and one call of `add`; the last one has text only.
+ * The model is one script for all contenders. Its answer follows from the newest tool result alone, so that a loop
+ * that drops, repeats or reorders a result never comes to its end. Each answer has five text deltas and one call of
+ * `add`; the last one has text only.
  */
 const words = ["I ", "will ", "add ", "the ", "numbers."];
 
 export const prompt = "Add the numbers.";
 export const systemPrompt = "You add numbers with the tool that you have.";
 export const usage = { input: 100, output: 20 };
-/** Shared, so that what waits for it is held by something. */
+/** Shared, so that a reference to the waiting work remains. */
 export const never = new Promise(() => {});
 export const toolDescription = "Adds two numbers.";
 
-/** The input of the tool, for those who take JSON Schema. */
+/** The input of the tool, for contenders that take JSON Schema. */
 export const inputSchema = {
   type: "object",
   properties: { a: { type: "number" }, b: { type: "number" } },
@@ -40,7 +41,7 @@ export function createWork({ steps, lastDeltas = 1, waits = false, needsApproval
     waits,
     needsApproval,
     counts,
-    /** What the model says after this tool result; null for none yet. */
+    /** The model's answer after this tool result; null before the first result. */
     answerTo(result) {
       const step = result === null ? 0 : Number(result) - 1;
       if (!Number.isInteger(step)) throw new Error(`The model was given ${JSON.stringify(result)} for a tool result.`);
@@ -49,7 +50,7 @@ export function createWork({ steps, lastDeltas = 1, waits = false, needsApproval
       if (step >= steps) return { texts: last, call: null };
       return { texts: words, call: { id: `call_${step}`, name: "add", input: { a: step, b: 2 } } };
     },
-    /** What the tool does. */
+    /** The tool's function. */
     add({ a, b }) {
       counts.toolCalls += 1;
       return waits ? never : String(a + b);

@@ -1,6 +1,6 @@
 /**
- * The workloads, as a contender's process does them. Each takes `open` of an adapter, warms up, and gives back a function that
- * measures once. A run whose proof fails throws, and its time does not count.
+ * The workloads, as a contender's process does them. Each takes `open` of an adapter, warms up, and gives back a
+ * function that measures once. A run whose proof fails throws, and its time does not count.
  */
 import { createHook } from "node:async_hooks";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -22,7 +22,10 @@ export const workloads = {
   "W5-sessions": sessions,
 };
 
-/** Whole runs, as many as fit into `ms`, at least one: what one took on the clock, and of the processors (all threads, the collector's too). */
+/**
+ * Whole runs, as many as fit into `ms`, at least one: the time of a run by the clock, and its processor time (all
+ * threads, the collector's too).
+ */
 async function runsFor(ms, run) {
   const before = performance.now();
   const used = process.cpuUsage();
@@ -36,8 +39,8 @@ async function runsFor(ms, run) {
 }
 
 /**
- * Before each measurement, as a process that has waited for its turn has thrown compiled code away (V8 does so while it is idle).
- * Until compiled code is in place: so long at least, and on as long as runs get quicker, up to four times as long.
+ * Warms up before each measurement, because V8 throws compiled code away while a process waits for its turn. Runs
+ * for this time at least, and goes on while runs get quicker, up to four times as long.
  */
 async function warmUp(ms, run) {
   const before = performance.now();
@@ -74,7 +77,7 @@ async function timed(open, settings, { warmUpMs, roundMs }) {
   };
 }
 
-/** Promises made, and bytes allocated, in one run; each in a run of its own, as watching costs. */
+/** Promises made, and bytes allocated, in one run; each in a run of its own, because counting takes time. */
 async function counts(open, { steps, warmUpMs }) {
   const { run } = await proved(open, { steps });
   await warmUp(warmUpMs, run);
@@ -94,7 +97,7 @@ async function promisesOf(run) {
   return promises;
 }
 
-/** What the heap grew by, and what each collection on the way took off. */
+/** The growth of the heap, plus the memory that each collection on the way freed. */
 async function bytesOf(run) {
   globalThis.gc();
   const profiler = new GCProfiler();
@@ -110,7 +113,10 @@ async function bytesOf(run) {
   return freed.reduce((sum, bytes) => sum + bytes, grown);
 }
 
-/** W3: µs a step at points of one long run. What takes longer than the cap is told as far as it came. */
+/**
+ * W3: µs a step at points of one long run. A contender that takes longer than the cap is reported up to the step
+ * that it reached.
+ */
 async function growth(open, { points, capMs, warmUpMs }) {
   const steps = points.at(-1);
   const warm = await proved(open, { steps: 50 });
@@ -154,7 +160,7 @@ async function held(open, settings, { runs, store }) {
   const context = { onAsked, ...(store === "sqlite" ? { store: await sqliteStore(folder) } : {}) };
   const { run } = await open(work, context);
   const kept = [];
-  // What ends has to be kept by the application; what does not end keeps itself.
+  // If a contender's run ends to wait, the application has to keep it. A run that does not end keeps itself.
   const start = () => {
     run().then(
       (state) => {
@@ -203,7 +209,7 @@ async function heldNow() {
   return { heap: heapUsed + external, resident: rss };
 }
 
-/** W5: the time of a durable run, and what it wrote: as a whole, and in its first and last fifty steps. */
+/** W5: the time of a durable run, and the bytes that it wrote: as a whole, and in its first and last fifty steps. */
 async function durable(open, { steps, synchronous, shape, warmUpMs }) {
   const once = async (context, settings) => {
     const { run, close, path, writesElsewhere } = await proved(open, settings, context);
@@ -213,7 +219,7 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
     await close?.();
     return { ms, path, writesElsewhere };
   };
-  // Compiled code comes of steps, of which there are few in a second where each waits for the disk.
+  // V8 compiles after many steps, and there are few steps in a second if each waits for the disk.
   const warmSteps = () => inFolder((folder) => once({ folder, shape, synchronous: "normal" }, { steps: 50 }));
   return async () => {
     await warmUp(warmUpMs, warmSteps);
@@ -232,7 +238,7 @@ async function durable(open, { steps, synchronous, shape, warmUpMs }) {
   };
 }
 
-/** Bytes that this process has given to write calls, the journal's too; null where the system does not tell. */
+/** Bytes that this process has passed to write calls, the journal's too; null if the system does not tell. */
 function bytesWritten() {
   try {
     return Number(/^wchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))[1]);

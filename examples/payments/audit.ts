@@ -1,5 +1,5 @@
 /**
- * What became of it: the ledger on disk compared with what was ordered, and with what the runs were told.
+ * The result of a campaign: compares the ledger on disk with the orders, and with the results that the runs got.
  */
 import type { Store } from "pawl";
 import { type Booking, readLedger } from "./bank.js";
@@ -16,15 +16,15 @@ export type Findings = {
   readonly lost: number;
   /** Booked, and never ordered, or not as ordered. */
   readonly foreign: number;
-  /** Every account has what the orders, each booked once, leave it. */
+  /** Every account has the balance that follows if each order is booked once. */
   readonly balances: boolean;
-  /** Lives in which a run was carried on after a kill. */
+  /** How often a run was carried on after a kill. */
   readonly restarts: number;
-  /** Calls whose model was told that the outcome is unknown: those that were booked, and those that were not. */
+  /** Calls whose outcome was reported to the model as unknown: the booked ones, and the others. */
   readonly unknown: { readonly booked: number; readonly notBooked: number };
   /** Questions to a person, by the answer. */
   readonly asked: { readonly rerun: number; readonly result: number };
-  /** Calls that the model was told are done, and that were not booked. */
+  /** Calls that were reported to the model as done, but were not booked. */
   readonly falselyDone: number;
   /** Damage that the store finds in its file. */
   readonly damage: number;

@@ -1,9 +1,9 @@
 /**
- * A bank, as far as it matters here: an HTTP service that books transfers in a ledger on disk. It takes its time, and goes on with a
- * request whose client is gone, as real services do.
+ * A simple bank: an HTTP service that books transfers in a ledger on disk. It is slow at times, and finishes a
+ * request even if its client is gone, as real services do.
  *
  *     POST /transfers               books one; with `honoursKeys`, once for each `idempotency-key`
- *     GET /transfers?reference=…    what was booked under a reference
+ * GET /transfers?reference=… the transfer that was booked under a reference
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -78,7 +78,7 @@ export async function startBank({ file, honoursKeys, seed }: BankOptions): Promi
   }
 
   const server = createServer((request, response) => {
-    // A client that was killed in the middle of its request has ordered nothing.
+    // If a client was killed in the middle of its request, it has ordered nothing.
     const work = answer(request, response).catch(() => void response.destroy());
     underWay.add(work);
     void work.finally(() => underWay.delete(work));

@@ -1,6 +1,6 @@
 /**
- * One way, tried: runs go on in several processes over one SQLite file while those are killed at random. At the end the ledger on disk is
- * compared with what was ordered.
+ * Tries one way to recover: several processes carry on runs over one SQLite file, and are killed at random. At the
+ * end the ledger on disk is compared with the orders.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -43,8 +43,8 @@ export type Outcome = Findings & {
 /** Runs that are under way for each process. */
 const runsEach = 4;
 /**
- * A run that is carried on five times without any progress is given up, so that a request which kills whoever takes it up does not do
- * so for ever. The killer lets every run get something done before that.
+ * Pawl gives up a run that is restarted five times without progress, so that a request that kills its process does
+ * not do so for ever. The killer lets every run make some progress before that.
  */
 const mostIdleLives = 3;
 const program = fileURLToPath(new URL("./teller.js", import.meta.url));
@@ -58,7 +58,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Outcome> {
   const store = await openSqliteStore({ path: file });
   try {
     const kills = await work({ ...options, store, teller: { file, bank: bank.url, way: way.name, plan } });
-    // What is under way at the bank is booked before the books are closed.
+    // The bank books all requests that are under way before its books are closed.
     await bank.settled();
     const findings = await audit(store, ledger, plan);
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
@@ -78,9 +78,9 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
   const children = new Set<ChildProcess>();
   const ofRun = plan.steps * atOnce;
   const total = plan.runs * ofRun;
-  /** The results are those in the store: many a process dies before it has told of one. */
+  /** The results are those in the store: many processes die before they report one. */
   const seen = { lives: 0, kills: 0, results: 0, finished: 0 };
-  /** Lives without progress, by run. */
+  /** Restarts without progress, by run. */
   const idle = new Map<string, number>();
   const isAtRisk = () => [...idle.values()].some((lives) => lives >= mostIdleLives);
   let isOver = false;
@@ -116,7 +116,7 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
     children.add(child);
     const [code] = (await once(child, "exit")) as [number | null];
     children.delete(child);
-    // What it may not have heard of is ordered again, under the same name.
+    // The process may not have received an order: it is sent again, under the same name.
     waiting.unshift(...unaccepted);
     if (code !== null) throw new Error(`A process ended by itself, with code ${code}.`);
   }
@@ -151,7 +151,7 @@ async function work({ plan, kills, processes, onProgress, store, teller }: WorkO
   return seen.kills;
 }
 
-/** How many results a process may commit before it dies: the kills are spread over the work that is left. */
+/** How many results a process may commit before it dies: the kills are spread over the remaining work. */
 function resultsBeforeDeath({ between }: Chance, workLeft: number, killsLeft: number): number {
   if (killsLeft <= 0) return Number.POSITIVE_INFINITY;
   return between(1, Math.max(1, Math.round(workLeft / killsLeft) - 1));

@@ -1,9 +1,9 @@
 /**
  * Payments, while their processes are killed at random: `npm run payments -- --kills 1000 --runs 100`.
  *
- * Runs make transfers at a bank over HTTP. Several processes work on them over one SQLite file, and are killed with SIGKILL again and
- * again. At the end the bank's ledger is compared with what was ordered: with idempotency keys each transfer was booked once. Without
- * keys it depends on how the tool recovers, and the table says what happened, how often.
+ * Runs make transfers at a bank over HTTP. Several processes work on them over one SQLite file, and are killed with
+ * SIGKILL again and again. At the end the bank's ledger is compared with the orders. With idempotency keys each
+ * transfer was booked once. Without keys the result depends on how the tool recovers, and the table has the counts.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ if (chosen.length === 0) stop();
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-payments-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-// Enough transfers for each process to get something done before it is killed.
+// Enough transfers for each process to make some progress before it is killed.
 const plan: Plan = { seed: values.seed, runs, steps: Math.max(4, Math.ceil((15 * kills) / runs / atOnce)) };
 const outcomes: Outcome[] = [];
 for (const way of chosen) outcomes.push(await tryOut(way));

@@ -1,6 +1,6 @@
 /**
- * What is to be paid: for each run a list of steps, for each step the transfers that the model asks for side by side.
- * It follows from the seed alone, so every process knows it, and the ledger can be compared with it.
+ * The payments: for each run a list of steps, for each step the transfers that the model asks for side by side. The
+ * plan follows from the seed alone, so every process knows it, and the ledger can be compared with it.
  */
 import type { ModelRequest } from "pawl";
 import type { ScriptedStep } from "pawl/testing";
@@ -34,7 +34,7 @@ export function expectedOrders(plan: Plan): ReadonlyMap<string, Order> {
   return expected;
 }
 
-/** A model whose answer follows from the conversation alone: asked again after a kill, it says the same. */
+/** A model whose answer follows from the conversation alone: after a kill, it gives the same answer again. */
 export function sayNext({ sessionId, messages }: ModelRequest, plan: Plan): ScriptedStep {
   const answered = messages.filter((message) => message.role === "assistant").length;
   const orders = ordersOf(sessionId, plan)[answered];

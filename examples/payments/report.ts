@@ -1,5 +1,5 @@
 /**
- * What came of it, as a table, and what should not have.
+ * The results as a table, and the promises that did not hold.
  */
 import type { Outcome } from "./campaign.js";
 import { ways } from "./ways.js";
@@ -42,7 +42,7 @@ export function tableOf(outcomes: readonly Outcome[]): string {
   ].join("\n");
 }
 
-/** What contradicts a promise. */
+/** The results that contradict a promise. */
 export function failuresOf(outcome: Outcome): readonly string[] {
   const may = ways.find(({ name }) => name === outcome.way)?.may;
   const { completed, runs, repeated, lost, foreign, falselyDone, damage, balances } = outcome;

@@ -1,6 +1,6 @@
 /**
- * One of the processes that are killed: it accepts orders, works on whatever is due in the shared file, and answers the questions that
- * wait for a person.
+ * One of the processes that are killed. It accepts orders, carries on the due sessions of the shared file, and
+ * answers the questions that wait for a person.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Agent, createAgent, createWorker, type Store } from "pawl";
@@ -16,7 +16,7 @@ export type TellerOptions = {
   readonly bank: string;
   readonly way: WayName;
   readonly plan: Plan;
-  /** Other delays in each life. */
+  /** Other delays in each process. */
   readonly life: number;
 };
 
@@ -26,7 +26,7 @@ export type Report =
   | { readonly type: "ready" }
   | { readonly type: "accepted"; readonly sessionId: string }
   | { readonly type: "restarted"; readonly sessionId: string }
-  /** `isProgress`: it is not one that was cut off by the last kill. */
+  /** `isProgress`: false if the last kill cut the call off. */
   | { readonly type: "result"; readonly sessionId: string; readonly isProgress: boolean };
 
 const options = JSON.parse(process.argv[2] ?? "") as TellerOptions;
@@ -57,7 +57,7 @@ async function take(sessionId: string): Promise<void> {
   report({ type: "accepted", sessionId });
 }
 
-/** What a person would do: wait until the bank must be done, look at the statement, and say what it says. */
+/** Does what a person would do: waits until the bank must be done, looks at the statement, and answers by it. */
 async function answerQuestions(): Promise<never> {
   for (;;) {
     const asked = await store.list({ status: ["awaiting_human"] });
@@ -74,7 +74,7 @@ async function answerAll(sessionId: string): Promise<void> {
   }
 }
 
-/** A store that takes its time before and after each commit, so that a kill finds a process there too. */
+/** A store that waits before and after each commit, so that a kill can hit the process there too. */
 function dawdling(inner: Store, { between }: Chance): Store {
   return {
     ...inner,

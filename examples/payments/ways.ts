@@ -1,5 +1,5 @@
 /**
- * The ways in which a payment tool can recover from the death of its process, and what each can promise.
+ * The ways in which a payment tool can recover from the death of its process, and the promise of each.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { type AnyTool, defineTool } from "pawl";
@@ -10,7 +10,7 @@ export type Way = {
   readonly what: string;
   /** Whether the bank books one idempotency key once. */
   readonly honoursKeys: boolean;
-  /** What may happen to a transfer; anything else is a defect. */
+  /** The results that a transfer may have; any other is a defect. */
   readonly may: { readonly repeat: boolean; readonly lose: boolean };
 };
 

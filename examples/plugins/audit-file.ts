@@ -1,17 +1,18 @@
 /**
- * The file of an audit log: lines are added at its end, each once, also by a process that comes after one that was killed.
+ * The file of an audit log. Lines are added at its end, each once, also if a process was killed and another one
+ * goes on.
  */
 import { appendFileSync, existsSync, readFileSync, truncateSync } from "node:fs";
 
 export type AuditFile = {
-  /** Adds the lines of an entry of a session's log, without those that are written already. */
+  /** Adds the lines of an entry of a session's log, except the lines that the file has already. */
   readonly append: (sessionId: string, seq: number, lines: readonly string[]) => void;
 };
 
 /** How far a session is written: an entry, and how many lines of it. */
 type Position = { readonly seq: number; readonly lines: number };
 
-/** Opens the file; a line that a killed process left half written is taken out. */
+/** Opens the file, and removes a line that a killed process left half written. */
 export function openAuditFile(path: string): AuditFile {
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);

@@ -1,10 +1,11 @@
 /**
- * A plugin that writes an audit log: one JSON line for every decision of a run, with who took it, why, and where in the session's log
- * it stands.
+ * A plugin that writes an audit log: one JSON line for every decision of a run, with who decided, why, and the
+ * entry of the session's log.
  *
- * 1. It is a view of what was committed: nothing is in it that did not happen.
- * 2. What a killed process did not come to write, the next one writes when it is set up: each decision is in it exactly once.
- * 3. What it writes has gone through the plugin `secret-masking`.
+ * 1. The audit log is a view of committed entries: everything in it happened.
+ * 2. If a process was killed before it wrote a line, the next one writes the line at its setup: each decision is in
+ * the file exactly once.
+ * 3. Every line has gone through the plugin `secret-masking`.
  */
 import { type Entry, type Plugin, redactJson, type Store } from "pawl";
 import { appendEntry, createTranscript, type Transcript } from "pawl/core";
@@ -28,14 +29,15 @@ export function createAuditLog({ path }: { readonly path: string }): Plugin {
     version: "1.0.0",
     dependencies: ["secret-masking"],
     async setup({ store, service, registerObserver }) {
-      // The plugin that it depends on has registered it.
+      // The plugin `secret-masking`, a dependency, has registered this service.
       const { mask } = service("secrets") as Secrets;
       const audit = createAudit(store, openAuditFile(path), mask);
       for await (const sessionId of sessionsOf(store)) await audit.writeUp(sessionId);
       registerObserver({
         name: "audit-log",
         onEvent({ sessionId, type }) {
-          // One after the other. Where one fails it is a warning of the process, and the next one writes what it left out.
+          // One write after the other. If one fails, the process gets a warning, and the next write adds the
+          // missing lines.
           const writing = written.then(() => audit.writeUp(sessionId, type === "final"));
           written = writing.catch(() => {});
           return writing;
@@ -61,7 +63,7 @@ function createAudit(store: Store, file: AuditFile, mask: Secrets["mask"]) {
   }
 
   return {
-    /** Writes what the session's log has beyond what is written. What is known of it is forgotten where it rests. */
+    /** Writes the entries of the session's log that the file does not have yet. Forgets the session when it rests. */
     async writeUp(sessionId: string, rests = false): Promise<void> {
       const session = known.get(sessionId) ?? { transcript: createTranscript(), seq: 0 };
       known.set(sessionId, session);
@@ -80,7 +82,7 @@ function createAudit(store: Store, file: AuditFile, mask: Secrets["mask"]) {
   };
 }
 
-/** All sessions, those that were at work last first. */
+/** All sessions, the latest active ones first. */
 async function* sessionsOf(store: Store): AsyncGenerator<string> {
   for (let page = await store.list({ limit: 100 }); page.length > 0; ) {
     for (const { sessionId } of page) yield sessionId;

@@ -1,5 +1,5 @@
 /**
- * The decisions in an entry of a session's log: what was decided, about which call, by whom and why.
+ * The decisions in an entry of a session's log: the decision, its call, who decided, and why.
  */
 import type { Event, Json } from "pawl";
 import type { EventOf, Transcript } from "pawl/core";
@@ -7,7 +7,10 @@ import type { EventOf, Transcript } from "pawl/core";
 export type Decision = {
   /** `allow`, `ask`, `deny`, `approve`, `retry`, `abort`, `end` and so on. */
   readonly decision: string;
-  /** `rules` (policies, hooks that block, schemas), `loop`, `time`, `hook NAME`, or who it was to the program. */
+  /**
+   * `rules` (policies, hooks that block, schemas), `loop`, `time`, `hook NAME`, or the program's name for the
+   * person.
+   */
   readonly by: string;
   readonly runId?: string;
   readonly callKey?: string;
@@ -24,7 +27,7 @@ export function decisionsOf(event: Event, transcript: Transcript): readonly Deci
   return runId === undefined ? decisions : decisions.map((decision) => ({ runId, ...decision }));
 }
 
-/** What hooks changed, and where they were not listened to. */
+/** The changes that hooks made, and the hooks that failed. */
 function hookDecisions({ hooks = [] }: Event): readonly Decision[] {
   return hooks
     .filter(({ outcome }) => outcome !== "ok")
@@ -61,7 +64,7 @@ function loopDecisions(event: Event, transcript: Transcript): readonly Decision[
   }
 }
 
-/** Ends of calls that nobody else has decided on. */
+/** Ends of calls that only the loop decided. */
 const givenUp: ReadonlySet<string> = new Set(["skipped", "aborted", "interrupted"]);
 
 function callOf({ callKey }: { readonly callKey?: string }, { calls }: Transcript) {

@@ -1,8 +1,9 @@
 /**
  * A plugin that keeps secrets from the model and out of the log: both know them by name alone, `{{API_TOKEN}}`.
  *
- * Before a tool runs, a secret in its input becomes its name; the tool turns names into secrets itself, by the service `secrets`. After
- * it ran, secrets in what it gave, errors included, become names again before anything is kept. Keys of known shapes go too.
+ * Before a tool runs, a secret in its input becomes its name. The tool turns names into secrets itself, by the
+ * service `secrets`. After the tool ran, the secrets in its output, errors included, become names again before
+ * anything is kept. Keys of known shapes are removed too.
  */
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -15,7 +16,7 @@ import {
   type UserPart,
 } from "pawl";
 
-/** What tools and other plugins find as the service `secrets`. */
+/** The service `secrets`, for tools and other plugins. */
 export type Secrets = {
   /** The text with names in the place of secrets. */
   readonly mask: (text: string) => string;
@@ -23,7 +24,7 @@ export type Secrets = {
   readonly reveal: (text: string) => string;
 };
 
-/** @throws Error where a secret is too short to be told from words */
+/** @throws Error if a secret is too short to be told from words */
 export function createSecretMasking(values: { readonly [name: string]: string }): Plugin {
   const secrets = secretsOf(values);
   return {
@@ -52,7 +53,7 @@ function secretsOf(values: { readonly [name: string]: string }): Secrets {
   };
 }
 
-/** Where it fails, a call is blocked, an output withheld, a step not made: nothing is let through unmasked. */
+/** If a hook fails, the call is blocked, the output withheld, or the step not made: nothing passes unmasked. */
 function maskingHook(mask: Secrets["mask"]): Hook {
   return {
     name: "secret-masking",
@@ -64,7 +65,7 @@ function maskingHook(mask: Secrets["mask"]): Hook {
   };
 }
 
-/** What a hook answers; nothing where it has nothing to change. */
+/** The answer of a hook; nothing if the hook changes nothing. */
 function whereChanged<Key extends string, Value>(
   key: Key,
   before: Value,
@@ -88,7 +89,7 @@ function maskOutput(output: ToolOutput, mask: Secrets["mask"]): ToolOutput {
   }
 }
 
-/** Files are left as they are: a secret in the picture of a screen is not seen here. */
+/** Leaves files unchanged: it cannot see a secret in a screenshot. */
 function maskPart<Part extends UserPart>(part: Part, mask: Secrets["mask"]): Part {
   return part.type === "text" ? { ...part, text: mask(part.text) } : part;
 }

@@ -28,7 +28,7 @@ export async function openWith(ai, work, { version, system }) {
         if (part.type === "text-delta") work.consume(part.text);
         else if (part.type === "error") throw part.error;
       }
-      // What an application keeps to go on after an approval.
+      // An application keeps this to go on after an approval.
       return (await result.response).messages;
     },
   };

@@ -1,5 +1,6 @@
 /**
- * The floor with a bare SQLite: as many commits as Pawl makes, of rows as long as Pawl's, through the same library and journal.
+ * The floor with a bare SQLite: as many commits as Pawl makes, of rows as long as Pawl's, through the same library
+ * and journal.
  */
 import { join } from "node:path";
 import { bareLog } from "../sqlite.mjs";
@@ -14,7 +15,7 @@ export async function open(work, { folder, synchronous, shape }) {
   return {
     async run() {
       let due = 0;
-      // The loop has two places a step where something is to be kept.
+      // The loop has two places a step at which it must keep something.
       const commit = () => {
         for (due += shape.commitsPerStep / 2; due >= 1; due -= 1) log.commit();
       };

@@ -10,7 +10,7 @@ export async function* stream(work, messages) {
   if (call !== null) yield { type: "call", id: call.id, name: call.name, input: JSON.stringify(call.input) };
 }
 
-/** `commit(step)` is what the floor with a bare SQLite adds, where it does. */
+/** The floor with a bare SQLite passes `commit(step)`; the plain floor does not. */
 export async function* loop(work, tools, commit) {
   const messages = [{ role: "user", content: prompt }];
   for (;;) {

@@ -1,6 +1,7 @@
 /**
- * LangGraph with its SQLite checkpointer. It opens WAL itself; `synchronous` is set on the handle that it is given, which is
- * `libsql`: the same calls as better-sqlite3, whose binary npm does not bring without install scripts.
+ * LangGraph with its SQLite checkpointer. It opens WAL itself. The bench sets `synchronous` on the handle that it
+ * passes, which is `libsql`. That package has the same calls as better-sqlite3, whose binary npm does not bring
+ * without install scripts.
  */
 import { join } from "node:path";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";

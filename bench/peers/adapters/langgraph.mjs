@@ -80,7 +80,7 @@ export async function open(work, { checkpointer } = {}) {
       );
       for await (const [chunk, { langgraph_node: node }] of stream)
         if (node === "agent" && chunk.content !== "") work.consume(chunk.content);
-      // What an application keeps to go on after an approval; the graph's memory keeps the rest.
+      // An application keeps this to go on after an approval; the graph's memory keeps the rest.
       return configurable;
     },
   };

@@ -71,7 +71,7 @@ export async function open(work) {
         if (event.type === "raw_model_stream_event" && event.data.type === "output_text_delta")
           work.consume(event.data.delta);
       await result.completed;
-      // What an application keeps to go on after an approval.
+      // An application keeps this to go on after an approval.
       return result.state;
     },
   };

@@ -60,7 +60,7 @@ export function agentFor(work, { store, model = modelOf(work), hooks = [hook], o
   });
 }
 
-/** One whole run; what has to be kept to go on later. */
+/** One whole run; returns the data that is needed to go on later. */
 export async function runOnce(agent, work, options = {}) {
   const run = agent.runStream(prompt, options);
   for await (const item of run)

@@ -1,6 +1,6 @@
 /**
- * pi: `agentLoop`, with a stream function of our own; every event read. Its providers push events as these are read from the
- * network; this one pushes them as it reads them from an async generator.
+ * pi: `agentLoop`, with a stream function of our own; every event read. pi's own providers push events as they read
+ * them from the network; this one pushes them as it reads them from an async generator.
  */
 import { agentLoop } from "@mariozechner/pi-agent-core";
 import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
@@ -89,7 +89,7 @@ export async function open(work, { onAsked } = {}) {
   };
   const stream = streamFunction(work);
   const config = { model, convertToLlm: (messages) => messages };
-  // pi waits in this hook until the person has said so: it has no other place for an approval.
+  // pi waits in this hook until the person has approved: it has no other place for an approval.
   if (work.needsApproval)
     config.beforeToolCall = () => {
       onAsked();

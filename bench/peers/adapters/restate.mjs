@@ -1,11 +1,11 @@
 /**
- * Restate: its server in a process beside, its SDK's endpoint in this one, the run as a handler of a service.
- * Each model call and each tool call is a `run` of the context, which goes on when the server has kept the result:
- * as many commits as Pawl makes.
+ * Restate: its server in another process, its SDK's endpoint in this one, the run as a handler of a service. Each
+ * model call and each tool call is a `run` of the context, which goes on when the server has kept the result: as
+ * many commits as Pawl makes.
  *
  * `synchronous` "full" is Restate's default: its log server syncs the write-ahead log of its RocksDB before it
- * acknowledges. "normal" sets `log-server.rocksdb-disable-wal-fsync`: written to the file, not synced, which is what
- * SQLite's NORMAL does with a write-ahead log.
+ * acknowledges. "normal" sets `log-server.rocksdb-disable-wal-fsync`: the log is written to the file, not synced.
+ * SQLite's NORMAL does the same with a write-ahead log.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,17 +18,17 @@ import { join } from "node:path";
 import { createWork, prompt } from "../work.mjs";
 import { stream } from "./floor.mjs";
 
-// The SDK calls it, and Node has it from version 22 on.
+// The SDK calls this function, which Node has from version 22 on.
 Promise.withResolvers ??= () => {
   const settlers = {};
   const promise = new Promise((resolve, reject) => Object.assign(settlers, { resolve, reject }));
   return { promise, ...settlers };
 };
-// The SDK reads it when it is loaded; it would tell of each run that starts and ends.
+// The SDK reads this when it is loaded; without it, it would log each start and end of a run.
 process.env.RESTATE_LOGGING = "ERROR";
 const { createEndpointHandler, service } = await import("@restatedev/restate-sdk");
 
-/** The work of each run, by the number that the service is called with. */
+/** The work of each run, by the number that the bench passes to the service. */
 const works = new Map();
 let opened = 0;
 
@@ -50,7 +50,7 @@ const agent = service({
       }
     },
   },
-  // What fails is to be told, not done again.
+  // A failure must be reported, not retried.
   options: { retryPolicy: { maxAttempts: 1, onMaxAttempts: "kill" } },
 });
 
@@ -66,17 +66,17 @@ async function answerTo(work, messages) {
   return { role: "assistant", content, calls };
 }
 
-/** One server for each `synchronous`: started when first asked for, as starting takes longer than a run does. */
+/** One server for each `synchronous`, started on first use, because a start takes longer than a run. */
 const servers = new Map();
 
 export async function open(work, { synchronous }) {
   if (!servers.has(synchronous)) servers.set(synchronous, await start(synchronous));
   const server = servers.get(synchronous);
-  // What is written is written by the server.
+  // The server does the writing, not this process.
   return { ...runsOn(server, work), writesElsewhere: true };
 }
 
-/** Stops the servers, as they have something to do even when nothing runs, and others are measured next. */
+/** Stops the servers: they use the processor even if nothing runs, and other contenders are measured next. */
 export async function release() {
   const started = [...servers.values()];
   servers.clear();
@@ -100,11 +100,11 @@ async function post(url, body) {
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${said.slice(0, 200)}`);
 }
 
-/** Starts a server and an endpoint, and resolves when runs go through at the speed that they keep. */
+/** Starts a server and an endpoint, and resolves when runs have reached their steady speed. */
 async function start(synchronous) {
   const [node, ingress, admin] = await freePorts(3);
   const { stop, ended } = spawnServer({
-    // The port of the node is for others of a cluster; there are none.
+    // The node's port is for other nodes of a cluster; there are none.
     RESTATE_BIND_IP: "127.0.0.1",
     RESTATE_BIND_PORT: node,
     RESTATE_INGRESS__BIND_PORT: ingress,
@@ -112,7 +112,7 @@ async function start(synchronous) {
     RESTATE_LISTEN_MODE: "tcp",
     RESTATE_LOG_FILTER: "error",
     RESTATE_DISABLE_TELEMETRY: "true",
-    // 24 would be usual. On a few processors fewer are quicker, as more sessions share what is written at once.
+    // 24 would be usual. On a few processors fewer are quicker, because more sessions share one write.
     RESTATE_DEFAULT_NUM_PARTITIONS: "4",
     RESTATE_LOG_SERVER__ROCKSDB_DISABLE_WAL_FSYNC: String(synchronous === "normal"),
   });
@@ -143,8 +143,8 @@ async function tryOut(server) {
 }
 
 /**
- * Runs a server on a folder of its own. A shell stands between: when its input ends, because `stop` ended it or
- * because this process was killed, it kills the server and removes the folder.
+ * Runs a server on a folder of its own. A shell stands between. If its input ends, because `stop` ended it or
+ * because this process was killed, the shell kills the server and removes the folder.
  */
 function spawnServer(settings) {
   const server = executable();
@@ -159,7 +159,7 @@ function spawnServer(settings) {
   const shell = spawn("sh", ["-c", script, server, folder], {
     env: { ...process.env, ...settings },
     stdio: ["pipe", "pipe", "ignore"],
-    // In a group of its own, so that what interrupts this process does not end the shell before the server.
+    // In a group of its own, so that an interrupt of this process does not end the shell before the server.
     detached: true,
   });
   let said = "";
@@ -180,7 +180,7 @@ function spawnServer(settings) {
   };
 }
 
-/** The server itself: what `restate-server` of the package starts is a Node that waits for it. */
+/** The server itself: the package's `restate-server` only starts a Node that waits for it. */
 function executable() {
   const system = `${process.platform}-${process.arch}`;
   try {

@@ -1,5 +1,6 @@
 /**
- * Strands Agents: an `Agent` with a model of our own, its `stream` read to the end; its window of messages wide enough that nothing is cut.
+ * Strands Agents: an `Agent` with a model of our own, its `stream` read to the end. Its window of messages is so
+ * wide that nothing is cut.
  */
 import { Agent, FunctionTool, Model, SlidingWindowConversationManager } from "@strands-agents/sdk";
 import { inputSchema, prompt, systemPrompt, toolDescription, usage } from "../work.mjs";
