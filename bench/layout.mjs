@@ -39,10 +39,22 @@ const appended = {
   drop: "DELETE FROM commits WHERE session = ? AND ? > 0",
 };
 
+/** The session's own row is written with each commit, for lists in the order of the last commit. */
+const listed = {
+  ...appended,
+  tables: `${appended.tables};
+    CREATE TABLE sessions (id INTEGER PRIMARY KEY, info TEXT, seq INTEGER, updated_at REAL) STRICT;
+    CREATE INDEX sessions_by_update ON sessions (updated_at);
+    WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 1000)
+    INSERT INTO sessions SELECT id, '${"i".repeat(250)}', 0, 0 FROM ids`,
+  also: "UPDATE sessions SET seq = ?, updated_at = ? WHERE id = ?",
+};
+
 const layouts = {
   "by session": clustered,
   appended,
   "appended, pages of 2 KiB": { ...appended, pageSize: 2048 },
+  "appended, and the session's row": listed,
   "appended, a state in every 16th row": { ...appended, stateEvery: 16 },
 };
 
@@ -57,7 +69,8 @@ function openLayout(path, layout) {
   );
   database.exec(layout.tables);
   const statements = {};
-  for (const name of ["last", "append", "all", "at"]) statements[name] = database.prepare(layout[name]);
+  for (const name of ["last", "append", "also", "all", "at"])
+    if (layout[name] !== undefined) statements[name] = database.prepare(layout[name]);
   return { database, statements };
 }
 
@@ -75,6 +88,7 @@ function commitAll({ database, statements }, layout, path, sessions, commits) {
       seqs[session] += 1;
       const row = layout.stateEvery === undefined || seqs[session] % layout.stateEvery === 1 ? values : withoutState;
       statements.append.run(...layout.keyOf(session, seqs[session]), ...row);
+      statements.also?.run(seqs[session], done, session);
     }
     database.exec("COMMIT");
     const { size } = statSync(`${path}-wal`);
