@@ -6,6 +6,7 @@ const benches = {
   history:
     "one run of 10,000 steps with a window of 8,000 tokens on SQLite: cost, memory and growth of the file over the run",
   layout: "how the rows of commits lie in a SQLite file: bytes and time of a commit, alone and in groups, and reads",
+  lists: "lists of 1,000 to 100,000 sessions in one SQLite file, with and without filters",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",

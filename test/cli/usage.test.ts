@@ -151,7 +151,9 @@ describe("pawl doctor", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/✓ node +Node v\d+/);
     expect(stdout).toContain(`✓ sessions  1 session in ${join(home, "sessions.db")}`);
-    expect(stdout).toMatch(/✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal)/);
+    expect(stdout).toMatch(
+      /✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal), tables 2, log format 2/,
+    );
     expect(stdout).toMatch(/✓ files .* is 0700, .* is 0600/);
     expect(stdout).toMatch(/✓ writing +a synced write took [\d.]+ ms/);
     expect(stdout).toContain("set: OPENAI_API_KEY");
@@ -161,6 +163,17 @@ describe("pawl doctor", () => {
     expect(stdout).toMatch(/✓ due +no session is left to be carried on/);
     expect(stdout).toContain("All is well.");
     expect(stdout).not.toContain("sk-secret-0001");
+  });
+
+  test("tells the formats of the file to programs too", verifies("CLI-4#part-1"), async () => {
+    const { pawl } = createWorld();
+    const details = async () => {
+      const [{ checks }] = jsonLines((await pawl(["doctor", "--json"])).stdout);
+      return checks.find(({ name }: { readonly name: string }) => name === "sqlite").details;
+    };
+    expect(await details()).toEqual({ tables: 2, format: null });
+    await pawl(["run", "List the files"]);
+    expect(await details()).toEqual({ tables: 2, format: 2 });
   });
 
   test("says what waits for a person, and for a worker", async () => {

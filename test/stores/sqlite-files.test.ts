@@ -14,8 +14,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { formatVersion } from "../../src/core/machine/state.js";
 import { createCheckpoints } from "../../src/stores/sqlite/checkpoints.js";
 import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite/file.js";
-import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
-import { applicationId } from "../../src/stores/sqlite/schema.js";
+import { describeSqlite, openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
+import { applicationId, tablesVersion } from "../../src/stores/sqlite/schema.js";
 import {
   claim,
   commit,
@@ -152,6 +152,34 @@ describe("files", () => {
     });
   });
 
+  test("that an older version made are refused, and left as they are", verifies("STOR-4"), async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      await make(path);
+      await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 1"));
+      const refused = {
+        code: "older_format",
+        message: expect.stringMatching(/sessions\.db .*tables 1; this version reads tables 2.* move the file away/),
+      };
+      await expect(openSqliteStore({ path })).rejects.toMatchObject(refused);
+      await expect(describeSqlite(path)).rejects.toMatchObject(refused);
+      await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 2"));
+      const store = await openSqliteStore({ path });
+      expect(await store.read("s")).toHaveLength(1);
+      await store.close();
+    });
+  });
+
+  test("tell their formats", verifies("STOR-4"), async () => {
+    await inFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      await (await openSqliteStore({ path })).close();
+      expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: null });
+      await make(path);
+      expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: formatVersion });
+    });
+  });
+
   test("that a later version made are refused", verifies("STOR-4"), async () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
@@ -204,7 +232,9 @@ describe("what a later version wrote into a session", () => {
     await inFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
-      await withHandle(path, (handle) => handle.exec(`UPDATE commits SET v = ${formatVersion + 1}`));
+      await withHandle(path, (handle) =>
+        handle.exec(`UPDATE commits SET v = ${formatVersion + 1}; UPDATE sessions SET v = ${formatVersion + 1}`),
+      );
       const store = await openSqliteStore({ path });
       await expect(claim(store)).rejects.toMatchObject({ code: "newer_format" });
       await expect(store.load("s")).rejects.toMatchObject({ code: "newer_format" });

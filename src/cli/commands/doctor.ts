@@ -15,7 +15,13 @@ import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
 
 /** `note`: it works, and somebody may want to know. */
-type Check = { readonly name: string; readonly status: "ok" | "note" | "failed"; readonly what: string };
+type Check = {
+  readonly name: string;
+  readonly status: "ok" | "note" | "failed";
+  readonly what: string;
+  /** Figures for programs that read the JSON; \`what\` says the same in words. */
+  readonly details?: { readonly [name: string]: number | null };
+};
 type Finding = Omit<Check, "name">;
 
 const ok = (what: string): Finding => ({ status: "ok", what });
@@ -103,8 +109,12 @@ async function checkSessions(home: string): Promise<Finding> {
 }
 
 async function checkSqlite(home: string): Promise<Finding> {
-  const { driver, version, journal } = await describeSqlite(databaseOf(home));
-  return ok(`SQLite ${version} by ${driver}, journal mode ${journal}`);
+  const { driver, version, journal, tables, format } = await describeSqlite(databaseOf(home));
+  const log = format === null ? "no log yet" : `log format ${format}`;
+  return {
+    ...ok(`SQLite ${version} by ${driver}, journal mode ${journal}, tables ${tables}, ${log}`),
+    details: { tables, format },
+  };
 }
 
 function checkModes(home: string): Finding {

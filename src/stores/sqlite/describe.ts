@@ -1,27 +1,36 @@
 /**
- * Which SQLite a file is opened with: for those who look for the cause of something.
+ * What a file is opened with and which formats it has: for those who look for the cause of a problem.
  */
 import { openHandle } from "./driver.js";
 import { prepareFile } from "./file.js";
+import { statements } from "./schema.js";
 
 export type SqliteDescription = {
   readonly driver: "node:sqlite" | "libsql";
+  /** The version of SQLite. */
   readonly version: string;
-  /** `wal`, or `truncate` where the file was made without a write-ahead log. */
+  /** `wal`, or `truncate` if the file was made without a write-ahead log. */
   readonly journal: string;
+  /** The version of the tables. */
+  readonly tables: number;
+  /** The format of the newest row of all logs; null if no session has a log. */
+  readonly format: number | null;
 };
 
-/** Opens a store's file for a look. Throws what `openSqliteStore` throws, and SQLite's own errors. */
+/** Opens a store's file to describe it. Throws what `openSqliteStore` throws, and SQLite's own errors. */
 export async function describeSqlite(path: string): Promise<SqliteDescription> {
   const handle = await openHandle(path);
   try {
-    // The journal of a connection is chosen when it is made ready, and need not be what the file says.
+    // The journal of a connection is chosen when the connection is prepared, and need not be what the file says.
     prepareFile(handle, path, { synchronous: "full", guardsCheckpoints: true });
-    const first = (sql: string) => String(Object.values(handle.prepare(sql).get() as object)[0]);
+    const first = (sql: string): unknown => Object.values((handle.prepare(sql).all()[0] ?? {}) as object)[0];
+    const format = first(statements.newestFormat);
     return {
       driver: handle.constructor.name === "DatabaseSync" ? "node:sqlite" : "libsql",
-      version: first("SELECT sqlite_version()"),
-      journal: first("PRAGMA journal_mode"),
+      version: String(first("SELECT sqlite_version()")),
+      journal: String(first("PRAGMA journal_mode")),
+      tables: Number(first("PRAGMA user_version")),
+      format: format === undefined ? null : Number(format),
     };
   } finally {
     handle.close();

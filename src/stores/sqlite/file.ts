@@ -1,5 +1,5 @@
 /**
- * Opening the file: ours or refused, readable by its owner alone, with the journal that is safe with its SQLite.
+ * Opening the file: it is a store of Pawl or it is refused, only its owner can read it, and its journal is safe with this SQLite.
  */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,7 +9,7 @@ import { applicationId, createTables, tablesVersion } from "./schema.js";
 
 export type Synchronous = "full" | "normal";
 
-/** Makes the file where there is none, for its owner alone; and its folder. */
+/** Creates the file and its folder, for their owner alone, if they do not exist. */
 export function createFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
@@ -19,7 +19,7 @@ export function createFile(file: string): void {
   }
 }
 
-/** SQLite gives the files that it adds the mode of the main one; those of a file that was open to others are closed too. */
+/** SQLite gives the files that it adds the mode of the main file. Files that others could read are closed to them here. */
 export function protectFiles(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) {
     const path = `${file}${suffix}`;
@@ -27,22 +27,22 @@ export function protectFiles(file: string): void {
   }
 }
 
-/** Where a handle keeps its data; empty for one in memory. */
+/** The path of the file of a handle; empty for a database in memory. */
 export function fileOf(handle: SqliteHandle): string {
   return text(handle.prepare("PRAGMA database_list").get(), "file");
 }
 
 export type PrepareOptions = {
   readonly synchronous: Synchronous;
-  /** Whoever opens it makes its checkpoints under the write lock (see `sqlite-checkpoints.ts`), where they are not safe otherwise. */
+  /** The caller makes the checkpoints under the write lock (see `checkpoints.ts`) if SQLite cannot make them safely. */
   readonly guardsCheckpoints: boolean;
 };
 
 /**
- * Makes the tables in an empty file, and checks any other: ours, of a version that is known, writable.
- * Repeats nothing by itself: a busy database throws.
+ * Creates the tables in an empty file. Any other file must be a store of Pawl, with tables of a known version, and writable.
+ * Throws if the database is busy, and does not try again.
  *
- * @returns whether checkpoints are the caller's to make
+ * @returns whether the caller must make the checkpoints
  */
 export function prepareFile(handle: SqliteHandle, file: string, options: PrepareOptions): boolean {
   const { synchronous, guardsCheckpoints } = options;
@@ -53,17 +53,17 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
   const needsGuard = journal === "wal" && !isSafe;
   if (needsGuard) handle.exec("PRAGMA wal_autocheckpoint = 0");
   handle.exec(`PRAGMA synchronous = ${synchronous}`);
-  // What is deleted is overwritten: it may have been secret.
+  // Deleted rows are overwritten: they may have held secrets.
   handle.exec("PRAGMA secure_delete = ON");
   inTransaction(handle, "write", () => {
-    // Another process may have made the tables meanwhile.
+    // Another process may have created the tables meanwhile.
     if (identify(handle, file) === "empty") handle.exec(createTables);
     else probeWriting(handle);
   });
   return needsGuard;
 }
 
-/** A database that cannot be written must say so now, not at the first commit. Nothing is left of it. */
+/** Finds out now, not at the first commit, whether the database can be written. The probe leaves nothing behind. */
 function probeWriting(handle: SqliteHandle): void {
   handle.exec("SAVEPOINT probe");
   handle.exec("UPDATE store SET epoch = epoch");
@@ -86,12 +86,17 @@ function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
       "newer_format",
       `The store ${file} was made by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
     );
+  if (version < tablesVersion)
+    throw new PawlError(
+      "older_format",
+      `The store ${file} was made by a version of Pawl before its first release (tables ${version}; this version reads tables ${tablesVersion}). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
+    );
   return "ours";
 }
 
 /**
- * Where checkpoints are safe, a new file gets a write-ahead log, and one that has it keeps it. Elsewhere it is turned back. Nobody
- * turns a file to it later: one that must not use it may have the file open, and would follow.
+ * If checkpoints are safe, a new file gets a write-ahead log, and a file that has such a log keeps it. Otherwise the file is turned back
+ * to a rollback journal. A file is never turned to a write-ahead log later: a process that must not use one may have the file open.
  */
 function chooseJournal(
   handle: SqliteHandle,
@@ -113,7 +118,7 @@ function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
   try {
     handle.exec(`PRAGMA journal_mode = ${mode}`);
   } catch (error) {
-    // Others have the file open: what they chose stays.
+    // Others have the file open: their journal stays.
     if (!isBusy(error)) throw error;
   }
   return journalOf(handle);
@@ -124,8 +129,8 @@ function journalOf(handle: SqliteHandle): string {
 }
 
 /**
- * From SQLite 3.51.3 on, a checkpoint notices that a writer began the log anew since it looked; before, it could go by frames that
- * are gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
+ * From SQLite 3.51.3 on, a checkpoint notices that a writer has begun the log anew. Before, the checkpoint could copy frames that are
+ * gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
  */
 export function isSafeWithWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = numbersOf(version);

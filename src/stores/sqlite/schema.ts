@@ -81,8 +81,9 @@ PRAGMA application_id = ${applicationId};
 PRAGMA user_version = ${tablesVersion};
 `;
 
-/** The number of the last entry of session `s`; null if its log is empty. The index has it. */
-const tail = "(SELECT seq FROM commits WHERE session = s.id ORDER BY seq DESC LIMIT 1)";
+/** The number of the last entry of a session; null if its log is empty. The index alone answers it. */
+const tailOf = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
+const tail = tailOf("s.id");
 
 /**
  * Columns as they are read: text as bytes (see `textOf`), numbers as numbers. Damage can give any value another type, and
@@ -119,11 +120,11 @@ const heldColumns =
   "t.v AS v, coalesce(t.seq, 0) AS seq, coalesce(t.status, 'idle') AS status, coalesce(t.at, s.created_at) AS updated_at";
 
 /**
- * A page of a list. Those that nobody holds come from an index in its order, a page at most; those that somebody holds are few, and
- * all of them are looked at.
+ * A page of a list. The sessions that nobody holds come from an index, a page at most, and what a filter asks is in that index.
+ * The sessions that somebody holds are few: all of them are looked at.
  *
- * @param from the session's row `s`, with the index to take
- * @param ofParent a condition on its parent
+ * @param from which index finds the sessions that nobody holds
+ * @param ofParent a condition on the parent
  */
 function list(from: string, ofParent: string): string {
   return `WITH resting AS (
@@ -138,8 +139,8 @@ function list(from: string, ofParent: string): string {
   SELECT ${summary} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
 }
 
-// A message whose body is null was consumed: its id stays taken.
-const statements = {
+/** A message whose body is null was consumed: its id stays taken. */
+export const statements = {
   head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
       s.holder IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
@@ -198,9 +199,9 @@ const statements = {
   asking: `WITH page AS (
       SELECT id, name, asked_at FROM sessions WHERE asked_at IS NOT NULL AND (asked_at, name) > (?, ?)
       ORDER BY asked_at, name LIMIT ?)
-    SELECT ${bytes("s.name", "t.state")}, ${numbers("s.asked_at", "t.v", "t.state_sum")}, t.seq,
-      (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
-    FROM page s LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail} ORDER BY s.asked_at, s.name`,
+    SELECT ${bytes("p.name", "t.state")}, ${numbers("p.asked_at", "t.v", "t.state_sum")}, t.seq,
+      (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
+    FROM page p LEFT JOIN commits t ON t.session = p.id AND t.seq = ${tailOf("p.id")} ORDER BY p.asked_at, p.name`,
   holders: `SELECT ${bytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?

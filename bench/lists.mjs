@@ -1,0 +1,96 @@
+/**
+ * Lists of many sessions in one SQLite file: the first page, pages of what filters find, one session, and all of them.
+ */
+import { join } from "node:path";
+import { openSqliteStore } from "../dist/stores/sqlite/index.js";
+import { inFolder } from "./folder.mjs";
+import { machine, median, table } from "./report.mjs";
+
+const holder = { id: "bench", host: "bench", pid: 1, startedAt: 1 };
+const t0 = 1_790_000_000_000;
+
+/** One in ten has a parent, one in a thousand another agent and a failed run. */
+function stateOf(index) {
+  const isRare = index % 1000 === 7;
+  const parent = index % 10 === 3 ? { sessionId: `session-${index - 3}`, callKey: "run/1/1" } : undefined;
+  return {
+    v: 2,
+    seq: 1,
+    session: {
+      agent: isRare ? "rare" : "coder",
+      model: "bench",
+      title: `Request ${index}`,
+      root: `/work/${index % 50}`,
+      parent,
+    },
+    queue: [],
+    interrupted: [],
+    context: {},
+    status: isRare ? "failed" : "completed",
+    runId: "run",
+    startedAt: t0,
+    startSeq: 1,
+    limits: {},
+    modelCallIndex: 1,
+    attempt: 1,
+    counters: {},
+    usage: {},
+    restarts: 0,
+    waitedMs: 0,
+    fallback: 0,
+    failing: null,
+    compactionsInRow: 0,
+    stopping: null,
+    reason: isRare ? "model_error" : "stop",
+  };
+}
+
+async function fill(store, count) {
+  const events = [{ type: "restarted", runId: "run", holder: "bench", at: t0 }];
+  const make = async (index) => {
+    const { lease } = await store.claim(`session-${index}`, { holder, now: t0 + index, leaseMs: 30_000 });
+    const rest = { at: t0 + index, activity: "resting", dueAt: null, askedAt: null, release: true };
+    await store.commit(lease, { expectedSeq: 0, events, state: stateOf(index), ...rest });
+  };
+  for (let index = 0; index < count; index += 250)
+    await Promise.all(Array.from({ length: Math.min(250, count - index) }, (_, at) => make(index + at)));
+}
+
+const looks = {
+  "first 50": (store) => store.list({ limit: 50 }),
+  "50 in the middle": (store, count) =>
+    store.list({ limit: 50, after: { updatedAt: t0 + count / 2, sessionId: "session" } }),
+  "50 of one folder in 50": (store) => store.list({ limit: 50, root: "/work/7" }),
+  "50 without a parent": (store) => store.list({ limit: 50, parent: null }),
+  "50 of a rare status": (store) => store.list({ limit: 50, status: ["failed"] }),
+  "all of a rare agent": (store) => store.list({ agent: "rare" }),
+  "an agent that is not there": (store) => store.list({ agent: "none" }),
+  "children of one": (store) => store.list({ parent: "session-0" }),
+  "one session": (store, count) => store.describe(`session-${Math.floor(count / 2)}`),
+};
+
+async function measure(count, rounds) {
+  return await inFolder(async (folder) => {
+    const store = await openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
+    await fill(store, count);
+    const row = [count.toLocaleString("en")];
+    for (const look of Object.values(looks)) {
+      const times = [];
+      for (let round = 0; round < rounds; round += 1) {
+        const before = performance.now();
+        await look(store, count);
+        times.push(performance.now() - before);
+      }
+      row.push(median(times).toFixed(2));
+    }
+    await store.close();
+    return row;
+  });
+}
+
+export async function run({ quick }) {
+  const rows = [];
+  for (const count of quick ? [1_000] : [1_000, 10_000, 100_000]) rows.push(await measure(count, quick ? 9 : 21));
+  console.log(`${machine()}; one SQLite file, synchronous NORMAL; medians, ms\n`);
+  console.log(table(["sessions", ...Object.keys(looks)], rows));
+}
