@@ -99,8 +99,8 @@ export type {
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
-export type { Limits } from "./runtime/agent/limits.js";
 export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
+export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions } from "./runtime/agent/run-input.js";

@@ -10,10 +10,12 @@ let seq = 0;
 
 function event<Type extends PublicEvent["type"]>(
   type: Type,
-  fields: Omit<Extract<PublicEvent, { type: Type }>, "type" | "sessionId" | "seq" | "at" | "runId"> & { at?: number },
+  fields: Omit<Extract<PublicEvent, { type: Type }>, "type" | "sessionId" | "seq" | "index" | "at" | "runId"> & {
+    at?: number;
+  },
 ): StreamItem {
   seq += 1;
-  return { type, runId: "r", sessionId: "session-1", seq, at: 0, ...fields } as unknown as StreamItem;
+  return { type, runId: "r", sessionId: "session-1", seq, index: 1, at: 0, ...fields } as unknown as StreamItem;
 }
 
 function deltas(modelCallIndex: number, attempt: number, ...bodies: readonly DeltaBody[]): readonly StreamItem[] {

@@ -3,7 +3,7 @@
  */
 import { advance, effects, formatVersion, initialState, type State } from "../../src/core/index.js";
 import type { Event, Store } from "../../src/index.js";
-import { defaultLimits } from "../../src/runtime/agent/compiled-agent.js";
+import { defaultLimits } from "../../src/runtime/agent/limits.js";
 
 /** Writes the session `s` with the run `r` into a store. */
 export async function writeCompacted(store: Store): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The limits of a run: their defaults, what each may be, and what a limit of cost needs.
  */
-import { type OptionTable, checkOptions, numberAbove, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
+import { checkOptions, numberAbove, type OptionTable, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
 import type { RunLimits } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Services } from "../../ports/services.js";

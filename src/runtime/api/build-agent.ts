@@ -16,8 +16,6 @@ import type { PriceTable } from "../../ports/services.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
-import { checkLease, checkName, type CompiledAgent, compileTools } from "../agent/compiled-agent.js";
-import { type Limits, limitsOf, unpricedModels } from "../agent/limits.js";
 import {
   type AgentToolOptions,
   type BindChild,
@@ -26,6 +24,8 @@ import {
   makeAgentTool,
 } from "../agent/agent-tool.js";
 import { compileHooks } from "../agent/compile-hooks.js";
+import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
+import { type Limits, limitsOf, unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";

@@ -9,8 +9,8 @@ import { initialState, isResting, isWaiting, type State } from "../../core/machi
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import type { Answers } from "../agent/answer-types.js";
+import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";

@@ -97,6 +97,7 @@ export async function using<T>(live: LocalSession, act: () => Promise<T>): Promi
 
 /** An idle session holds nothing. */
 export function leaveIfIdle(live: LocalSession): void {
+  if (live.following !== null && !isFollowed(live)) live.following();
   const { sessionId, place } = live;
   const isUsed = live.opening !== null || live.operationsUnderWay > 0 || !isSilent(live) || !isEmpty(live);
   if (!isUsed && place.sessions.get(sessionId) === live) place.sessions.delete(sessionId);
