@@ -1,24 +1,25 @@
 /**
- * When a conversation is summed up, and where it is cut.
+ * The built-in compaction service: it decides when a conversation is compacted and where it is cut, and has it summarised.
  *
- * 1. The last turns are kept as they are; fewer where they do not fit, and of the last one its last steps.
- * 2. What was decided stays: what is kept word for word adds up over compactions, each item once; the summary is replaced.
+ * 1. The last turns stay as they are. If they do not fit, fewer turns stay; of the last turn, at least its last steps stay.
+ * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
-import { inputOf, parseAnswer, promptOf, type SummaryWishes } from "./summary.js";
+import { type SummaryPromptOptions, summaryPrompt } from "./prompts.js";
+import { parseAnswer, summaryInput } from "./summary.js";
 
-export type CompactionRules = SummaryWishes & {
+export type CompactionRules = SummaryPromptOptions & {
   readonly triggerRatio: number;
   readonly targetRatio: number;
   readonly keepTurns: number;
 };
 
-/** The parts of the budget that a summary, and what is kept word for word, may take. */
+/** The shares of the budget that the summary and the retained items may take. */
 const summaryRatio = 0.15;
 const retainedRatio = 0.15;
 
-/** What is replaced must be this much of the budget: asking a model for less is not worth it. */
-const leastRatio = 0.05;
+/** The least share of the budget that a compaction must replace. Less is not worth a model call. */
+const minReplacedRatio = 0.05;
 
 export function createCompactionService(rules: CompactionRules): CompactionService {
   return {
@@ -31,18 +32,18 @@ export function createCompactionService(rules: CompactionRules): CompactionServi
 function cutOf(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
   const { messages, cuts, tokens, budget, fixed, estimator } = view;
   const estimated = messages.reduce((sum, message) => sum + estimator.message(message), fixed);
-  // What a provider counted is more or less than the estimate: the room is measured as the messages are.
+  // The provider's count and our estimate differ. The room is scaled, because messages are measured by the estimate.
   const scale = tokens > 0 ? estimated / tokens : 1;
-  const fits = keptFrom(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
+  const fits = firstThatFits(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
   const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= fits ? [index] : []));
   const from = turns.length < keepTurns ? fits : (turns.at(-keepTurns) ?? fits);
-  const cut = cuts.find((one) => one >= from) ?? cuts.at(-1) ?? 0;
+  const cut = cuts.find((index) => index >= from) ?? cuts.at(-1) ?? 0;
   const replaced = messages.slice(0, cut).reduce((sum, message) => sum + estimator.message(message), 0);
-  return replaced >= leastRatio * budget * scale ? cut : null;
+  return replaced >= minReplacedRatio * budget * scale ? cut : null;
 }
 
-/** The first message from which on everything fits in the room. */
-function keptFrom({ messages, estimator }: CompactionView, room: number): number {
+/** The index of the first message such that it and all later messages fit in `room`, which is in tokens. */
+function firstThatFits({ messages, estimator }: CompactionView, room: number): number {
   let tokens = 0;
   for (let index = messages.length; index > 0; index -= 1) {
     const message = messages[index - 1];
@@ -54,50 +55,50 @@ function keptFrom({ messages, estimator }: CompactionView, room: number): number
 
 async function sumUp(task: CompactionTask, rules: CompactionRules): Promise<Summary> {
   const { size, estimator, earlier } = task;
-  const most = size.budget * retainedRatio;
-  const { kept, folded } = foldOldest(earlier?.retained ?? [], most * 0.75, estimator.text);
-  const words = Math.max(80, Math.floor((size.budget * summaryRatio) / 2));
-  const systemPrompt = promptOf(rules, words);
+  const maxTokens = size.budget * retainedRatio;
+  const { kept, folded } = foldOldest(earlier?.retained ?? [], maxTokens * 0.75, estimator.text);
+  const maxWords = Math.max(80, Math.floor((size.budget * summaryRatio) / 2));
+  const systemPrompt = summaryPrompt(rules, maxWords);
   const room = task.summariserBudget - estimator.text(systemPrompt);
-  const text = inputOf({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
+  const text = summaryInput({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
   const answer = parseAnswer(await task.ask({ systemPrompt, text }));
-  return { summary: answer.summary, retained: addUp(kept, answer.retained, most, estimator.text) };
+  return { summary: answer.summary, retained: addItems(kept, answer.retained, maxTokens, estimator.text) };
 }
 
-/** What is kept word for word has a bound: the oldest items become part of the summary. */
-function foldOldest(items: readonly string[], most: number, tokensOf: (text: string) => number) {
+/** Retained items are bounded: the oldest items become part of the summary. */
+function foldOldest(items: readonly string[], maxTokens: number, tokensOf: (text: string) => number) {
   let tokens = 0;
   let first = items.length;
   while (first > 0) {
     tokens += tokensOf(items[first - 1] ?? "");
-    if (tokens > most) break;
+    if (tokens > maxTokens) break;
     first -= 1;
   }
   return { kept: items.slice(first), folded: items.slice(0, first) };
 }
 
-/** Each once, the earlier ones first. */
-function addUp(
+/** Earlier items come first, and each item once. An item that does not fit is dropped. */
+function addItems(
   earlier: readonly string[],
   added: readonly string[],
-  most: number,
+  maxTokens: number,
   tokensOf: (text: string) => number,
 ): readonly string[] {
-  const seen = new Set(earlier.map(alike));
+  const seen = new Set(earlier.map(comparable));
   const items = [...earlier];
   let tokens = earlier.reduce((sum, item) => sum + tokensOf(item), 0);
   for (const item of added) {
-    const more = tokensOf(item);
-    if (seen.has(alike(item)) || tokens + more > most) continue;
-    seen.add(alike(item));
+    const itemTokens = tokensOf(item);
+    if (seen.has(comparable(item)) || tokens + itemTokens > maxTokens) continue;
+    seen.add(comparable(item));
     items.push(item);
-    tokens += more;
+    tokens += itemTokens;
   }
   return items;
 }
 
-/** Items that say the same in the same words are one. */
-function alike(item: string): string {
+/** Two items count as the same if only case, spaces or punctuation differ. */
+function comparable(item: string): string {
   return item
     .toLowerCase()
     .replace(/[\s.,;:!]+/g, " ")
