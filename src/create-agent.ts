@@ -1,5 +1,5 @@
 /**
- * `createAgent`, with what it takes when nothing is said: AI SDK models as they are, a store in memory, this process.
+ * `createAgent` with its defaults: it accepts AI SDK models, stores sessions in memory, and runs in this process.
  */
 import { asModel } from "./models/ai-sdk/adapter.js";
 import type { LanguageModel } from "./models/ai-sdk/language-model.js";
@@ -18,8 +18,8 @@ export type AgentOptions = Options<AnyModel>;
 export type Agent = Built<AnyModel>;
 
 /**
- * Makes an agent.
- * @throws PawlError `bad_configuration` where a part cannot be used, `duplicate_tool` where two tools have one name
+ * Creates an agent.
+ * @throws PawlError `bad_configuration` if an option is invalid, `duplicate_tool` if two tools have the same name
  */
 export function createAgent(options: AgentOptions): Agent {
   return buildAgent(options, {
