@@ -20,7 +20,7 @@ export interface RetryPolicy {
 export type RetryOptions = {
   /** The most retries of one call. Default: 5. */
   readonly maxRetries?: number;
-  /** The first delay. Each further delay is twice as long. Default: 2,000. */
+  /** The first delay. Each further delay is twice as long. Up to half of a delay is cut at random. Default: 2,000. */
   readonly baseDelayMs?: number;
   /** The longest delay that the policy chooses itself. A provider may ask for more. Default: 30,000. */
   readonly maxDelayMs?: number;

@@ -26,8 +26,8 @@ export type ToolContext<Deps = unknown> = {
 };
 
 /**
- * What becomes of a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides. `fail`:
- * it gets an error result.
+ * What follows for a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides.
+ * `fail`: it does not run again, and its result tells the model that it was interrupted.
  */
 export type RecoverOption =
   | "rerun"
