@@ -1,20 +1,23 @@
 /**
- * Which files a provider's package can put into a tool's result. Packages that cannot write the bytes out as text, which no
- * model can read and which fills its context.
+ * Which files a provider's package can send within a tool's result. A package that cannot do so writes the bytes as text,
+ * which no model can read and which fills its context.
  */
 import type { LanguageModel } from "./language-model.js";
 
-type Taking = { readonly provider: RegExp; readonly takes: RegExp };
+type Support = { readonly provider: RegExp; readonly mediaTypes: RegExp };
 
-/** As the packages do it: `provider` is what a language model says of itself. */
-const known: readonly Taking[] = [
-  { provider: /(^|\.)anthropic\b/, takes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
-  { provider: /^(openai|azure|azure-openai)\.responses$/, takes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
-  { provider: /^google\b/, takes: /^(image|audio|video)\/|^application\/pdf$/i },
+/** From the code of the packages. `provider` matches the `provider` of a language model. */
+const known: readonly Support[] = [
+  { provider: /(^|\.)anthropic\b/, mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
+  {
+    provider: /^(openai|azure|azure-openai)\.responses$/,
+    mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i,
+  },
+  { provider: /^google\b/, mediaTypes: /^(image|audio|video)\/|^application\/pdf$/i },
 ];
 
-/** Whether a model can be shown a file of a media type within a tool's result; none where its package is not known to. */
+/** Whether a tool's result may contain a file of a media type. An unknown provider gets no files. */
 export function takesInResults({ provider }: LanguageModel): (mediaType: string) => boolean {
-  const found = known.find((one) => one.provider.test(provider));
-  return (mediaType) => found?.takes.test(mediaType) === true;
+  const support = known.find((entry) => entry.provider.test(provider));
+  return (mediaType) => support?.mediaTypes.test(mediaType) === true;
 }
