@@ -1,5 +1,5 @@
 /**
- * Tools: ready-made ones for files and commands, and what makes others.
+ * `pawl/tools`: tools for files and for commands, and `defineTool` for your own.
  */
 export type {
   AiSdkSchema,

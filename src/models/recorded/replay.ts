@@ -107,6 +107,6 @@ function notRecorded({ modelCallIndex, attempt }: ModelRequest, difference: Diff
     difference === undefined
       ? "the recording has no attempt left"
       : `it differs from what was recorded in ${differenceText(difference)}`;
-  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${why}. Record the run again.`;
+  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${why}. If the change is intended, record the run again.`;
   return { kind: "error", failure: { kind: "invalid_request", code: "not_recorded", message } };
 }
