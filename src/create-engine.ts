@@ -17,8 +17,8 @@ export type PluginContext = ContextOf<AnyModel>;
 
 /**
  * Creates an engine: sets up its plugins, then creates its agents.
- * @throws PawlError `bad_configuration`, `duplicate_tool` or `plugin_failed`; `unknown_model` or `missing_package` if an
- *   agent's model is a name
+ * @throws PawlError `bad_configuration`, `duplicate_tool` or `plugin_failed`; `unknown_model` or `missing_package` if
+ *   an agent's model is a name
  */
 export function createEngine(options: EngineOptions): Promise<Engine> {
   return buildEngine(options, { createAgent, createWorker, createStore: createMemoryStore, resolveModel });

@@ -1,6 +1,6 @@
 /**
- * The errors that Pawl throws: on misuse, and on failures of its environment. A failure inside a run is never thrown; it is
- * data in the run's result.
+ * The errors that Pawl throws: on misuse, and on failures of its environment. A failure inside a run is never thrown;
+ * it is data in the run's result.
  *
  * Each code has a heading in docs/errors.md, and a test checks that.
  */

@@ -41,7 +41,9 @@ export type Compaction = {
   readonly budgetOf: (model: Model) => Budget;
 };
 
-/** The most tokens that a model can be sent. If `isKnown` is false, its context window is unknown and this is a guess. */
+/**
+ * The most tokens that a model can be sent. If `isKnown` is false, its context window is unknown and this is a guess.
+ */
 export type Budget = { readonly tokens: number; readonly isKnown: boolean };
 
 /** The budget of a model whose context window is unknown, in tokens. */

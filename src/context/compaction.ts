@@ -1,7 +1,9 @@
 /**
- * The built-in compaction service: it decides when a conversation is compacted and where it is cut, and has it summarised.
+ * The built-in compaction service: it decides when a conversation is compacted and where it is cut, and has it
+ * summarised.
  *
- * 1. The last turns stay as they are. If they do not fit, fewer turns stay; of the last turn, at least its last steps stay.
+ * 1. The last turns stay as they are. If they do not fit, fewer turns stay; of the last turn, at least its last steps
+ *    stay.
  * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";

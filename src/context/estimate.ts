@@ -1,10 +1,10 @@
 /**
  * Estimates how many tokens a text takes from the kinds of its characters: one pass, no vocabulary.
  *
- * A tokenizer first cuts a text into words, numbers, punctuation and space. Then it cuts these into pieces of its vocabulary.
- * The first cut is much the same in all tokenizers, so it is made here. The cost of a run of each kind was fitted to public
- * vocabularies. For English, code and JSON the estimate tends to be too high rather than too low. docs/guide/tokens.md has
- * the measured error.
+ * A tokenizer first cuts a text into words, numbers, punctuation and space. Then it cuts these into pieces of its
+ * vocabulary. The first cut is much the same in all tokenizers, so it is made here. The cost of a run of each kind was
+ * fitted to public vocabularies. For English, code and JSON the estimate tends to be too high rather than too low.
+ * docs/guide/tokens.md has the measured error.
  */
 
 const lower = 0;

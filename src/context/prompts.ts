@@ -5,7 +5,9 @@
  */
 import type { FilePart } from "../core/data/message.js";
 
-/** The summariser's instructions, if the agent's author gives none. `parseAnswer` in summary.ts reads these headings. */
+/**
+ * The summariser's instructions, if the agent's author gives none. `parseAnswer` in summary.ts reads these headings.
+ */
 const summaryInstructions = `You sum up the conversation of an agent with its user, so that the agent can go on from your summary alone.
 
 Answer in this form and with nothing else:

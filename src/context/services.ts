@@ -15,11 +15,14 @@ import { createUsageService } from "./usage.js";
 import { wholeOutput } from "./whole-output.js";
 
 export type ToolOutputOptions = {
-  /** The most bytes of one output that a model is shown. A tool's own `maxOutputBytes` takes precedence. Default: 51,200. */
+  /**
+   * The most bytes of one output that a model is shown. A tool's own `maxOutputBytes` takes precedence. Default:
+   * 51,200.
+   */
   readonly maxBytes?: number;
   /**
-   * The most bytes of all outputs together that a model is shown. Above it, the oldest outputs are left out until half of
-   * it remains. A note in the place of each says how to read it. Default: no limit, because leaving outputs out
+   * The most bytes of all outputs together that a model is shown. Above it, the oldest outputs are left out until half
+   * of it remains. A note in the place of each says how to read it. Default: no limit, because leaving outputs out
    * invalidates the provider's prompt cache.
    */
   readonly maxTotalBytes?: number;
@@ -27,11 +30,13 @@ export type ToolOutputOptions = {
 
 export type ServiceOptions = {
   /**
-   * Computes what a run cost from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no cost;
-   * it still records the tokens that providers report.
+   * Computes what a run cost from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no
+   * cost; it still records the tokens that providers report.
    */
   readonly usage?: { readonly prices?: PriceTable } | null;
-  /** How large tool outputs are cut for the model. If null, they stay whole, up to what an entry of the log can hold. */
+  /**
+   * How large tool outputs are cut for the model. If null, they stay whole, up to what an entry of the log can hold.
+   */
   readonly toolOutput?: ToolOutputOptions | null;
   /** Counts the tokens of texts. Default: an estimate, whose error is in docs/guide/tokens.md. */
   readonly tokens?: Tokenizer;
@@ -97,8 +102,8 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
 }
 
 /**
- * The tools that read the rest of a cut output, if outputs are cut. The agent has them from its first call, and last in its
- * list. A provider caches tool specifications first, so a tool added later would invalidate the cache of the whole
+ * The tools that read the rest of a cut output, if outputs are cut. The agent has them from its first call, and last in
+ * its list. A provider caches tool specifications first, so a tool added later would invalidate the cache of the whole
  * conversation.
  */
 export function outputToolsOf(

@@ -1,7 +1,8 @@
 /**
  * The summariser's input, and how its answer is read.
  *
- * 1. The summariser gets the conversation as one text, without tools. So any model can summarise what another model said.
+ * 1. The summariser gets the conversation as one text, without tools. So any model can summarise what another model
+ *    said.
  * 2. Each call is followed by its result, however much is left out of both to make them fit.
  */
 import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";

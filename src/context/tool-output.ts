@@ -1,8 +1,8 @@
 /**
  * Large tool outputs: the store keeps them whole, the model sees the beginning and the end (TOOL-9).
  *
- * 1. The whole output is written as a blob of the session before the entry that names it. If the store fails, the omitted
- *    part is lost, but the call still has its result.
+ * 1. The whole output is written as a blob of the session before the entry that names it. If the store fails, the
+ *    omitted part is lost, but the call still has its result.
  * 2. A text is cut between lines, and within a line only if the line is too long to be shown. It is never cut within a
  *    character.
  * 3. The size of a log entry is bounded, whatever a tool asks for.
@@ -124,7 +124,9 @@ function nextCharacter(bytes: Uint8Array, index: number): number {
 
 type Content = Extract<ToolOutput, { readonly type: "content" }>;
 
-/** All texts are cut together, as one text. Files cannot be cut: a file that does not fit becomes a blob of the session. */
+/**
+ * All texts are cut together, as one text. Files cannot be cut: a file that does not fit becomes a blob of the session.
+ */
 async function capContent(output: Content, limit: number, options: CapOptions): Promise<ToolOutput> {
   const texts = output.parts.filter((part) => part.type === "text");
   const capped = await capText(texts.map(({ text }) => text).join("\n"), limit, options);

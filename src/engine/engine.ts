@@ -2,7 +2,8 @@
  * An engine: the agents of a process, the plugins, tools, models and store that they share, and the worker that drives
  * their sessions.
  *
- * 1. If two tools have the same name, an agent's own tool takes precedence over a plugin's, and a plugin's over the engine's.
+ * 1. If two tools have the same name, an agent's own tool takes precedence over a plugin's, and a plugin's over the
+ *    engine's.
  * 2. Plugins' hooks and observers come before an agent's own, in the order of registration.
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
@@ -43,9 +44,9 @@ export type Engine<ModelLike> = {
   /** Drives sessions as they become due, until the shutdown. @throws PawlError if the store fails */
   readonly work: () => Promise<void>;
   /**
-   * Starts no more runs, waits up to `graceMs` (milliseconds, default: 5,000) for those under way, releases the sessions,
-   * and disposes of the plugins. A run that does not settle in time ends as `interrupted`, and its session is due again.
-   * Further calls return the same promise.
+   * Starts no more runs, waits up to `graceMs` (milliseconds, default: 5,000) for those under way, releases the
+   * sessions, and disposes of the plugins. A run that does not settle in time ends as `interrupted`, and its session is
+   * due again. Further calls return the same promise.
    * @throws the error of a part that failed, or an AggregateError of several, after all parts have shut down
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;

@@ -2,8 +2,8 @@
  * The plugins of an engine: set up in the order of their dependencies, disposed of in reverse.
  *
  * 1. A plugin is set up after all of its dependencies. A cycle or a missing dependency is an error that names the path.
- * 2. Each plugin whose setup has begun is disposed of once, even if its setup failed. If one dispose fails, the others still
- *    run.
+ * 2. Each plugin whose setup has begun is disposed of once, even if its setup failed. If one dispose fails, the others
+ *    still run.
  * 3. Two plugins cannot register the same name, because then their order would decide which of the two is used.
  */
 import { PawlError } from "../errors.js";
@@ -17,7 +17,8 @@ export type PluginManager<ModelLike> = {
   /**
    * Sets the plugins up, one after the other. A second call throws.
    * @throws PawlError `plugin_failed` with the plugin's name; `duplicate_tool` if two plugins register the same tool;
-   *   `bad_configuration` if two plugins register the same model or service; a PawlError that a plugin throws, unchanged
+   *   `bad_configuration` if two plugins register the same model or service; a PawlError that a plugin throws,
+   *   unchanged
    */
   readonly load: (store: Store) => Promise<Contributions<ModelLike>>;
   /** @throws AggregateError of the errors that plugins threw, after all plugins were disposed of */

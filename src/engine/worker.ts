@@ -1,8 +1,8 @@
 /**
  * A worker: finds the due sessions of a store, and drives them.
  *
- * A session is due if nobody holds it, and it has a message in its inbox, or its driver died, or one of its waits is over.
- * Any number of workers can share a store. The store's claim decides which of them drives a session.
+ * A session is due if nobody holds it, and it has a message in its inbox, or its driver died, or one of its waits is
+ * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
  */
 
 import type { SessionInfo } from "../core/machine/state.js";
@@ -38,13 +38,16 @@ export type WorkerOptions = {
 };
 
 export type Worker = {
-  /** Drives all sessions that are due or become due meanwhile. Resolves when none is. @throws PawlError if the store fails */
+  /**
+   * Drives all sessions that are due or become due meanwhile. Resolves when none is.
+   * @throws PawlError if the store fails
+   */
   readonly runUntilIdle: () => Promise<void>;
   /** Drives sessions as they become due, until `stop`. @throws PawlError if the store fails */
   readonly run: () => Promise<void>;
   /**
-   * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session that is
-   * interrupted then is due again.
+   * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
+   * that is interrupted then is due again.
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
@@ -65,8 +68,8 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   /**
-   * Finds the session to resume. A worker may not know the agent of a child session, because only the parent's tool knows
-   * it. Then it resumes the session at the top instead, which drives its children.
+   * Finds the session to resume. A worker may not know the agent of a child session, because only the parent's tool
+   * knows it. Then it resumes the session at the top instead, which drives its children.
    */
   async function findResumable(
     sessionId: string,

@@ -1,12 +1,13 @@
 /**
- * The compaction port: when a conversation is compacted, where it is cut, and what replaces the messages before the cut.
+ * The compaction port: when a conversation is compacted, where it is cut, and what replaces the messages before the
+ * cut.
  */
 import type { Message } from "../core/data/message.js";
 import type { TokenEstimator } from "./tokens.js";
 
 /**
- * In tokens: the size of a conversation, and the budget it must stay below. The budget is the model's context window less
- * what is reserved for its answer.
+ * In tokens: the size of a conversation, and the budget it must stay below. The budget is the model's context window
+ * less what is reserved for its answer.
  */
 export type ContextSize = { readonly tokens: number; readonly budget: number };
 
@@ -45,8 +46,8 @@ export type Summary = {
 };
 
 /**
- * Replace it with `services: { compaction }`. `isDue` and `cutOf` must be deterministic. If they throw, the conversation is
- * not compacted.
+ * Replace it with `services: { compaction }`. `isDue` and `cutOf` must be deterministic. If they throw, the
+ * conversation is not compacted.
  */
 export type CompactionService = {
   /** Whether to compact the conversation before the next model call. */

@@ -1,7 +1,8 @@
 /**
  * The context port: what a model is sent in addition to the conversation in the log.
  *
- * 1. A context manager is deterministic: the same view gives the same context, also in another process or after a crash.
+ * 1. A context manager is deterministic: the same view gives the same context, also in another process or after a
+ *    crash.
  * 2. The log holds everything that a model sees. A context manager only adds to the conversation, and its additions are
  *    committed before the call. It never rewrites messages; only a compaction shortens a conversation.
  * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
@@ -24,8 +25,8 @@ export type RunData = {
 export type Hint = {
   readonly name: string;
   /**
-   * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a failed
-   * hook.
+   * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a
+   * failed hook.
    */
   readonly text: (run: RunData) => string | undefined;
 };

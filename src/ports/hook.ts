@@ -3,7 +3,8 @@
  *
  * 1. Hooks are called in the order of the array. Each sees the changes of the hooks before it.
  * 2. A hook gets frozen data, and changes a run only by its return value. Any value outside its return type is refused.
- * 3. A hook is called before the commit, at least once. If the process dies before the commit, the hook is called again.
+ * 3. A hook is called before the commit, at least once. If the process dies before the commit, the hook is called
+ *    again.
  */
 
 import type {
@@ -131,15 +132,17 @@ export type Hook = {
   /** Milliseconds after which a call of the hook counts as failed. Default: 10,000. */
   readonly timeoutMs?: number;
   /**
-   * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it. `closed`:
-   * the tool call is blocked, the tool's output is withheld, or the step fails with `hook_failed`. Default: `closed` for
-   * `beforeToolCall` and `afterToolCall`, else `open`.
+   * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it.
+   * `closed`: the tool call is blocked, the tool's output is withheld, or the step fails with `hook_failed`. Default:
+   * `closed` for `beforeToolCall` and `afterToolCall`, else `open`.
    */
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */
   readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
   readonly beforeStep?: Call<StepSubject, Nothing>;
-  /** It may choose among the agent's tools, and change the system prompt, tool choice and provider options of this call. */
+  /**
+   * It may choose among the agent's tools, and change the system prompt, tool choice and provider options of this call.
+   */
   readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
   /** Called after each attempt that ended with an answer or a failure. */
   readonly afterLLMCall?: Call<ModelAnswerSubject, Nothing>;
@@ -148,7 +151,9 @@ export type Hook = {
     ToolCallSubject,
     Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string }
   >;
-  /** Called after execution, also if the tool failed. A returned `output` replaces the tool's output, even if undefined. */
+  /**
+   * Called after execution, also if the tool failed. A returned `output` replaces the tool's output, even if undefined.
+   */
   readonly afterToolCall?: Call<ToolResultSubject, Nothing | { readonly output: unknown }>;
   /** Called when all calls of a step have their results. */
   readonly afterStep?: Call<StepResultSubject, Nothing>;

@@ -35,8 +35,8 @@ export type ModelRequest = RequestIdentity & {
   /** Sent once, before the conversation. */
   readonly systemPrompt?: string;
   /**
-   * The conversation. Every tool call in it has exactly one result, call ids are unique, and the last message is from the
-   * user or a tool. The array does not change while the call runs, but grows afterwards: copy it to keep it.
+   * The conversation. Every tool call in it has exactly one result, call ids are unique, and the last message is from
+   * the user or a tool. The array does not change while the call runs, but grows afterwards: copy it to keep it.
    */
   readonly messages: readonly Message[];
   /** The same array from one call to the next, as long as the tools do not change. */
@@ -52,9 +52,9 @@ export type ModelRequest = RequestIdentity & {
 /**
  * One increment of an attempt's stream, as a model yields it.
  *
- * A stream consists of any number of parts and exactly one `done` or `error` at the end. Each part is opened, extended and
- * closed under an id that the provider chooses. A model that fails yields `error`. If it throws instead, what it threw is
- * the failure.
+ * A stream consists of any number of parts and exactly one `done` or `error` at the end. Each part is opened, extended
+ * and closed under an id that the provider chooses. A model that fails yields `error`. If it throws instead, what it
+ * threw is the failure.
  */
 export type DeltaBody =
   | { readonly kind: "start"; readonly model?: string; readonly warnings?: readonly string[] }
@@ -136,8 +136,8 @@ export type MessageDelta = DeltaBody & {
 };
 
 /**
- * How long Pawl waits for a model, in milliseconds. `Infinity` means without limit. An attempt that takes longer fails with
- * kind `timeout`, and is retried like any failure.
+ * How long Pawl waits for a model, in milliseconds. `Infinity` means without limit. An attempt that takes longer fails
+ * with kind `timeout`, and is retried like any failure.
  */
 export type ModelTimeouts = {
   /**

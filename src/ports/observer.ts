@@ -11,8 +11,8 @@ export type Observer = {
   readonly onEvent?: (event: PublicEvent) => unknown;
   readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
   /**
-   * Called with a trace record when the step, compaction or run it describes is over. `run` has all records of the run so
-   * far, including this record and those of other processes.
+   * Called with a trace record when the step, compaction or run it describes is over. `run` has all records of the run
+   * so far, including this record and those of other processes.
    */
   readonly onTrace?: (record: TraceRecord, run: LoopTrace) => unknown;
   /** If true, trace records include texts of models, and inputs and outputs of tools, redacted. Default: false. */

@@ -21,9 +21,9 @@ export type PluginContext<ModelLike = Model> = {
   /** Registers a model under a name, which agents can use as their `model`. */
   readonly registerModel: (name: string, model: ModelLike) => void;
   /**
-   * Registers a service. Tools see it in `context.services`; plugins that are set up later get it by `service`. Under the
-   * name of a built-in service (`usage`, `output`, `tokens`, `compaction`) it replaces that service for agents that have
-   * not set their own.
+   * Registers a service. Tools see it in `context.services`; plugins that are set up later get it by `service`. Under
+   * the name of a built-in service (`usage`, `output`, `tokens`, `compaction`) it replaces that service for agents that
+   * have not set their own.
    */
   readonly registerService: <Name extends string>(name: Name, service: NonNullable<Services[Name]>) => void;
   /** Returns the service that an earlier plugin has registered under this name; undefined if there is none. */

@@ -45,7 +45,9 @@ export type OutputService = {
     output: ToolOutput,
     options: { readonly sessionId: string; readonly maxBytes?: number },
   ) => ToolOutput | Promise<ToolOutput>;
-  /** The most bytes of all results together that a model is shown: above it, the oldest are left out. Default: no limit. */
+  /**
+   * The most bytes of all results together that a model is shown: above it, the oldest are left out. Default: no limit.
+   */
   readonly maxTotalBytes?: number;
   /**
    * Reads a whole output by the number of its entry in the session's log; null if there is none.
@@ -54,7 +56,9 @@ export type OutputService = {
   readonly read?: (sessionId: string, output: number) => Promise<WholeOutput | null>;
 };
 
-/** `context.services` of a tool. A service that is turned off is null. Other names are the author's and plugins' own. */
+/**
+ * `context.services` of a tool. A service that is turned off is null. Other names are the author's and plugins' own.
+ */
 export type Services = {
   readonly usage: UsageService | null;
   readonly output: OutputService | null;

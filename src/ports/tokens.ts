@@ -22,6 +22,8 @@ export type TokenEstimator = {
   readonly message: (message: Message) => number;
   /** A whole request, estimated without a provider's count. */
   readonly request: (request: Sized) => number;
-  /** A request: the provider's count of its conversation (`transcript.measured`) plus an estimate of all later messages. */
+  /**
+   * A request: the provider's count of its conversation (`transcript.measured`) plus an estimate of all later messages.
+   */
   readonly context: (request: Sized, measured: CountedTokens | null) => TokenCount;
 };

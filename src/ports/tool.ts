@@ -11,7 +11,9 @@ export type ToolContext<Deps = unknown> = {
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
   readonly toolCallId: string;
-  /** `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support such keys. */
+  /**
+   * `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support such keys.
+   */
   readonly idempotencyKey: string;
   /** From 1. It is higher if the call runs again after a crash. */
   readonly attempt: number;

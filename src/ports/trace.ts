@@ -2,7 +2,8 @@
  * The trace of a run: what the run did, step by step, and how long each part took (TRC-1).
  *
  * 1. A trace is a view of the log. It is the same whether it is made live or years later.
- * 2. All texts in a trace are redacted. It has texts of models, and inputs and outputs of tools, only on request (SEC-14).
+ * 2. All texts in a trace are redacted. It has texts of models, and inputs and outputs of tools, only on request
+ *    (SEC-14).
  */
 
 import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";

@@ -1,6 +1,6 @@
 /**
- * Attribute names of OpenTelemetry's semantic conventions for generative AI. They are in one file, because the conventions
- * are still in development and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
+ * Attribute names of OpenTelemetry's semantic conventions for generative AI. They are in one file, because the
+ * conventions are still in development and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
  */
 export const operation = "gen_ai.operation.name";
 export const operations = { run: "invoke_agent", modelCall: "chat", toolCall: "execute_tool" } as const;

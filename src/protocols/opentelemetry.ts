@@ -1,7 +1,8 @@
 /**
  * OpenTelemetry: exports runs, model calls and tool calls as spans, using only `@opentelemetry/api`.
  *
- * 1. The process in which a run ends exports the spans of the whole run, once, also those of its parts in other processes.
+ * 1. The process in which a run ends exports the spans of the whole run, once, also those of its parts in other
+ *    processes.
  * 2. A run belongs to one trace, whichever processes drive it: the trace id is a hash of session and run.
  * 3. Content is exported only on request, and then redacted (SEC-14).
  */

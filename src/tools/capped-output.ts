@@ -3,7 +3,9 @@
  */
 export type CappedOutput = {
   add(bytes: Uint8Array): void;
-  /** The beginning and the end, with a note of how many bytes are left out between them. Invalid UTF-8 becomes U+FFFD. */
+  /**
+   * The beginning and the end, with a note of how many bytes are left out between them. Invalid UTF-8 becomes U+FFFD.
+   */
   text(): string;
 };
 

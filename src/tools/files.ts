@@ -11,14 +11,16 @@ export type FileToolsOptions = {
   /** The tools read and write nothing outside this folder, also not through links. */
   readonly root: string;
   /**
-   * Paths that are never written, nor anything below them: absolute, or relative to the root. They need not exist. `.git`,
-   * `.pawl` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are not.
+   * Paths that are never written, nor anything below them: absolute, or relative to the root. They need not exist.
+   * `.git`, `.pawl` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are
+   * not.
    */
   readonly protect?: readonly string[];
 };
 
 /**
- * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and `edit_file`.
+ * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and
+ * `edit_file`.
  *
  * @throws PawlError `bad_configuration` if the root is not a folder
  */

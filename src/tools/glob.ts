@@ -7,8 +7,8 @@
 const maxAlternatives = 100;
 
 /**
- * Returns a test for paths with `/` between names. A pattern without `/`, such as `*.ts`, is tested against the last name
- * only.
+ * Returns a test for paths with `/` between names. A pattern without `/`, such as `*.ts`, is tested against the last
+ * name only.
  *
  * @throws Error if the braces expand to more than 100 alternatives
  */

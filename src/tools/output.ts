@@ -1,8 +1,8 @@
 /**
  * The tools that read the rest of a cut output: `read_output` and `search_output`.
  *
- * The number of an output is that of its entry in the session's own log, so a model cannot name another session's output.
- * The results of these tools stay within the limit of any output, so they are never cut themselves.
+ * The number of an output is that of its entry in the session's own log, so a model cannot name another session's
+ * output. The results of these tools stay within the limit of any output, so they are never cut themselves.
  */
 import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/data/text-bytes.js";
 import type { WholeOutput } from "../ports/services.js";
@@ -133,7 +133,9 @@ function placesOf(bytes: Uint8Array, from: number, to: number, isByLine: boolean
 
 type Fit = { readonly most: number; readonly isByLine: boolean };
 
-/** A page by lines ends after a whole line if one fits. Every page ends after a whole character, and has at least one. */
+/**
+ * A page by lines ends after a whole line if one fits. Every page ends after a whole character, and has at least one.
+ */
 function endOfPage(bytes: Uint8Array, from: number, requestedEnd: number, { most, isByLine }: Fit): number {
   const end = Math.max(from, Math.min(requestedEnd, from + most));
   if (end === bytes.length) return end;

@@ -1,5 +1,6 @@
 /**
- * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written (SEC-8).
+ * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written
+ * (SEC-8).
  *
  * A path is checked three times: by its text, by the real path of its deepest existing parent, and by the file that was
  * actually opened, because links can change in between.
@@ -23,7 +24,9 @@ export type FilePosition = {
   readonly shown: string;
 };
 
-/** Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more. */
+/**
+ * Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more.
+ */
 const protectedName = /^(\.git|\.pawl|pawl\.config\.[a-z]+)$/i;
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */

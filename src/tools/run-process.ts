@@ -27,8 +27,8 @@ export type ProcessResult = {
 };
 
 /**
- * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout the group
- * gets SIGTERM, and then SIGKILL. When the program has ended, the rest of its group is killed.
+ * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout the
+ * group gets SIGTERM, and then SIGKILL. When the program has ended, the rest of its group is killed.
  *
  * @throws Error if the program cannot be started
  */
@@ -72,8 +72,8 @@ function endedBy(code: number | null, signal: string | null): ProcessResult["end
 }
 
 /**
- * Waits until all output has been read, for at most a second. A process that has left the group may hold the pipes open for
- * ever, so the pipes are closed then.
+ * Waits until all output has been read, for at most a second. A process that has left the group may hold the pipes open
+ * for ever, so the pipes are closed then.
  */
 async function outputEnded(child: ChildProcess): Promise<void> {
   const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);

@@ -14,8 +14,9 @@ export function sandboxedCommand(sandbox: Sandbox, root: string, command: string
 }
 
 /**
- * A command sees the system read-only, has its own temporary folders, and only a loopback network. It sees only the processes
- * of its sandbox, which all end with bubblewrap. `--new-session` prevents a command from typing into the user's terminal.
+ * A command sees the system read-only, has its own temporary folders, and only a loopback network. It sees only the
+ * processes of its sandbox, which all end with bubblewrap. `--new-session` prevents a command from typing into the
+ * user's terminal.
  */
 const isolation = [
   ["--ro-bind", "/", "/"],
@@ -30,8 +31,8 @@ const isolation = [
 ].flat();
 
 /**
- * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users create
- * namespaces.
+ * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
+ * create namespaces.
  */
 export function detectSandbox(): Sandbox {
   const tried = spawnSync(bubblewrap, [...isolation, "--", "true"], { stdio: "ignore", timeout: 5000 });

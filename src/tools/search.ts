@@ -9,7 +9,9 @@ export type SearchOptions = {
   readonly wholeWord?: boolean;
 };
 
-/** A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown. */
+/**
+ * A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown.
+ */
 export type Match = { readonly line: number; readonly text: string };
 
 const maxShown = 300;

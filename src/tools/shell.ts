@@ -9,7 +9,9 @@ import { detectSandbox, type Sandbox, sandboxedCommand } from "./sandbox.js";
 export type ShellToolOptions = {
   /** The folder in which commands run. In the sandbox, it is the only folder that they can write. */
   readonly root: string;
-  /** Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process. */
+  /**
+   * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /** The most milliseconds that a command may take. The model may ask for less. Default: 120,000. */
   readonly timeoutMs?: number;

@@ -58,8 +58,8 @@ export function linesOf(text: string): readonly string[] {
 export type WrittenFile = { readonly bytes: number; readonly isNew: boolean };
 
 /**
- * Writes a temporary file beside the file, and renames it. So a reader sees the old text or the new text, and a crash leaves
- * one of them. Missing folders are created. The mode of the file is kept.
+ * Writes a temporary file beside the file, and renames it. So a reader sees the old text or the new text, and a crash
+ * leaves one of them. Missing folders are created. The mode of the file is kept.
  *
  * @param expected the stats from when the text was read; if the file has changed since, it is not written
  */

@@ -1,5 +1,6 @@
 /**
- * Walks folders in a fixed order: by name, and a folder's entries directly after the folder. Links are listed, never followed.
+ * Walks folders in a fixed order: by name, and a folder's entries directly after the folder. Links are listed, never
+ * followed.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,8 @@
 /**
  * Adapts language models of the AI SDK. It uses only `doStream`. One call is one attempt: nothing here retries.
  *
- * The provider's stream is read once, with a reader. This generator is the only layer between the stream and the consumer.
+ * The provider's stream is read once, with a reader. This generator is the only layer between the stream and the
+ * consumer.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";

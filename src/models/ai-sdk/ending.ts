@@ -7,7 +7,10 @@ import { cutShort, isObject, MalformedPart } from "./part.js";
 
 export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
 
-/** If the provider gave no reason, v4 reports `interrupted`, and v3 `other` without a raw reason. Both mean a cut stream. */
+/**
+ * If the provider gave no reason, v4 reports `interrupted`, and v3 `other` without a raw reason. Both mean a cut
+ * stream.
+ */
 export function endingOf(value: unknown): Ending {
   if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
   const raw = typeof value.raw === "string" ? value.raw : undefined;

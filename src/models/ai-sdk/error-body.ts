@@ -14,7 +14,10 @@ export type ErrorBody = {
   readonly details: readonly JsonObject[];
   /** The quota of a day is used up, so a retry within seconds cannot succeed. */
   readonly dailyQuota: boolean;
-  /** OpenRouter's moderation flagged the request. OpenRouter has no code for it, and uses status 403 for other errors too. */
+  /**
+   * OpenRouter's moderation flagged the request. OpenRouter has no code for it, and uses status 403 for other errors
+   * too.
+   */
   readonly flagged: boolean;
   /** The title of the web page, if the body is one. It may be empty. */
   readonly page?: string;

@@ -1,6 +1,6 @@
 /**
- * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the connection.
- * The words of a message count only if the provider has no code for the case.
+ * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
+ * connection. The words of a message count only if the provider has no code for the case.
  */
 import type { ModelFailure, ModelFailureKind } from "../../core/data/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
@@ -88,8 +88,8 @@ const requestErrors: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Converts a provider's error, thrown or sent inside a stream, into a typed failure. It never throws. The failure's message
- * contains no headers and no keys.
+ * Converts a provider's error, thrown or sent inside a stream, into a typed failure. It never throws. The failure's
+ * message contains no headers and no keys.
  *
  * @param now epoch milliseconds, to which a date in `Retry-After` is compared
  */

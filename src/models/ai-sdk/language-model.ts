@@ -4,8 +4,8 @@
 import type { LanguageModelV3 } from "@ai-sdk/provider";
 
 /**
- * The part of a v4 model that Pawl uses. It is written out here, so that users of Node 20 need no package of v4. Every real
- * v4 model has this type.
+ * The part of a v4 model that Pawl uses. It is written out here, so that users of Node 20 need no package of v4. Every
+ * real v4 model has this type.
  */
 export type LanguageModelV4 = {
   readonly specificationVersion: "v4";

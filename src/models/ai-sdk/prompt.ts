@@ -1,6 +1,6 @@
 /**
- * Converts messages, tools and settings into an AI SDK request. Types follow specification v4; v3 differs only in the shape
- * of files.
+ * Converts messages, tools and settings into an AI SDK request. Types follow specification v4; v3 differs only in the
+ * shape of files.
  *
  * Each message is converted once, so a step costs only its new messages, not the whole history.
  */
@@ -32,8 +32,8 @@ import type {
 } from "./call-options.js";
 
 /**
- * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back as
- * they came. No provider reads this name.
+ * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
+ * as they came. No provider reads this name.
  */
 export const ownMetadata = "pawl";
 
@@ -219,8 +219,8 @@ function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): With
 }
 
 /**
- * An id that every provider accepts; Anthropic requires 1 to 64 letters, digits, `_` and `-`. A call and its result get the
- * same id, in each request. A call that the provider ran keeps its id, because the provider knows it.
+ * An id that every provider accepts; Anthropic requires 1 to 64 letters, digits, `_` and `-`. A call and its result get
+ * the same id, in each request. A call that the provider ran keeps its id, because the provider knows it.
  */
 function acceptableId(part: ToolCallPart | ToolResultPart): string {
   const id = part.toolCallId;

@@ -1,6 +1,6 @@
 /**
- * Converts the stream parts of an AI SDK provider into deltas. Parts are untrusted: a part of an unknown kind is ignored,
- * and a malformed part of a known kind fails the attempt.
+ * Converts the stream parts of an AI SDK provider into deltas. Parts are untrusted: a part of an unknown kind is
+ * ignored, and a malformed part of a known kind fails the attempt.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
@@ -14,7 +14,9 @@ import { ownMetadata } from "./prompt.js";
 export type StreamReader = {
   /** The deltas of a part, in order. After a `done` or an `error`, always none. */
   read(part: unknown): readonly DeltaBody[];
-  /** Call it when the stream stops or throws. Returns the last deltas; none if a `done` or an `error` has come already. */
+  /**
+   * Call it when the stream stops or throws. Returns the last deltas; none if a `done` or an `error` has come already.
+   */
   end(error?: unknown): readonly DeltaBody[];
   /** True if the attempt has failed, but a part with its usage may still follow. */
   readonly failing: boolean;
@@ -190,7 +192,9 @@ function sourceOf(part: Part): DeltaBody {
 /** Custom parts that are announcements, not content. */
 const announcements: ReadonlySet<string> = new Set(["anthropic.message_start"]);
 
-/** Content that only the provider understands is kept as reasoning without text, and sent back in its original shape. */
+/**
+ * Content that only the provider understands is kept as reasoning without text, and sent back in its original shape.
+ */
 function customOf(part: Part): readonly DeltaBody[] {
   const kind = text(part, "kind");
   if (announcements.has(kind)) return none;

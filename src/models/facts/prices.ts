@@ -1,8 +1,9 @@
 /**
  * List prices of models, with the date and the source of each list. Prices change: an author can replace any of them.
  *
- * Prices are for standard service and text, in US dollars per million tokens. A cache write is priced at the cache's shortest
- * lifetime. Batches, priority, regions and searches are not included. An unlisted model has no price, which is not zero.
+ * Prices are for standard service and text, in US dollars per million tokens. A cache write is priced at the cache's
+ * shortest lifetime. Batches, priority, regions and searches are not included. An unlisted model has no price, which is
+ * not zero.
  */
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 

@@ -1,7 +1,8 @@
 /**
  * The file format of a recording: one JSON line for each attempt of a model call.
  *
- * 1. A line is written whole, when its attempt has ended. If the file is cut off, only its unfinished last line is lost.
+ * 1. A line is written whole, when its attempt has ended. If the file is cut off, only its unfinished last line is
+ *    lost.
  * 2. The hash of a request covers everything that the model is sent. It does not cover session, run, step and attempt.
  */
 import { createHash } from "node:crypto";
@@ -33,7 +34,10 @@ export function encodeAttempt({ model, request, deltas }: RecordedAttempt, hash:
   return `${JSON.stringify({ v: lineVersion, hash, model, at, request, deltas })}\n`;
 }
 
-/** Reads the attempts of a recording, in the order in which they ended. @throws PawlError `bad_input` if it is invalid */
+/**
+ * Reads the attempts of a recording, in the order in which they ended.
+ * @throws PawlError `bad_input` if it is invalid
+ */
 export function readRecording(path: string): readonly RecordedAttempt[] {
   const lines = textOf(path).split("\n");
   // The last item is empty, or a line that was never finished.

@@ -1,9 +1,10 @@
 /**
  * A model that answers from a recording. The same request gets the same answer, deterministically and offline.
  *
- * 1. Each attempt answers once. Attempts with equal requests answer in their order, so a call that failed and was retried
- *    fails and is retried again.
- * 2. A request that was not recorded fails without a retry. The failure names the first difference from a recorded request.
+ * 1. Each attempt answers once. Attempts with equal requests answer in their order, so a call that failed and was
+ *    retried fails and is retried again.
+ * 2. A request that was not recorded fails without a retry. The failure names the first difference from a recorded
+ *    request.
  */
 import { type Difference, differenceText, firstDifference } from "../../core/data/difference.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
@@ -19,7 +20,10 @@ export type ReplayModelOptions = {
   readonly id?: string;
 };
 
-/** The first difference of a request from a recorded one, at a path such as `systemPrompt` or `messages[3].parts[0].text`. */
+/**
+ * The first difference of a request from a recorded one, at a path such as `systemPrompt` or
+ * `messages[3].parts[0].text`.
+ */
 export type RequestDifference = Difference & {
   /** The step of the request. */
   readonly modelCallIndex: number;
@@ -60,7 +64,9 @@ export function createReplayModel(
     return found?.deltas ?? [notRecorded(request, difference)];
   }
 
-  /** Compares with the recorded request that agrees with the actual one for longest. It is most likely the intended one. */
+  /**
+   * Compares with the recorded request that agrees with the actual one for longest. It is most likely the intended one.
+   */
   function nearest(actual: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
     for (const attempt of left) {

@@ -1,8 +1,8 @@
 /**
  * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs nothing.
  *
- * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here. So
- * nobody gets the demo model who expects another model.
+ * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
+ * So nobody gets the demo model who expects another model.
  */
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
@@ -41,7 +41,8 @@ export type Choice = {
 };
 
 /**
- * Chooses a model. The order is: `name`, `PAWL_MODEL`, a key in the environment, a server on this machine, the demo model.
+ * Chooses a model. The order is: `name`, `PAWL_MODEL`, a key in the environment, a server on this machine, the demo
+ * model.
  *
  * @throws PawlError `unknown_model`, `missing_package` or `bad_configuration`, as `ModelRegistry.resolve` does;
  *   `unknown_model` if the server at `OPENAI_BASE_URL` lists no model
@@ -90,7 +91,9 @@ function isOpenAi(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }
 
-/** Milliseconds to wait for a server that the user named. It is longer than for local servers, as it may be far away. */
+/**
+ * Milliseconds to wait for a server that the user named. It is longer than for local servers, as it may be far away.
+ */
 const ownServerTimeoutMs = 5_000;
 
 async function fromOwnServer(

@@ -18,7 +18,9 @@ export type LocalModel = {
   readonly address: string;
 };
 
-/** Asks all local servers at the same time. Returns the first, in the order of the known providers, that has a model. */
+/**
+ * Asks all local servers at the same time. Returns the first, in the order of the known providers, that has a model.
+ */
 export async function findLocalModel(
   environment: ProviderEnvironment,
   list: ModelList,

@@ -54,7 +54,9 @@ export function createModelRegistry(options: RegistryOptions = {}): ModelRegistr
   };
 }
 
-/** Looks up a model by its name, `provider/model`, among the known providers. Throws as `ModelRegistry.resolve` does. */
+/**
+ * Looks up a model by its name, `provider/model`, among the known providers. Throws as `ModelRegistry.resolve` does.
+ */
 export function resolveModel(
   name: string,
   options: Pick<RegistryOptions, "env" | "importPackage"> = {},

@@ -11,7 +11,9 @@ export type McpTransport =
       readonly type: "stdio";
       readonly command: string;
       readonly args?: readonly string[];
-      /** Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. The server gets no other variables of this process. */
+      /**
+       * Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. The server gets no other variables of this process.
+       */
       readonly env?: Readonly<Record<string, string>>;
       readonly cwd?: string;
     }
@@ -22,8 +24,9 @@ export type McpTransport =
     };
 
 /**
- * Which calls need approval. `ask`: all calls. `hints`: calls of tools that the server does not mark as read-only, although
- * a server may lie. `all`: no calls. In every case, calls of a tool that is new or differs from its pin need approval.
+ * Which calls need approval. `ask`: all calls. `hints`: calls of tools that the server does not mark as read-only,
+ * although a server may lie. `all`: no calls. In every case, calls of a tool that is new or differs from its pin need
+ * approval.
  */
 export type McpTrust = "ask" | "hints" | "all";
 

@@ -1,5 +1,6 @@
 /**
- * A plugin of MCP servers. They connect in parallel, each with its own trust, and close when the engine shuts down (PLUG-3).
+ * A plugin of MCP servers. They connect in parallel, each with its own trust, and close when the engine shuts down
+ * (PLUG-3).
  */
 import { PawlError } from "../../errors.js";
 import type { Plugin } from "../../ports/plugin.js";
@@ -10,8 +11,8 @@ export type McpPluginOptions = {
   /** Each server needs a different name. */
   readonly servers: readonly McpServerOptions[];
   /**
-   * Called with each server, in the order of the list, before its tools are registered. Use it to show the server's command
-   * and problems, and to store its pins. If it throws, the engine is not created.
+   * Called with each server, in the order of the list, before its tools are registered. Use it to show the server's
+   * command and problems, and to store its pins. If it throws, the engine is not created.
    */
   readonly onConnect?: (server: McpServer) => void | Promise<void>;
   /** The plugin's name. Needed if an engine has several plugins of MCP servers. Default: `mcp`. */

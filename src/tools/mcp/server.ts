@@ -1,6 +1,6 @@
 /**
- * An MCP server and its tools. The server is untrusted: its whole command is shown and pinned, its calls need approval unless
- * the user trusts the server, and a changed tool needs approval again (SEC-10).
+ * An MCP server and its tools. The server is untrusted: its whole command is shown and pinned, its calls need approval
+ * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
 import type { Tool } from "../../ports/tool.js";
 import { type Connection, createConnection } from "./connection.js";
@@ -14,7 +14,9 @@ export type McpServer = {
   readonly command: string;
   /** The tools that the server listed at the connection. Tools that it adds later are left out. */
   readonly tools: readonly Tool[];
-  /** The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection. */
+  /**
+   * The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection.
+   */
   readonly pins: () => McpPins;
   /** The server's names of the tools that are new or differ from the pins. Calls of them need approval. */
   readonly changed: () => readonly string[];
@@ -27,7 +29,8 @@ export type McpServer = {
 /**
  * Connects to an MCP server, and returns its tools for an agent.
  *
- * If a call fails, or the server ends during a call, the call has an error result. The next call starts the server again.
+ * If a call fails, or the server ends during a call, the call has an error result. The next call starts the server
+ * again.
  *
  * @throws PawlError `bad_configuration`, `missing_package`, or `mcp_server_changed` if it is not the pinned server
  * @throws Error if the server cannot be reached

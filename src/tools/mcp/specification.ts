@@ -1,6 +1,6 @@
 /**
- * Reads the tools that an MCP server lists. The list is untrusted, so it is bounded and checked. A tool that cannot be used
- * is left out, and named in `problems`.
+ * Reads the tools that an MCP server lists. The list is untrusted, so it is bounded and checked. A tool that cannot be
+ * used is left out, and named in `problems`.
  */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
@@ -70,7 +70,10 @@ function readTool(server: string, { name, description = "", inputSchema, annotat
   };
 }
 
-/** A name that every provider accepts. A changed name ends in a part of its hash, so that different names stay different. */
+/**
+ * A name that every provider accepts. A changed name ends in a part of its hash, so that different names stay
+ * different.
+ */
 function toolNameOf(server: string, name: string): string {
   const plain = `${server}_${name}`;
   const safe = plain.replace(/[^a-zA-Z0-9_-]/g, "_");
