@@ -9,7 +9,7 @@ import type { Model } from "./ports/model.js";
 import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/api/build-agent.js";
 import { createMemoryStore } from "./stores/memory/index.js";
 import { createHolder, isHolderDead } from "./stores/shared/holder.js";
-import { createOutputTools } from "./tools/output.js";
+import { createOutputTools } from "./tools/output-tools.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;

@@ -5,7 +5,7 @@
 import { PawlError } from "../errors.js";
 import type { CompactionService } from "../ports/compaction.js";
 import type { Model } from "../ports/model.js";
-import { createCompactionService } from "./compaction.js";
+import { createCompactionService } from "./compaction-service.js";
 
 export type CompactionOptions<ModelLike = Model> = {
   /** If false, Pawl never compacts a conversation on its own, even if the context window is full. Default: true. */

@@ -12,6 +12,6 @@ export type {
   ToolOutput,
 } from "../ports/tool.js";
 export { defineTool, type InputOf } from "./define.js";
-export { createFileTools, type FileToolsOptions } from "./files.js";
+export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";

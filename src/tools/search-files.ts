@@ -5,7 +5,7 @@ import { lstat } from "node:fs/promises";
 import type { Tool } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { explained, type FilePosition, type Root, resolveInRoot } from "./root.js";
-import { findMatches, type SearchOptions } from "./search.js";
+import { findMatches, type SearchOptions } from "./search-text.js";
 import { type FileContent, readTextFile, readTextOrThrow } from "./text-file.js";
 import { filterByPattern, maxEntriesWalked, walk } from "./walk.js";
 

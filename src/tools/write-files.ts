@@ -4,7 +4,7 @@
 import type { Reconciled, Tool } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { type Root, resolveForWriting, resolveInRoot } from "./root.js";
-import { countOccurrences } from "./search.js";
+import { countOccurrences } from "./search-text.js";
 import { linesOf, readTextFile, readTextOrThrow, type TextFile, writeTextFile } from "./text-file.js";
 
 /** Runs tasks one after another, so that two edits of the same file do not undo each other. */

@@ -5,7 +5,7 @@ import type { Message } from "../../src/core/data/message.js";
 import { createDemoModel } from "../../src/models/demo/demo-model.js";
 import { readNote, readOutline } from "../../src/models/demo/findings.js";
 import type { AnyTool } from "../../src/ports/tool.js";
-import { createFileTools } from "../../src/tools/files.js";
+import { createFileTools } from "../../src/tools/file-tools.js";
 import { createShellTool } from "../../src/tools/shell.js";
 import { createFolder } from "../tools/folder.js";
 import { verifies } from "../verifies.js";

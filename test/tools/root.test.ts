@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { AnyTool } from "../../src/ports/tool.js";
-import { createFileTools } from "../../src/tools/files.js";
+import { createFileTools } from "../../src/tools/file-tools.js";
 import { createRoot, explained, isWithin, openToRead, resolveInRoot } from "../../src/tools/root.js";
 import { readTextFile, writeTextFile } from "../../src/tools/text-file.js";
 import { verifies } from "../verifies.js";

@@ -10,7 +10,7 @@ import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 import { createPromptConverter } from "./prompt.js";
-import { takesInResults } from "./results.js";
+import { takesInResults } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
 export type AiSdkOptions = {
