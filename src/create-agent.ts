@@ -1,5 +1,5 @@
 /**
- * `createAgent`, with what it takes when nothing is said: AI SDK models as they are, a store in memory, this process.
+ * `createAgent` with its defaults: it accepts AI SDK models, stores sessions in memory, and runs in this process.
  */
 import { asModel } from "./models/ai-sdk/adapter.js";
 import type { LanguageModel } from "./models/ai-sdk/language-model.js";
@@ -9,7 +9,7 @@ import type { Model } from "./ports/model.js";
 import { type Agent as Built, buildAgent, type AgentOptions as Options } from "./runtime/api/build-agent.js";
 import { createMemoryStore } from "./stores/memory/index.js";
 import { createHolder, isHolderDead } from "./stores/shared/holder.js";
-import { createOutputTools } from "./tools/output.js";
+import { createOutputTools } from "./tools/output-tools.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;
@@ -18,8 +18,8 @@ export type AgentOptions = Options<AnyModel>;
 export type Agent = Built<AnyModel>;
 
 /**
- * Makes an agent.
- * @throws PawlError `bad_configuration` where a part cannot be used, `duplicate_tool` where two tools have one name
+ * Creates an agent.
+ * @throws PawlError `bad_configuration` if an option is invalid, `duplicate_tool` if two tools have the same name
  */
 export function createAgent(options: AgentOptions): Agent {
   return buildAgent(options, {

@@ -1,5 +1,5 @@
 /**
- * `createEngine`, in this process: models by name are those of the registry.
+ * `createEngine` with its defaults: it runs in this process, and looks models up by name in the registry.
  */
 import { type AnyModel, createAgent } from "./create-agent.js";
 import { createWorker } from "./create-worker.js";
@@ -16,8 +16,9 @@ export type Plugin = PluginOf<AnyModel>;
 export type PluginContext = ContextOf<AnyModel>;
 
 /**
- * Makes an engine: sets its plugins up, and makes its agents.
- * @throws PawlError `bad_configuration`, `duplicate_tool`, `plugin_failed`; `unknown_model`, `missing_package` where a model is named
+ * Creates an engine: sets up its plugins, then creates its agents.
+ * @throws PawlError `bad_configuration`, `duplicate_tool` or `plugin_failed`; `unknown_model` or `missing_package` if
+ *   an agent's model is a name
  */
 export function createEngine(options: EngineOptions): Promise<Engine> {
   return buildEngine(options, { createAgent, createWorker, createStore: createMemoryStore, resolveModel });

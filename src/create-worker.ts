@@ -1,11 +1,11 @@
 /**
- * `createWorker`, in this process and in real time.
+ * `createWorker` with its defaults: it runs in this process and in real time.
  */
 import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
 import { systemClock } from "./runtime/lib/clock.js";
 import { isHolderDead } from "./stores/shared/holder.js";
 
-/** Makes a worker, which carries on the due sessions of a store. */
+/** Creates a worker, which finds the due sessions of a store and drives them. */
 export function createWorker(options: WorkerOptions): Worker {
   return buildWorker(options, { clock: systemClock, isDead: isHolderDead });
 }

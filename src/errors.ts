@@ -1,7 +1,8 @@
 /**
- * Misuse and surroundings: what Pawl throws. Failures inside a run never throw; they are data in its result.
+ * The errors that Pawl throws: on misuse, and on failures of its environment. A failure inside a run is never thrown;
+ * it is data in the run's result.
  *
- * Each code has a heading in docs/errors.md; a test holds the two together.
+ * Each code has a heading in docs/errors.md, and a test checks that.
  */
 export const errorCodes = [
   "bad_configuration",

@@ -1,5 +1,5 @@
 /**
- * Pawl: an agent loop that never slips back.
+ * `pawl`: agents, sessions, engines and workers.
  */
 
 export type { CompactionOptions } from "./context/compaction-options.js";

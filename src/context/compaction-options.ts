@@ -1,48 +1,55 @@
 /**
- * The part of an agent that makes conversations smaller: its options, checked, and what they come to for a model.
+ * Checks the options of compaction, and derives each model's token budget from them.
  */
 
 import { PawlError } from "../errors.js";
 import type { CompactionService } from "../ports/compaction.js";
 import type { Model } from "../ports/model.js";
-import { createCompactionService } from "./compaction.js";
+import { createCompactionService } from "./compaction-service.js";
 
 export type CompactionOptions<ModelLike = Model> = {
-  /** False: nothing is made smaller by itself, not even where the context window is full; true. */
+  /** If false, Pawl never compacts a conversation on its own, even if the context window is full. Default: true. */
   readonly auto?: boolean;
-  /** Tokens that the agent's models can take in and give out together; what the model says, or is known of it, unless given. */
+  /**
+   * The context window of the agent's models, in tokens: input and output together. Default: the model's own
+   * `contextWindow`, else the built-in list.
+   */
   readonly contextWindow?: number;
-  /** Tokens that are kept free for an answer; 16,384, or a quarter of a context window that is smaller than four times that. */
+  /** Tokens reserved for an answer. Default: 16,384, or a quarter of the context window if that is less. */
   readonly reservedOutput?: number;
-  /** The part of the budget (the window without what is reserved) from which on a conversation is made smaller; 0.75. */
+  /**
+   * The share of the budget at which a conversation is compacted. The budget is the context window less the reserved
+   * output. Default: 0.75.
+   */
   readonly triggerRatio?: number;
-  /** The part of the budget that it takes afterwards, at most; 0.4. */
+  /** The largest share of the budget that a conversation takes after a compaction. Default: 0.4. */
   readonly targetRatio?: number;
-  /** The last turns are kept as they are, where they fit; 4. */
+  /** How many of the last turns stay as they are, if they fit. Default: 4. */
   readonly keepTurns?: number;
-  /** The model that sums up; the agent's own unless given. */
+  /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: ModelLike;
-  /** Instructions for it, in the place of the built-in ones. */
+  /** The summariser's instructions, instead of the built-in instructions. */
   readonly prompt?: string;
-  /** What it is to take care of, beside its instructions. */
+  /** Added to the summariser's instructions. */
   readonly directives?: string;
 };
 
 export type Compaction = {
-  /** Conversations are made smaller where that is due. */
   readonly auto: boolean;
-  /** The model that sums up; null for the agent's own. */
+  /** The model that writes the summary; null means the agent's own model. */
   readonly model: Model | null;
   readonly budgetOf: (model: Model) => Budget;
 };
 
-/** What a model can be sent, in tokens; `isKnown` is false where its window is not known and this is a guess. */
+/**
+ * The most tokens that a model can be sent. If `isKnown` is false, its context window is unknown and this is a guess.
+ */
 export type Budget = { readonly tokens: number; readonly isKnown: boolean };
 
-/** The budget where nothing is known. */
+/** The budget of a model whose context window is unknown, in tokens. */
 export const unknownBudget = 32_000;
 
-const mostReserved = 16_384;
+const defaultReservedOutput = 16_384;
 
 type CompactionDefaults<ModelLike> = {
   readonly asModel: (model: ModelLike) => Model;
@@ -59,7 +66,7 @@ export function compileCompaction<ModelLike>(
   return {
     auto: auto && options !== null,
     model: model === undefined ? null : asModel(model),
-    budgetOf: (one) => budgetOf(one, given, contextWindows),
+    budgetOf: (called) => budgetOf(called, given, contextWindows),
   };
 }
 
@@ -69,9 +76,9 @@ export function compactionServiceOf(options: CompactionOptions<unknown> | null |
   checkOptions(options ?? {});
   const { triggerRatio = 0.75, targetRatio = 0.4, keepTurns = 4, prompt, directives } = options ?? {};
   if (targetRatio >= triggerRatio)
-    throw misconfigured(`targetRatio is ${targetRatio}, and must be below triggerRatio, which is ${triggerRatio}`);
-  const wishes = { ...(prompt === undefined ? {} : { prompt }), ...(directives === undefined ? {} : { directives }) };
-  return createCompactionService({ triggerRatio, targetRatio, keepTurns, ...wishes });
+    throw misconfigured(`targetRatio is ${targetRatio}; it must be below triggerRatio, which is ${triggerRatio}`);
+  const texts = { ...(prompt === undefined ? {} : { prompt }), ...(directives === undefined ? {} : { directives }) };
+  return createCompactionService({ triggerRatio, targetRatio, keepTurns, ...texts });
 }
 
 function budgetOf(
@@ -81,7 +88,7 @@ function budgetOf(
 ): Budget {
   const known = given.contextWindow ?? contextWindow ?? windowIn(windows, id);
   if (known === undefined) return { tokens: unknownBudget, isKnown: false };
-  const reserved = given.reservedOutput ?? Math.min(mostReserved, Math.floor(known / 4));
+  const reserved = given.reservedOutput ?? Math.min(defaultReservedOutput, Math.floor(known / 4));
   return { tokens: Math.max(1, known - reserved), isKnown: true };
 }
 
@@ -107,7 +114,7 @@ const wanted = {
 function checkOptions(options: CompactionOptions<unknown>): void {
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(wanted, name))
-      throw misconfigured(`there is no ${name}; there are ${Object.keys(wanted).join(", ")}`);
+      throw misconfigured(`there is no option ${name}; the options are ${Object.keys(wanted).join(", ")}`);
     const { takes, what } = wanted[name as keyof typeof wanted];
     if (value !== undefined && !takes(value)) throw misconfigured(`${name} is ${String(value)}; it must be ${what}`);
   }
@@ -122,5 +129,5 @@ function isRatio(value: unknown): boolean {
 }
 
 function misconfigured(what: string): PawlError {
-  return new PawlError("bad_configuration", `In the options of compaction, ${what}. Leave it out for its default.`);
+  return new PawlError("bad_configuration", `In the compaction options, ${what}. Leave it out to use the default.`);
 }

@@ -1,5 +1,5 @@
 /**
- * What an agent's author says of the context of its model calls, checked.
+ * Checks the agent's `context` options.
  */
 
 import { PawlError } from "../errors.js";
@@ -7,11 +7,11 @@ import type { ContextManager, Hint } from "../ports/context.js";
 import { contextManager } from "./manager.js";
 
 export type ContextOptions = {
-  /** Told to the model after the system prompt; stays the same for all calls. */
+  /** Facts by name, sent after the system prompt. They are the same in all calls of a run. */
   readonly data?: { readonly [name: string]: string };
-  /** Told to the model after everything else, each time that they say something new. */
+  /** Facts that change. Their text is sent after everything else, each time that it has changed. */
   readonly hints?: readonly Hint[];
-  /** Instead of the built-in one. */
+  /** Default: the built-in context manager. */
   readonly manager?: ContextManager;
 };
 
@@ -24,13 +24,14 @@ export function compileContext({
   manager = contextManager,
 }: ContextOptions = {}): CompiledContext {
   for (const [name, value] of Object.entries(data))
-    if (typeof value !== "string") throw misconfigured(`data.${name} is no text`);
+    if (typeof value !== "string") throw misconfigured(`data.${name} is not a string. Give its value as text`);
   if (!Array.isArray(hints) || hints.some((hint) => typeof hint?.name !== "string" || typeof hint.text !== "function"))
-    throw misconfigured("hints are no array of { name, text }, where text is a function");
-  if (typeof manager?.build !== "function") throw misconfigured("the manager has no function build(view)");
+    throw misconfigured("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
+  if (typeof manager?.build !== "function")
+    throw misconfigured("manager has no function build(view). Add it, or leave manager out");
   return { data, hints, manager };
 }
 
 function misconfigured(what: string): PawlError {
-  return new PawlError("bad_configuration", `In the options of context, ${what}.`);
+  return new PawlError("bad_configuration", `In the context options, ${what}.`);
 }

@@ -1,4 +1,4 @@
-/** One entry of a log, by its number. */
+/** Reads one entry of a session's log by its number. */
 import type { Entry } from "../core/machine/event.js";
 import type { Store } from "../ports/store.js";
 

@@ -1,9 +1,10 @@
 /**
- * A guess at how many tokens a text takes, from the kinds of its characters: one pass, no vocabulary.
+ * Estimates how many tokens a text takes from the kinds of its characters: one pass, no vocabulary.
  *
- * Tokenizers cut a text into words, numbers, punctuation and space first, and these into pieces that they know. The first cut
- * is much the same everywhere, and is made here; what a run of each kind costs was fitted to public vocabularies, for English,
- * code and JSON rather too much than too little. docs/guide/tokens.md has the error, measured.
+ * A tokenizer first cuts a text into words, numbers, punctuation and space. Then it cuts these into pieces of its
+ * vocabulary. The first cut is much the same in all tokenizers, so it is made here. The cost of a run of each kind was
+ * fitted to public vocabularies. For English, code and JSON the estimate tends to be too high rather than too low.
+ * docs/guide/tokens.md has the measured error.
  */
 
 const lower = 0;
@@ -14,12 +15,12 @@ const newline = 4;
 const mark = 5;
 /** Letters of other alphabets. */
 const letter = 6;
-/** Chinese, Japanese and Korean, and what stands between their words. */
+/** Chinese, Japanese and Korean characters and punctuation. */
 const ideograph = 7;
-/** Half of a character beyond the first 65,536 (emoji, for one), or of nothing. */
+/** A surrogate: half of a character beyond the first 65,536, such as an emoji. */
 const half = 8;
 
-/** About how many tokens a text takes. A text that goes on takes no fewer. */
+/** Estimates how many tokens a text takes. A longer text that begins with this text never gets a lower estimate. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let kind = -1;
@@ -29,7 +30,7 @@ export function estimateTokens(text: string): number {
     const next = kindOf(text.charCodeAt(index));
     if (next === kind) continue;
     tokens += costOf(kind, index - start, previous);
-    // A single capital begins the word that follows it.
+    // A single capital belongs to the word that follows it.
     previous = kind === upper && index - start > 1 ? -1 : kind;
     kind = next;
     start = index;
@@ -37,7 +38,7 @@ export function estimateTokens(text: string): number {
   return Math.ceil(tokens + costOf(kind, text.length - start, previous));
 }
 
-/** What a run of characters of one kind costs. */
+/** The tokens of a run of characters of one kind. */
 function costOf(kind: number, length: number, previous: number): number {
   switch (kind) {
     case lower:
@@ -47,7 +48,7 @@ function costOf(kind: number, length: number, previous: number): number {
     case digit:
       return Math.ceil(length / 3);
     case blank:
-      // A single space belongs to the word after it.
+      // A single space belongs to the word that follows it.
       return length === 1 ? 0 : 1;
     case newline:
       return previous === mark ? 0.15 : 1;

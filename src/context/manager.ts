@@ -1,20 +1,21 @@
 /**
  * The built-in context manager.
  *
- * The system prompt and the data of a run stay the same and come first; hints change and come last, once each time they say
- * something else. So what a provider has cached of a conversation stays good from one call to the next.
+ * The system prompt and the data of a run never change, so they come first. Hints change, so they come last, and only
+ * when their text is new. This order keeps a provider's prompt cache valid from one call to the next.
  */
 import type { UserMessage } from "../core/data/message.js";
 import type { Context, ContextManager, ContextView } from "../ports/context.js";
+import { hintMessage, runDataText } from "./prompts.js";
 
 export const contextManager: ContextManager = {
   build(view): Context {
-    const systemPrompt = promptOf(view);
-    const append = hintsToSay(view);
+    const systemPrompt = systemPromptOf(view);
+    const append = newHints(view);
     const { messages, input, tools } = view;
     return {
       ...(systemPrompt === undefined ? {} : { systemPrompt }),
-      // Nothing is copied where nobody looks: a step costs the same at the end of a long session.
+      // A getter, so that a step copies the conversation only if somebody reads it.
       get messages() {
         return [...messages, ...input, ...append];
       },
@@ -24,17 +25,16 @@ export const contextManager: ContextManager = {
   },
 };
 
-function promptOf({ systemPrompt, runSystemPrompt = systemPrompt, run }: ContextView): string | undefined {
-  const data = Object.entries(run.data).map(([name, value]) => `${name}: ${value}`);
-  if (data.length === 0) return runSystemPrompt;
-  return [...(runSystemPrompt === undefined ? [] : [runSystemPrompt]), data.join("\n")].join("\n\n");
+function systemPromptOf({ systemPrompt, runSystemPrompt = systemPrompt, run }: ContextView): string | undefined {
+  if (Object.keys(run.data).length === 0) return runSystemPrompt;
+  return [...(runSystemPrompt === undefined ? [] : [runSystemPrompt]), runDataText(run.data)].join("\n\n");
 }
 
-function hintsToSay({ hints, appended }: ContextView): readonly UserMessage[] {
+function newHints({ hints, appended }: ContextView): readonly UserMessage[] {
   if (hints.length === 0) return none;
-  const text = `[Not from the user: how things stand now.]\n${hints.map((hint) => `${hint.name}: ${hint.text}`).join("\n")}`;
-  const said = appended?.[0]?.parts[0];
-  if (said?.type === "text" && said.text === text) return none;
+  const text = hintMessage(hints);
+  const last = appended?.[0]?.parts[0];
+  if (last?.type === "text" && last.text === text) return none;
   return [{ role: "user", parts: [{ type: "text", text }] }];
 }
 

@@ -1,5 +1,5 @@
 /**
- * The services of an agent: what was given, what it takes by itself, and what is turned off.
+ * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
  */
 
 import type { Usage } from "../core/data/message.js";
@@ -15,26 +15,32 @@ import { createUsageService } from "./usage.js";
 import { wholeOutput } from "./whole-output.js";
 
 export type ToolOutputOptions = {
-  /** Bytes of one output that a model is shown; 51,200. A tool's own `maxOutputBytes` goes before it. */
+  /**
+   * The most bytes of one output that a model is shown. A tool's own `maxOutputBytes` takes precedence. Default:
+   * 51,200.
+   */
   readonly maxBytes?: number;
   /**
-   * Bytes of all outputs that a model is shown: above it the oldest are left out, down to half of it, each with a note of how to
-   * read it. Off unless set: it changes what a provider has in its cache.
+   * The most bytes of all outputs together that a model is shown. Above it, the oldest outputs are left out until half
+   * of it remains. A note in the place of each says how to read it. Default: no limit, because leaving outputs out
+   * invalidates the provider's prompt cache.
    */
   readonly maxTotalBytes?: number;
 };
 
 export type ServiceOptions = {
   /**
-   * Accounting: what a run cost, by these prices or by the list prices of `pawl/models`. Null turns it off: tokens are still
-   * counted, as providers tell them, and a cost is not.
+   * Computes what a run cost from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no
+   * cost; it still records the tokens that providers report.
    */
   readonly usage?: { readonly prices?: PriceTable } | null;
-  /** How large outputs of tools are cut for the model; null leaves them whole, up to what an entry of the log can hold. */
+  /**
+   * How large tool outputs are cut for the model. If null, they stay whole, up to what an entry of the log can hold.
+   */
   readonly toolOutput?: ToolOutputOptions | null;
-  /** What counts the tokens of texts. An estimate does, unless given: docs/guide/tokens.md has its error. */
+  /** Counts the tokens of texts. Default: an estimate, whose error is in docs/guide/tokens.md. */
   readonly tokens?: Tokenizer;
-  /** Replaces services, and adds your own: tools see them as `context.services`. */
+  /** Replaces built-in services, and adds your own. Tools see all of them as `context.services`. */
   readonly services?: Partial<Services>;
 };
 
@@ -54,14 +60,14 @@ export function compileServices(
   };
 }
 
-/** For who speaks to a session without its agent. */
+/** The services of a client, which talks to a session without its agent. */
 export function servicesOf(store: Store): Services {
   return { usage: null, output: outputOf(undefined, store), compaction: null, tokens: createTokenEstimator() };
 }
 
 function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
   if (tokenizer === undefined || typeof tokenizer?.count === "function") return createTokenEstimator(tokenizer);
-  throw new PawlError("bad_configuration", "tokens has no function count(text). Give one, or leave tokens out.");
+  throw new PawlError("bad_configuration", "tokens has no function count(text). Add it, or leave tokens out.");
 }
 
 function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {
@@ -72,7 +78,7 @@ function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageS
       if (!Number.isFinite(rate) || rate < 0)
         throw new PawlError(
           "bad_configuration",
-          `The price of ${modelId} has a rate of ${String(rate)}; it must be dollars for a million tokens, 0 or more. Leave a model out where its price is not known.`,
+          `The price of ${modelId} has the rate ${String(rate)}; a rate must be US dollars per million tokens, 0 or more. If the price is not known, leave the model out.`,
         );
   return createUsageService(prices);
 }
@@ -84,7 +90,7 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
       throw new PawlError(
         "bad_configuration",
-        `toolOutput.${name} is ${String(value)}; it must be a whole number of bytes, 1 or more.`,
+        `toolOutput.${name} is ${String(value)}; it must be a whole number of bytes, 1 or more. Leave it out to use the default.`,
       );
   return {
     ...(maxTotalBytes === undefined ? {} : { maxTotalBytes }),
@@ -96,8 +102,9 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
 }
 
 /**
- * The tools for the rest of what was cut: where outputs are cut at all. They are there from the start, and last: specifications stand
- * before everything else in a request, and one that came later would cost the provider's cache of the whole conversation.
+ * The tools that read the rest of a cut output, if outputs are cut. The agent has them from its first call, and last in
+ * its list. A provider caches tool specifications first, so a tool added later would invalidate the cache of the whole
+ * conversation.
  */
 export function outputToolsOf(
   { toolOutput }: ServiceOptions,
@@ -107,7 +114,7 @@ export function outputToolsOf(
   return output?.read === undefined ? [] : make(toolOutput?.maxBytes ?? defaultMaxOutputBytes);
 }
 
-/** A usage with its cost, where that is known. A provider that tells its cost is believed. */
+/** Adds the cost to a usage, if it is known. A cost that the provider reports takes precedence. */
 export function withCost(usage: Usage, modelId: string, { usage: service }: Services): Usage {
   if (service === null || usage.costUsd !== undefined) return usage;
   const costUsd = knownCost(usage, modelId, service);

@@ -1,90 +1,79 @@
 /**
- * What a summariser is asked, and what its answer means.
+ * The summariser's input, and how its answer is read.
  *
- * 1. It gets the conversation as one text and no tools: any model can sum up what another one said.
- * 2. A call is followed by its result, however much of both is left out to make them fit.
+ * 1. The summariser gets the conversation as one text, without tools. So any model can summarise what another model
+ *    said.
+ * 2. Each call is followed by its result, however much is left out of both to make them fit.
  */
 import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";
 import { textOfOutput } from "../core/transcript/results.js";
 import type { CompactionTask, Summary } from "../ports/compaction.js";
-
-export type SummaryWishes = {
-  /** Instead of the built-in instructions. */
-  readonly prompt?: string;
-  /** What to take care of, beside them. */
-  readonly directives?: string;
-};
-
-const instructions = `You sum up the conversation of an agent with its user, so that the agent can go on from your summary alone.
-
-Answer in this form and with nothing else:
-
-## Keep
-- what must survive word for word, an item each: the user's requests and instructions, decisions and their reasons, names, paths, ids and figures that are still needed. Leave out what is listed as kept already.
-
-## Summary
-What was done and found, what failed and why, what is under way, and what is left to do, in this order.`;
-
-export function promptOf({ prompt = instructions, directives }: SummaryWishes, words: number): string {
-  const length = `Take at most ${words} words in all.`;
-  return directives === undefined ? `${prompt}\n\n${length}` : `${prompt}\n\n${directives}\n\n${length}`;
-}
+import {
+  agentMessage,
+  conversationTitle,
+  earlierSummary,
+  fileNote,
+  foldedSection,
+  omittedCharacters,
+  retainedSection,
+  toolCallNote,
+  toolResultNote,
+  userMessage,
+} from "./prompts.js";
 
 type InputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
   readonly earlier: Summary;
+  /** Items that were kept word for word until now, and become part of the summary. */
   readonly folded: readonly string[];
+  /** In tokens. */
   readonly room: number;
 };
 
-/** Lengths to which a part of a message is cut, one after the other, until everything fits. */
+/** Characters of one part of a message. Each limit is tried in turn, until everything fits. */
 const partLimits = [20_000, 6_000, 2_000, 600, 200, 60];
 
-/** The conversation as text, no longer than what the summariser can take in. */
-export function inputOf({ messages, earlier, folded, room, estimator }: InputOptions): string {
+/** The conversation as one text that fits in `room`. */
+export function summaryInput({ messages, earlier, folded, room, estimator }: InputOptions): string {
   const before = [
-    ...section("Kept already, word for word", earlier.retained),
-    ...section("Kept until now; carry on what is still needed", folded),
-    ...(earlier.summary === "" ? [] : [`The summary of what came before:\n${earlier.summary}`]),
+    ...retainedSection(earlier.retained),
+    ...foldedSection(folded),
+    ...(earlier.summary === "" ? [] : [earlierSummary(earlier.summary)]),
   ];
   for (const limit of partLimits) {
-    const text = [...before, "The conversation:", ...messages.map((message) => rendered(message, limit))].join("\n\n");
+    const text = [...before, conversationTitle, ...messages.map((message) => messageText(message, limit))].join("\n\n");
     if (estimator.text(text) <= room) return text;
   }
   const [shortest = 0] = partLimits.slice(-1);
-  const lines = messages.map((message) => rendered(message, shortest));
-  const most = Math.max(400, Math.floor(room * 2));
-  return [...before, "The conversation:", shortened(lines.join("\n\n"), most)].join("\n\n");
+  const conversation = messages.map((message) => messageText(message, shortest)).join("\n\n");
+  const maxCharacters = Math.max(400, Math.floor(room * 2));
+  return [...before, conversationTitle, headAndTail(conversation, maxCharacters)].join("\n\n");
 }
 
-function section(title: string, items: readonly string[]): readonly string[] {
-  return items.length === 0 ? [] : [`${title}:\n${items.map((item) => `- ${item}`).join("\n")}`];
-}
-
-function rendered(message: Message, limit: number): string {
+function messageText(message: Message, limit: number): string {
   switch (message.role) {
     case "user":
-      return `[user]\n${message.parts.map((part) => userText(part, limit)).join("\n")}`;
+      return userMessage(message.parts.map((part) => userText(part, limit)));
     case "assistant":
-      return `[agent]\n${message.parts.flatMap((part) => agentText(part, limit)).join("\n")}`;
+      return agentMessage(message.parts.flatMap((part) => agentText(part, limit)));
     case "tool":
       return message.parts.map((part) => resultText(part, limit)).join("\n\n");
   }
 }
 
 function userText(part: UserPart, limit: number): string {
-  return part.type === "text" ? shortened(part.text, limit) : `[${part.mediaType} ${part.filename ?? "file"}]`;
+  return part.type === "text" ? headAndTail(part.text, limit) : fileNote(part);
 }
 
 function agentText(part: AssistantPart, limit: number): readonly string[] {
   switch (part.type) {
     case "text":
-      return [shortened(part.text, limit)];
+      return [headAndTail(part.text, limit)];
     case "tool_call":
-      return [`calls ${part.name} (${part.toolCallId}) with ${shortened(JSON.stringify(part.input), limit)}`];
+      return [toolCallNote(part.name, part.toolCallId, headAndTail(JSON.stringify(part.input), limit))];
     case "tool_result":
       return [resultText(part, limit)];
     case "file":
-      return [`[${part.mediaType} ${part.filename ?? "file"}]`];
+      return [fileNote(part)];
     case "reasoning":
     case "source":
       return [];
@@ -93,24 +82,24 @@ function agentText(part: AssistantPart, limit: number): readonly string[] {
 
 function resultText({ toolCallId, name, output, isError }: ToolMessage["parts"][number], limit: number): string {
   const kind = isError === true ? "error" : "result";
-  return `[${kind} of ${name} (${toolCallId})]\n${shortened(textOfOutput(output), limit)}`;
+  return toolResultNote(kind, name, toolCallId, headAndTail(textOfOutput(output), limit));
 }
 
-/** Head and tail of a text that is too long. */
-function shortened(text: string, limit: number): string {
+function headAndTail(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
-  return wellFormed(`${text.slice(0, half)} [… ${text.length - 2 * half} characters left out …] ${text.slice(-half)}`);
+  return wellFormed(`${text.slice(0, half)} ${omittedCharacters(text.length - 2 * half)} ${text.slice(-half)}`);
 }
 
-/** A cut may go through a character that takes two places. */
+/** A cut may split a surrogate pair. A provider may refuse the lone half, so U+FFFD replaces it. */
 function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
+/** In characters. */
 const longestItem = 600;
 
-/** An answer that is not in the form that was asked for is a summary as it stands. */
+/** If the answer does not have the two headings, all of it is the summary. */
 export function parseAnswer(answer: string): Summary {
   const parts = /^#+\s*keep\b[^\n]*\n([\s\S]*?)^#+\s*summary\b[^\n]*\n?([\s\S]*)$/im.exec(answer);
   if (parts === null) return { summary: answer.trim(), retained: [] };

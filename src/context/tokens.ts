@@ -1,26 +1,26 @@
 /**
- * How many tokens texts, messages and requests take. This is an estimate and says so: no model's vocabulary is in here.
+ * Estimates how many tokens texts, messages and requests take. It contains no model's vocabulary.
  *
- * 1. What a provider has counted is believed; only what came after it is estimated (CTX-7).
- * 2. A message is estimated once: a step pays for what is new.
- * 3. A tokenizer that throws, or says what is no number, costs its exactness and not the run.
+ * 1. A provider's count takes precedence. Only the messages after it are estimated (CTX-7).
+ * 2. Each message is estimated once, so a step costs only its new messages.
+ * 3. If a tokenizer throws or returns no valid count, the built-in estimate replaces it and the run goes on.
  */
 import type { FilePart, Message, ToolOutput } from "../core/data/message.js";
 import type { ToolSpecification } from "../ports/model.js";
 import type { Sized, TokenEstimator, Tokenizer } from "../ports/tokens.js";
 import { estimateTokens } from "./estimate.js";
 
-/** What a message and a part cost beyond their texts: roles, ids, brackets. */
+/** Tokens of a message and of a part beside their texts: roles, ids, brackets. */
 const messageTokens = 4;
 const partTokens = 6;
 
-/** An image, whatever its size: models scale them down to about this much. */
+/** Tokens of an image of any size: providers scale images down to about this cost. */
 const imageTokens = 1_600;
 
-/** Other files are billed by page or second, which cannot be seen from here. */
+/** Bytes per token of other files. A guess: providers bill them by page or second, which the bytes do not tell. */
 const bytesInFileToken = 50;
 
-/** @param tokenizer instead of the built-in estimate for texts */
+/** @param tokenizer counts texts, instead of the built-in estimate */
 export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   const messages = new WeakMap<Message, number>();
   const tools = new WeakMap<readonly ToolSpecification[], number>();
@@ -41,7 +41,7 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   function toolTokens(specifications: readonly ToolSpecification[]): number {
     let tokens = tools.get(specifications);
     if (tokens === undefined) {
-      tokens = sum(specifications, (one) => partTokens + text(JSON.stringify(one)));
+      tokens = sum(specifications, (specification) => partTokens + text(JSON.stringify(specification)));
       tools.set(specifications, tokens);
     }
     return tokens;
@@ -60,8 +60,8 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
       if (measured === null) return { tokens: request(next), counted: 0 };
       let tokens = measured.tokens;
       for (let index = measured.messages; index < next.messages.length; index++) {
-        const one = next.messages[index];
-        if (one !== undefined) tokens += message(one);
+        const added = next.messages[index];
+        if (added !== undefined) tokens += message(added);
       }
       return { tokens, counted: measured.tokens };
     },

@@ -1,10 +1,11 @@
 /**
- * Large outputs: kept whole in the store, cut for the model (TOOL-9).
+ * Large tool outputs: the store keeps them whole, the model sees the beginning and the end (TOOL-9).
  *
- * 1. What is left out is kept as a blob of the session, before the entry that names it; a store that fails costs what is left
- *    out, never the call.
- * 2. A text is cut by whole lines, within a line only where it is longer than what is shown, and never within a character.
- * 3. What an entry of the log holds has a bound, whatever a tool asks for.
+ * 1. The whole output is written as a blob of the session before the entry that names it. If the store fails, the
+ *    omitted part is lost, but the call still has its result.
+ * 2. A text is cut between lines, and within a line only if the line is too long to be shown. It is never cut within a
+ *    character.
+ * 3. The size of a log entry is bounded, whatever a tool asks for.
  */
 
 import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/message.js";
@@ -12,11 +13,12 @@ import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "
 import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
+import { lostFileNote, omittedOutput } from "./prompts.js";
 
-/** Bytes of a result that a model is shown. */
+/** The most bytes of one output that a model is shown, by default. */
 export const defaultMaxOutputBytes = 50 * 1024;
 
-/** Bytes of an output's JSON that an entry of the log has room for, whatever a tool asks for. */
+/** The most bytes that an output may take as JSON in an entry of the log. */
 export const mostStoredBytes = 900 * 1024;
 
 export type CapOptions = {
@@ -25,7 +27,7 @@ export type CapOptions = {
   readonly maxBytes?: number;
 };
 
-/** The output as it is where it is small enough; otherwise its head and its tail, with the name of the whole beside them. */
+/** Returns the output as it is if it is small enough, else its beginning and end, with a reference to the whole. */
 export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
   const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, mostStoredBytes);
   if (output.type === "content") return capContent(output, limit, options);
@@ -38,35 +40,34 @@ async function capWhole(output: ToolOutput, text: string, limit: number, options
   return capped === null ? output : { type: "text", ...capped };
 }
 
-/** @throws PawlError `not_storable` for what is too large to be kept in the log */
+/** @throws PawlError `not_storable` if the output is too large for an entry of the log */
 export function assertStorable(output: ToolOutput): ToolOutput {
   if ((output.type === "text" && output.text.length * 6 <= mostStoredBytes) || fits(output)) return output;
   throw new PawlError(
     "not_storable",
-    `The result is larger than the ${mostStoredBytes} bytes that can be kept. Give the address of a file, or save it and return its path.`,
+    `The result is larger than the ${mostStoredBytes} bytes that the log can hold. Save it elsewhere, and return its path or its address.`,
   );
 }
 
-/** Control characters take six bytes each in JSON. */
 function fits(value: ToolOutput | string): boolean {
   return Buffer.byteLength(JSON.stringify(value)) <= mostStoredBytes;
 }
 
 type Capped = { readonly text: string; readonly full?: FullOutput };
 
-/** It fits, however long its characters are. */
+/** A quick test: a character takes at most six bytes in JSON. */
 function isSmall(text: string, limit: number): boolean {
   return text.length * 6 <= limit;
 }
 
-/** Null where nothing has to be cut. */
+/** Null if nothing has to be cut. */
 async function capText(text: string, limit: number, options: CapOptions): Promise<Capped | null> {
   if (isSmall(text, limit)) return null;
   const bytes = bytesOfText(text);
   if (bytes.length <= limit && fits(text)) return null;
   const lines = countLines(bytes);
   const blob = await keep(bytes, options);
-  const cut = (most: number) => cutText(bytes, { most, lines, isKept: blob !== null });
+  const cut = (maxBytes: number) => cutText(bytes, { maxBytes, lines, isKept: blob !== null });
   const widest = cut(limit);
   const shown = fits(widest) ? widest : cut(Math.min(limit, defaultMaxOutputBytes));
   return blob === null ? { text: shown } : { text: shown, full: { blob, bytes: bytes.length, lines } };
@@ -76,20 +77,20 @@ async function keep(bytes: Uint8Array, { sessionId, store }: CapOptions): Promis
   try {
     return await store.putBlob(sessionId, bytes);
   } catch {
-    // The call has happened: what it gave is shown as far as it can be, and what is lost is said there.
+    // The tool has run, so its result must not be lost: the model sees what fits, with a note that the rest is gone.
     return null;
   }
 }
 
-type Cut = { readonly most: number; readonly lines: number; readonly isKept: boolean };
+type Cut = { readonly maxBytes: number; readonly lines: number; readonly isKept: boolean };
 
-function cutText(bytes: Uint8Array, { most, lines, isKept }: Cut): string {
-  const half = Math.floor(most / 2);
+function cutText(bytes: Uint8Array, { maxBytes, lines, isKept }: Cut): string {
+  const half = Math.floor(maxBytes / 2);
   const from = endOfHead(bytes, half);
   const to = Math.max(from, startOfTail(bytes, bytes.length - half));
   const rest = countLines(bytes.subarray(to)) - (isStartOfLine(bytes, to) ? 0 : 1);
   const places = `lines ${lineAt(bytes, from)} to ${lines - rest} of ${lines}, bytes ${from} to ${to} of ${bytes.length}`;
-  const mark = `[… left out here: ${places}${isKept ? "" : ", which could not be kept"} …]`;
+  const mark = omittedOutput(places, isKept);
   const head = textOfBytes(bytes.subarray(0, from));
   const tail = textOfBytes(bytes.subarray(to));
   return `${head}${head === "" || head.endsWith("\n") ? "" : "\n"}${mark}${tail === "" ? "" : `\n${tail}`}`;
@@ -101,13 +102,13 @@ function isStartOfLine(bytes: Uint8Array, index: number): boolean {
   return index === 0 || index === bytes.length || bytes[index - 1] === newline;
 }
 
-/** After the last line that fits; within it where the lines before it are less than half of what fits. */
-function endOfHead(bytes: Uint8Array, most: number): number {
-  const end = bytes.lastIndexOf(newline, most - 1) + 1;
-  return end > most / 2 ? end : startOfCharacter(bytes, most);
+/** The end of the last whole line that fits. If whole lines would fill less than half, the cut is within a line. */
+function endOfHead(bytes: Uint8Array, maxBytes: number): number {
+  const end = bytes.lastIndexOf(newline, maxBytes - 1) + 1;
+  return end > maxBytes / 2 ? end : startOfCharacter(bytes, maxBytes);
 }
 
-/** At the start of the first line that fits, likewise. */
+/** The start of the first whole line that fits, by the same rule. */
 function startOfTail(bytes: Uint8Array, least: number): number {
   const start = bytes.indexOf(newline, least - 1) + 1;
   if (start !== 0 && start - least < (bytes.length - least) / 2) return start;
@@ -123,7 +124,9 @@ function nextCharacter(bytes: Uint8Array, index: number): number {
 
 type Content = Extract<ToolOutput, { readonly type: "content" }>;
 
-/** Texts are cut as one; files cannot be, and are kept beside the log where they are more than it should hold. */
+/**
+ * All texts are cut together, as one text. Files cannot be cut: a file that does not fit becomes a blob of the session.
+ */
 async function capContent(output: Content, limit: number, options: CapOptions): Promise<ToolOutput> {
   const texts = output.parts.filter((part) => part.type === "text");
   const capped = await capText(texts.map(({ text }) => text).join("\n"), limit, options);
@@ -149,5 +152,5 @@ async function keepFile(file: FilePart, options: CapOptions): Promise<FilePart |
   const bytes = Buffer.from(file.data, "base64");
   const blob = await keep(bytes, options);
   if (blob !== null) return keptFile(file, blob, bytes.length);
-  return { type: "text", text: `[${describeFile(file)}; it could not be kept]` };
+  return { type: "text", text: lostFileNote(describeFile(file)) };
 }

@@ -1,10 +1,9 @@
 /**
- * What a model call cost, by a table of prices. What is not known is not guessed: it is never zero (CTX-9).
+ * Computes what a model call cost from a table of prices. An unknown cost is undefined, never zero or a guess (CTX-9).
  */
 import type { Usage } from "../core/data/message.js";
 import type { Price, PriceTable, Rates, UsageService } from "../ports/services.js";
 
-/** Accounting by a table of prices. */
 export function createUsageService(prices: PriceTable): UsageService {
   return {
     isPriced: (modelId) => priceOf(prices, modelId) !== undefined,

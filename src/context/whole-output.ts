@@ -1,5 +1,5 @@
 /**
- * The whole of an output that the log holds, cut or not: by the number of its entry.
+ * Reads a tool's whole output, by the number of its entry in the log.
  */
 
 import type { ToolOutput } from "../core/data/message.js";
@@ -10,7 +10,7 @@ import type { WholeOutput } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import { entryAt } from "./entry-at.js";
 
-/** Null where the session has no output under this number, or it could not be kept. */
+/** Null if the session has no output with this number, or if the store failed to keep it. */
 export async function wholeOutput(
   store: Pick<Store, "read" | "getBlob">,
   sessionId: string,
@@ -19,16 +19,17 @@ export async function wholeOutput(
   const entry = await entryAt(store, sessionId, seq);
   const output = entry === undefined ? undefined : outputIn(entry.event);
   if (output === undefined) return null;
-  const { blob, mediaType } = placeOf(output);
+  const { blob, mediaType } = sourceOf(output);
   if (blob === undefined) return { bytes: bytesOfText(textOfOutput(output)), mediaType };
   const bytes = await store.getBlob(sessionId, blob);
   return bytes === null ? null : { bytes, mediaType };
 }
 
-type EntryPosition = { readonly blob?: string | undefined; readonly mediaType: string | null };
+/** Without a blob, the entry itself holds the output. */
+type OutputSource = { readonly blob?: string | undefined; readonly mediaType: string | null };
 
-/** A text goes before the files beside it, and the first file before the others. */
-function placeOf(output: ToolOutput): EntryPosition {
+/** A text takes precedence over the files beside it, and the first file over the others. */
+function sourceOf(output: ToolOutput): OutputSource {
   if (output.type !== "json" && output.full !== undefined) return { blob: output.full.blob, mediaType: null };
   if (output.type !== "content") return { mediaType: null };
   const file = output.parts.find((part) => part.type === "file");

@@ -1,5 +1,5 @@
 /**
- * What plugins have registered, and the contexts in which they do.
+ * Collects what plugins register, and gives each plugin a context to register in.
  */
 import { type ErrorCode, PawlError } from "../errors.js";
 import type { Hook } from "../ports/hook.js";
@@ -9,7 +9,7 @@ import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool } from "../ports/tool.js";
 
-/** Everything that plugins have registered, in the order in which they did. */
+/** Everything that plugins have registered, in the order of registration. */
 export type Contributions<ModelLike> = {
   readonly tools: ReadonlyMap<string, AnyTool>;
   readonly hooks: readonly Hook[];
@@ -20,7 +20,7 @@ export type Contributions<ModelLike> = {
 
 type OpenContext<ModelLike> = {
   readonly context: PluginContext<ModelLike>;
-  /** From here on the plugin can register nothing: the agents that it would reach are made. */
+  /** After this, the plugin cannot register anything. The agents are created once, after all setups. */
   readonly close: () => void;
 };
 
@@ -32,48 +32,52 @@ export function createContributions<ModelLike>(store: Store) {
   const models = new Map<string, ModelLike>();
   const services = new Map<string, unknown>();
 
-  function own(what: string, plugin: string, code: ErrorCode): void {
-    const other = owners.get(what);
-    if (other === plugin) throw new PawlError(code, `The plugin "${plugin}" registers the ${what} twice.`);
-    if (other !== undefined)
-      throw new PawlError(code, `The plugins "${other}" and "${plugin}" both register the ${what}. Leave one out.`);
+  function claim(what: string, plugin: string, code: ErrorCode): void {
+    const owner = owners.get(what);
+    if (owner === plugin)
+      throw new PawlError(code, `The plugin "${plugin}" registers the ${what} twice. Register it once.`);
+    if (owner !== undefined)
+      throw new PawlError(
+        code,
+        `The plugins "${owner}" and "${plugin}" both register the ${what}. Remove one of them.`,
+      );
     owners.set(what, plugin);
   }
 
   function contextOf(plugin: string): OpenContext<ModelLike> {
     let isOpen = true;
-    function whileOpen(what: string): void {
+    function assertOpen(what: string): void {
       if (isOpen) return;
       throw new PawlError(
         "bad_configuration",
-        `The plugin "${plugin}" registers the ${what} after its setup. Let setup return a promise, and register before it resolves.`,
+        `The plugin "${plugin}" registers the ${what} after its setup has ended. Let setup return a promise, and register before it resolves.`,
       );
     }
     const context: PluginContext<ModelLike> = {
       registerTool(tool) {
-        whileOpen(`tool "${tool.name}"`);
-        own(`tool "${tool.name}"`, plugin, "duplicate_tool");
+        assertOpen(`tool "${tool.name}"`);
+        claim(`tool "${tool.name}"`, plugin, "duplicate_tool");
         tools.set(tool.name, tool);
       },
       registerHook(hook) {
-        whileOpen(`hook "${hook.name}"`);
+        assertOpen(`hook "${hook.name}"`);
         hooks.push(hook);
       },
       registerObserver(observer) {
-        whileOpen(`observer "${observer.name ?? "observer"}"`);
+        assertOpen(`observer "${observer.name ?? "observer"}"`);
         observers.push(observer);
       },
       registerModel(name, model) {
-        whileOpen(`model "${name}"`);
-        own(`model "${name}"`, plugin, "bad_configuration");
+        assertOpen(`model "${name}"`);
+        claim(`model "${name}"`, plugin, "bad_configuration");
         models.set(name, model);
       },
       registerService(name, service) {
-        whileOpen(`service "${name}"`);
-        own(`service "${name}"`, plugin, "bad_configuration");
+        assertOpen(`service "${name}"`);
+        claim(`service "${name}"`, plugin, "bad_configuration");
         services.set(name, service);
       },
-      // What is kept under a name was registered as what that name stands for.
+      // The type is right: registerService takes a service only with the type of its name.
       service: <Name extends string>(name: Name) => services.get(name) as Services[Name] | undefined,
       store,
     };

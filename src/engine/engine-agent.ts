@@ -1,5 +1,5 @@
 /**
- * An agent of an engine: its own options, with what it shares with the others.
+ * The options of an engine's agent: its own, merged with what all agents of the engine share.
  */
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
@@ -9,7 +9,7 @@ import { type Fallback, isFallback } from "../runtime/model/models.js";
 import { listTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
 
-/** It has a name, and the engine's store; where there is a model there may be a model's name. */
+/** The options of `createAgent`, except that a name is required, the store is the engine's, and models can be names. */
 export type EngineAgent<ModelLike> = Omit<
   AgentOptions<ModelLike>,
   "name" | "model" | "fallbacks" | "tools" | "store"
@@ -17,13 +17,16 @@ export type EngineAgent<ModelLike> = Omit<
   readonly name: string;
   readonly model: ModelLike | string;
   readonly fallbacks?: readonly (ModelLike | string | Fallback<ModelLike | string>)[];
-  /** The tools; or what makes them of other agents of the engine: `(agent) => [agent("researcher").asTool({ … })]`. */
+  /**
+   * The tools, or a function that returns them. The function gets the engine's earlier agents by name:
+   * `(agent) => [agent("researcher").asTool({ … })]`.
+   */
   readonly tools?: Tools | ((agent: (name: string) => Agent<ModelLike>) => Tools);
 };
 
 export type Shared<ModelLike> = {
   readonly store: Store;
-  /** The engine's. */
+  /** The engine's own tools. */
   readonly tools: readonly AnyTool[];
   readonly contributions: Contributions<ModelLike>;
   readonly agentNamed: (name: string) => Agent<ModelLike>;
@@ -56,11 +59,11 @@ function toolsFor<ModelLike>(own: Tools, { tools, contributions }: Shared<ModelL
   return [...[...shared.values()].filter(({ name }) => !names.has(name)), ...ownTools];
 }
 
-/** The services that every agent has; others are plugins' and agents' own. */
+/** The names of the built-in services. All other names are those of plugins and agents. */
 type KnownService = keyof { [Name in keyof Services as string extends Name ? never : Name]: Services[Name] };
 
-/** The setting of an agent that says how it wants a service to be. */
-const settings = {
+/** The agent option that configures each built-in service. */
+const optionOfService = {
   usage: "usage",
   output: "toolOutput",
   compaction: "compaction",
@@ -69,14 +72,14 @@ const settings = {
   readonly [Name in KnownService]: keyof AgentOptions;
 };
 
-/** A service of a plugin gives way to an agent's own, and to its own setting of it. */
+/** The agent's own services, and the options that configure a service, take precedence over a plugin's services. */
 function servicesFor<ModelLike>(
   agent: EngineAgent<ModelLike>,
   services: ReadonlyMap<string, unknown>,
 ): NonNullable<AgentOptions["services"]> {
-  const wanted = new Map(services);
-  for (const [name, setting] of Object.entries(settings)) if (agent[setting] !== undefined) wanted.delete(name);
-  return { ...Object.fromEntries(wanted), ...agent.services };
+  const inherited = new Map(services);
+  for (const [name, option] of Object.entries(optionOfService)) if (agent[option] !== undefined) inherited.delete(name);
+  return { ...Object.fromEntries(inherited), ...agent.services };
 }
 
 function modelOf<ModelLike>(

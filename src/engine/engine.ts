@@ -1,10 +1,11 @@
 /**
- * An engine: the agents of a process with the plugins, tools, models and store that they share, and the worker that carries
- * their sessions on.
+ * An engine: the agents of a process, the plugins, tools, models and store that they share, and the worker that drives
+ * their sessions.
  *
- * 1. Of two tools with one name, an agent's own beats a plugin's, and a plugin's beats the engine's.
- * 2. Plugins' hooks and observers come before an agent's own, in the order in which they were registered.
- * 3. Plugins are disposed of after the last run has settled, and before a store of the engine's own is closed.
+ * 1. If two tools have the same name, an agent's own tool takes precedence over a plugin's, and a plugin's over the
+ *    engine's.
+ * 2. Plugins' hooks and observers come before an agent's own, in the order of registration.
+ * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
@@ -17,38 +18,42 @@ import { createPluginManager } from "./plugins.js";
 import type { Worker, WorkerOptions } from "./worker.js";
 
 export type EngineOptions<ModelLike> = {
-  /** In this order: one may have those before it behind its tools. */
+  /** Created in this order. An agent can have earlier agents as tools. */
   readonly agents: readonly EngineAgent<ModelLike>[];
   readonly plugins?: readonly Plugin<ModelLike>[];
-  /** Tools that every agent has, unless a plugin or the agent itself brings one of the same name. */
+  /** Tools of every agent, unless a plugin or the agent itself has a tool of the same name. */
   readonly tools?: Tools;
-  /** Models by the names that agents may give as theirs; they beat those of plugins. Other names are `provider/model`. */
+  /**
+   * Models by the names that agents can use. They take precedence over plugins' models. Any other name is looked up as
+   * `provider/model`.
+   */
   readonly models?: { readonly [name: string]: ModelLike };
-  /** In memory unless given. One that is given is not closed at the shutdown. */
+  /** Default: a new store in memory. The shutdown does not close a store that you pass. */
   readonly store?: Store;
   readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "onReport">;
 };
 
 export type Engine<ModelLike> = {
-  /** @throws PawlError `bad_configuration` where there is none of that name */
+  /** @throws PawlError `bad_configuration` if the engine has no agent of that name */
   readonly agent: (name: string) => Agent<ModelLike>;
   readonly store: Store;
-  /** Name and version of the plugins, in the order in which they were set up. */
+  /** The names and versions of the plugins, in the order of setup. */
   readonly plugins: readonly Pick<Plugin, "name" | "version">[];
-  /** Carries on the sessions that are due, until none is left. @throws where the store fails */
+  /** Drives due sessions until none is left. @throws PawlError if the store fails */
   readonly recover: () => Promise<void>;
-  /** Carries on what falls due, until the shutdown. @throws where the store fails */
+  /** Drives sessions as they become due, until the shutdown. @throws PawlError if the store fails */
   readonly work: () => Promise<void>;
   /**
-   * Starts nothing more, waits for what runs (`graceMs`, 5,000), gives its sessions back, and disposes of the plugins; once. What is cut
-   * off is `interrupted`, and due again.
-   * @throws AggregateError of what plugins threw, after all of this was done
+   * Starts no more runs, waits up to `graceMs` (milliseconds, default: 5,000) for those under way, releases the
+   * sessions, and disposes of the plugins. A run that does not settle in time ends as `interrupted`, and its session is
+   * due again. Further calls return the same promise.
+   * @throws the error of a part that failed, or an AggregateError of several, after all parts have shut down
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** What an engine takes from the place where it is put together. */
-export type EngineSurroundings<ModelLike> = {
+/** The parts that `createEngine` passes in. */
+export type EngineParts<ModelLike> = {
   readonly createAgent: (options: AgentOptions<ModelLike>) => Agent<ModelLike>;
   readonly createWorker: (options: WorkerOptions) => Worker;
   readonly createStore: () => Store;
@@ -57,35 +62,36 @@ export type EngineSurroundings<ModelLike> = {
 
 export async function buildEngine<ModelLike>(
   options: EngineOptions<ModelLike>,
-  surroundings: EngineSurroundings<ModelLike>,
+  parts: EngineParts<ModelLike>,
 ): Promise<Engine<ModelLike>> {
   const manager = createPluginManager(options.plugins ?? []);
-  const store = options.store ?? surroundings.createStore();
+  const store = options.store ?? parts.createStore();
   const contributions = await manager.load(store);
   let agents: ReadonlyMap<string, Agent<ModelLike>>;
   try {
-    agents = await makeAgents(options, store, contributions, surroundings);
+    agents = await createAgents(options, store, contributions, parts);
   } catch (error) {
     await manager.dispose().catch((cause) => {
       throw new AggregateError(
         [error, cause],
-        "The agents could not be made, and plugins failed while they were disposed of.",
+        "The engine could not create its agents, and then could not dispose of its plugins. See `errors` for the causes.",
       );
     });
     throw error;
   }
-  const worker = surroundings.createWorker({ ...options.worker, store, agents: [...agents.values()] });
+  const worker = parts.createWorker({ ...options.worker, store, agents: [...agents.values()] });
   let ending: Promise<void> | null = null;
 
   async function shutDown(graceMs?: number): Promise<void> {
     const grace = graceMs === undefined ? {} : { graceMs };
     const errors: unknown[] = [];
-    const note = (error: unknown) => void errors.push(error);
+    const collect = (error: unknown) => void errors.push(error);
     const ends = [worker.stop(grace), ...[...agents.values()].map((agent) => agent.shutdown(grace))];
-    await Promise.all(ends.map((end) => end.catch(note)));
-    await manager.dispose().catch(note);
-    if (options.store === undefined) await store.close().catch(note);
-    if (errors.length > 1) throw new AggregateError(errors, "Several parts of the engine failed while it shut down.");
+    await Promise.all(ends.map((end) => end.catch(collect)));
+    await manager.dispose().catch(collect);
+    if (options.store === undefined) await store.close().catch(collect);
+    if (errors.length > 1)
+      throw new AggregateError(errors, "Several parts of the engine failed to shut down. See `errors` for the causes.");
     if (errors.length === 1) throw errors[0];
   }
 
@@ -102,37 +108,37 @@ export async function buildEngine<ModelLike>(
   };
 }
 
-async function makeAgents<ModelLike>(
+async function createAgents<ModelLike>(
   { agents, tools = [], models = {} }: EngineOptions<ModelLike>,
   store: Store,
   contributions: Contributions<ModelLike>,
-  { createAgent, resolveModel }: EngineSurroundings<ModelLike>,
+  { createAgent, resolveModel }: EngineParts<ModelLike>,
 ): Promise<ReadonlyMap<string, Agent<ModelLike>>> {
-  const made = new Map<string, Agent<ModelLike>>();
+  const created = new Map<string, Agent<ModelLike>>();
   const shared: Shared<ModelLike> = {
     store,
     tools: [...normaliseTools(tools).values()].map(({ tool }) => tool),
     contributions,
-    agentNamed: (name) => agentNamed(name, made),
+    agentNamed: (name) => agentNamed(name, created),
     async modelNamed(name) {
       if (Object.hasOwn(models, name)) return models[name] as ModelLike;
       return contributions.models.get(name) ?? (await resolveModel(name));
     },
   };
-  for (const one of agents) {
-    if (made.has(one.name))
-      throw new PawlError("bad_configuration", `Two agents are named "${one.name}". Give one of them another name.`);
-    made.set(one.name, createAgent(await withShared(one, shared)));
+  for (const agent of agents) {
+    if (created.has(agent.name))
+      throw new PawlError("bad_configuration", `Two agents are named "${agent.name}". Rename one of them.`);
+    created.set(agent.name, createAgent(await withShared(agent, shared)));
   }
-  return made;
+  return created;
 }
 
 function agentNamed<ModelLike>(name: string, agents: ReadonlyMap<string, Agent<ModelLike>>): Agent<ModelLike> {
   const found = agents.get(name);
   if (found !== undefined) return found;
-  const known = agents.size === 0 ? "none" : [...agents.keys()].join(", ");
+  const known = agents.size === 0 ? "There are none yet" : `There are: ${[...agents.keys()].join(", ")}`;
   throw new PawlError(
     "bad_configuration",
-    `There is no agent "${name}" here; there is ${known}. An agent sees those that stand before it in the engine's list.`,
+    `There is no agent "${name}". ${known}. An agent can use only agents before it in the engine's list.`,
   );
 }

@@ -1,9 +1,10 @@
 /**
- * Plugins of an engine: set up in the order of what they depend on, disposed of in reverse.
+ * The plugins of an engine: set up in the order of their dependencies, disposed of in reverse.
  *
- * 1. A plugin is set up after all that it depends on; a cycle or a missing dependency is an error that names the path.
- * 2. Whatever began to be set up is disposed of, once, also where a plugin fails; one that fails in this keeps no other from it.
- * 3. Two plugins never register one name: it would depend on their order which counts.
+ * 1. A plugin is set up after all of its dependencies. A cycle or a missing dependency is an error that names the path.
+ * 2. Each plugin whose setup has begun is disposed of once, even if its setup failed. If one dispose fails, the others
+ *    still run.
+ * 3. Two plugins cannot register the same name, because then their order would decide which of the two is used.
  */
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
@@ -11,26 +12,32 @@ import type { Store } from "../ports/store.js";
 import { type Contributions, createContributions } from "./contributions.js";
 
 export type PluginManager<ModelLike> = {
-  /** The plugins, in the order in which they are set up. */
+  /** In the order of setup. */
   readonly plugins: readonly Plugin<ModelLike>[];
   /**
-   * Sets them up, one after the other; once.
-   * @throws PawlError `plugin_failed` naming the plugin, `duplicate_tool` where two register one tool, `bad_configuration` where they
-   *   register another name twice; what a plugin throws as a PawlError as it is
+   * Sets the plugins up, one after the other. A second call throws.
+   * @throws PawlError `plugin_failed` with the plugin's name; `duplicate_tool` if two plugins register the same tool;
+   *   `bad_configuration` if two plugins register the same model or service; a PawlError that a plugin throws,
+   *   unchanged
    */
   readonly load: (store: Store) => Promise<Contributions<ModelLike>>;
-  /** @throws AggregateError of what plugins threw, after all were disposed of */
+  /** @throws AggregateError of the errors that plugins threw, after all plugins were disposed of */
   readonly dispose: () => Promise<void>;
 };
 
-/** @throws PawlError `bad_configuration` where a plugin is none, two have one name, one is missing, or they depend on each other in a circle */
+/**
+ * Orders plugins by their dependencies.
+ *
+ * @throws PawlError `bad_configuration` if a plugin is invalid, two have the same name, a dependency is missing, or
+ *   dependencies form a cycle
+ */
 export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLike>[]): PluginManager<ModelLike> {
   const ordered = inOrder(plugins);
   const loaded: Plugin<ModelLike>[] = [];
   let isLoaded = false;
 
   async function load(store: Store): Promise<Contributions<ModelLike>> {
-    if (isLoaded) throw misconfigured("The plugins of this manager were set up already. Make another one.");
+    if (isLoaded) throw misconfigured("This plugin manager has set up its plugins already. Create another manager.");
     isLoaded = true;
     const { contributions, contextOf } = createContributions<ModelLike>(store);
     for (const plugin of ordered) {
@@ -47,7 +54,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
     return contributions;
   }
 
-  /** Gives what was thrown. */
+  /** Returns the errors that plugins threw. */
   async function disposeAll(): Promise<readonly unknown[]> {
     const errors: unknown[] = [];
     for (let plugin = loaded.pop(); plugin !== undefined; plugin = loaded.pop())
@@ -64,43 +71,41 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
     load,
     async dispose() {
       const errors = await disposeAll();
-      if (errors.length > 0) throw new AggregateError(errors, "Plugins failed while they were disposed of.");
+      if (errors.length > 0)
+        throw new AggregateError(errors, "Some plugins failed in dispose. See `errors` for the causes.");
     },
   };
 }
 
-function failure({ name }: Pick<Plugin, "name">, error: unknown, whileDisposing: readonly unknown[]): unknown {
+function failure({ name }: Pick<Plugin, "name">, error: unknown, disposeErrors: readonly unknown[]): unknown {
+  if (disposeErrors.length === 0 && error instanceof PawlError) return error;
   const why = error instanceof Error ? error.message : String(error);
-  if (whileDisposing.length > 0) {
-    const cause = new AggregateError(
-      [error, ...whileDisposing],
-      "The setup failed, and what was disposed of after it.",
-    );
-    return new PawlError("plugin_failed", `The plugin "${name}" could not be set up: ${why}`, { cause });
-  }
-  if (error instanceof PawlError) return error;
-  return new PawlError("plugin_failed", `The plugin "${name}" could not be set up: ${why}`, { cause: error });
+  const cause =
+    disposeErrors.length === 0
+      ? error
+      : new AggregateError([error, ...disposeErrors], "The setup failed, and then some plugins failed in dispose.");
+  return new PawlError("plugin_failed", `The plugin "${name}" could not be set up: ${why}`, { cause });
 }
 
 function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plugin<ModelLike>[] {
   const byName = new Map<string, Plugin<ModelLike>>();
   for (const plugin of plugins) {
     checkPlugin(plugin);
-    if (byName.has(plugin.name)) throw misconfigured(`Two plugins are named "${plugin.name}". Leave one out.`);
+    if (byName.has(plugin.name)) throw misconfigured(`Two plugins are named "${plugin.name}". Remove one of them.`);
     byName.set(plugin.name, plugin);
   }
   const ordered = new Set<Plugin<ModelLike>>();
 
   function visit(name: string, path: readonly string[]): void {
-    const way = [...path, name];
+    const nextPath = [...path, name];
     const plugin = byName.get(name);
-    if (plugin === undefined) throw misconfigured(`The plugin "${name}" is missing: ${way.join(" → ")}. Add it.`);
+    if (plugin === undefined) throw misconfigured(`The plugin "${name}" is missing: ${nextPath.join(" → ")}. Add it.`);
     if (path.includes(name)) {
-      const circle = way.slice(path.indexOf(name));
-      throw misconfigured(`Plugins depend on each other in a circle: ${circle.join(" → ")}. Take one dependency out.`);
+      const cycle = nextPath.slice(path.indexOf(name));
+      throw misconfigured(`Plugins depend on each other in a cycle: ${cycle.join(" → ")}. Remove one dependency.`);
     }
     if (ordered.has(plugin)) return;
-    for (const dependency of plugin.dependencies ?? []) visit(dependency, way);
+    for (const dependency of plugin.dependencies ?? []) visit(dependency, nextPath);
     ordered.add(plugin);
   }
 
@@ -111,12 +116,14 @@ function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plu
 function checkPlugin<ModelLike>(plugin: Plugin<ModelLike>): void {
   const { name, version, dependencies = [], setup, dispose } = plugin;
   if (typeof name !== "string" || name === "" || name.length > 100)
-    throw misconfigured("A plugin has no name. Give it one of 1 to 100 characters.");
-  if (typeof version !== "string" || version === "") throw misconfigured(`The plugin "${name}" has no version.`);
-  if (typeof setup !== "function" || (dispose !== undefined && typeof dispose !== "function"))
-    throw misconfigured(`The plugin "${name}" needs a function as its setup, and as its dispose where it has one.`);
+    throw misconfigured("A plugin has no valid name. Give it a name of 1 to 100 characters.");
+  if (typeof version !== "string" || version === "")
+    throw misconfigured(`The plugin "${name}" has no version. Give it one, as a string.`);
+  if (typeof setup !== "function") throw misconfigured(`The plugin "${name}" has no function setup(context). Add it.`);
+  if (dispose !== undefined && typeof dispose !== "function")
+    throw misconfigured(`The dispose of the plugin "${name}" is not a function. Make it one, or leave it out.`);
   if (!Array.isArray(dependencies) || !dependencies.every((dependency) => typeof dependency === "string"))
-    throw misconfigured(`The dependencies of the plugin "${name}" are no list of names.`);
+    throw misconfigured(`The dependencies of the plugin "${name}" are not a list of names. Give an array of strings.`);
 }
 
 function misconfigured(message: string): PawlError {

@@ -1,8 +1,8 @@
 /**
- * A worker: finds the sessions of a store that are due, and carries them on.
+ * A worker: finds the due sessions of a store, and drives them.
  *
- * A session is due when nobody holds it and somebody posted to it, its driver died, or a wait of it is over. Any number of
- * workers may share a store: a claim decides.
+ * A session is due if nobody holds it, and it has a message in its inbox, or its driver died, or one of its waits is
+ * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
  */
 
 import type { SessionBinding } from "../core/machine/state.js";
@@ -11,7 +11,7 @@ import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
 
-/** What a worker needs of an agent. */
+/** The part of an agent that a worker uses. */
 export type WorkingAgent = {
   readonly options: { readonly name?: string };
   readonly session: (sessionId: string) => { readonly resume: () => Promise<RunResult> };
@@ -21,28 +21,34 @@ export type WorkingAgent = {
 export type WorkerReport =
   | { readonly type: "taken"; readonly sessionId: string; readonly agent: string }
   | { readonly type: "left"; readonly sessionId: string; readonly result: RunResult }
-  /** No agent of that name is here, or the session cannot be carried on; it is left to others. */
+  /** The worker has no agent of that name, or the session failed to resume. This worker does not try it again. */
   | { readonly type: "refused"; readonly sessionId: string; readonly error: unknown };
 
 export type WorkerOptions = {
   readonly store: Store;
-  /** The agents whose sessions are carried on; or a way to make the agent of a session by what it is bound to, null where that is not possible. */
+  /** The agents whose sessions the worker drives, or a function that returns the agent of a session, or null. */
   readonly agents:
     | readonly WorkingAgent[]
     | ((session: SessionBinding, sessionId: string) => Promise<WorkingAgent | null>);
-  /** Sessions side by side; 16. */
+  /** The most sessions that run at the same time. Default: 16. */
   readonly concurrency?: number;
-  /** How often the store is asked, where it tells of nothing; 1 s. */
+  /** The longest time between two queries for due sessions, in milliseconds. Default: 1,000. */
   readonly pollMs?: number;
   readonly onReport?: (report: WorkerReport) => void;
 };
 
 export type Worker = {
-  /** Carries on everything that is due now, and what becomes due meanwhile; resolves when nothing is. */
+  /**
+   * Drives all sessions that are due or become due meanwhile. Resolves when none is.
+   * @throws PawlError if the store fails
+   */
   readonly runUntilIdle: () => Promise<void>;
-  /** Goes on until it is stopped. @throws where the store fails */
+  /** Drives sessions as they become due, until `stop`. @throws PawlError if the store fails */
   readonly run: () => Promise<void>;
-  /** Takes no more, and waits for what runs; what is cut off after `graceMs` (5,000) is due again. */
+  /**
+   * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
+   * that is interrupted then is due again.
+   */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
@@ -50,7 +56,7 @@ type WorkerDefaults = { readonly clock: Clock; readonly isDead: (holder: Holder)
 
 export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDefaults): Worker {
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
-  const taken = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<void>>();
   const refused = new Set<string>();
   const agents = new Set<WorkingAgent>();
   let stopped = false;
@@ -58,78 +64,82 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
 
   async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
     if (typeof options.agents === "function") return options.agents(session, sessionId);
-    return options.agents.find((one) => (one.options.name ?? "agent") === session.agent) ?? null;
+    return options.agents.find((agent) => (agent.options.name ?? "agent") === session.agent) ?? null;
   }
 
-  /** The agent behind a tool comes with the one that has the tool: its session is carried on by way of the one at the top. */
-  async function bearerOf(sessionId: string): Promise<{ readonly agent: WorkingAgent; readonly bearerId: string }> {
+  /**
+   * Finds the session to resume. A worker may not know the agent of a child session, because only the parent's tool
+   * knows it. Then it resumes the session at the top instead, which drives its children.
+   */
+  async function findResumable(
+    sessionId: string,
+  ): Promise<{ readonly agent: WorkingAgent; readonly resumedId: string }> {
     const session = await infoOf(store, sessionId);
     const own = await find(session, sessionId);
-    if (own !== null) return { agent: own, bearerId: sessionId };
+    if (own !== null) return { agent: own, resumedId: sessionId };
     const { top } = session;
-    const above = top === undefined ? null : await find(await infoOf(store, top), top);
-    if (top !== undefined && above !== null) return { agent: above, bearerId: top };
+    const topAgent = top === undefined ? null : await find(await infoOf(store, top), top);
+    if (top !== undefined && topAgent !== null) return { agent: topAgent, resumedId: top };
     throw new PawlError(
       "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have.`,
+      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have. Add the agent, or leave the session to another worker.`,
     );
   }
 
-  async function carryOn(sessionId: string): Promise<void> {
+  async function drive(sessionId: string): Promise<void> {
     let isChild = false;
     try {
-      const { agent, bearerId } = await bearerOf(sessionId);
-      isChild = bearerId !== sessionId;
+      const { agent, resumedId } = await findResumable(sessionId);
+      isChild = resumedId !== sessionId;
       agents.add(agent);
       if (stopped) return;
-      onReport({ type: "taken", sessionId: bearerId, agent: agent.options.name ?? "agent" });
-      const session = agent.session(bearerId);
-      // What is queued behind a run starts with its end, and belongs to the same piece of work.
+      onReport({ type: "taken", sessionId: resumedId, agent: agent.options.name ?? "agent" });
+      const session = agent.session(resumedId);
+      // A message queued behind a run starts the next run. This worker drives that run too.
       for (let hasNext = true; hasNext; ) {
         const result = await session.resume();
-        onReport({ type: "left", sessionId: bearerId, result });
+        onReport({ type: "left", sessionId: resumedId, result });
         hasNext = !stopped && !isChild && (result.status === "completed" || result.status === "failed");
       }
     } catch (error) {
-      // Another worker was faster, or nothing was left to do.
+      // Another worker has finished the run.
       if (error instanceof PawlError && error.code === "run_finished" && !isChild) return;
       refused.add(sessionId);
       onReport({ type: "refused", sessionId, error });
     }
   }
 
-  /** Takes what is due and there is room for. */
-  async function take(): Promise<void> {
-    if (stopped || taken.size >= concurrency) return;
-    const due = await store.due(clock.now(), concurrency + taken.size + refused.size, isDead);
+  async function takeDue(): Promise<void> {
+    if (stopped || running.size >= concurrency) return;
+    const due = await store.due(clock.now(), concurrency + running.size + refused.size, isDead);
     for (const sessionId of due) {
-      if (stopped || taken.size >= concurrency) return;
-      if (taken.has(sessionId) || refused.has(sessionId)) continue;
-      const work = carryOn(sessionId).finally(() => {
-        taken.delete(sessionId);
+      if (stopped || running.size >= concurrency) return;
+      if (running.has(sessionId) || refused.has(sessionId)) continue;
+      const driving = drive(sessionId).finally(() => {
+        running.delete(sessionId);
         wake();
       });
-      taken.set(sessionId, work);
+      running.set(sessionId, driving);
     }
   }
 
   async function runUntilIdle(): Promise<void> {
-    for (await take(); taken.size > 0; await take()) await Promise.race(taken.values());
+    for (await takeDue(); running.size > 0; await takeDue()) await Promise.race(running.values());
   }
 
   async function run(): Promise<void> {
     const unwatch = store.watch(() => wake());
     try {
       while (!stopped) {
-        await take();
-        await nextOccasion();
+        await takeDue();
+        await nextWake();
       }
     } finally {
       unwatch();
     }
   }
 
-  function nextOccasion(): Promise<void> {
+  function nextWake(): Promise<void> {
     return new Promise((resolve) => {
       const cancel = clock.after(pollMs, resolve);
       wake = () => {
@@ -144,16 +154,19 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     stopped = true;
     wake();
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));
-    await Promise.all(taken.values());
+    await Promise.all(running.values());
   }
 
   return { runUntilIdle, run, stop };
 }
 
-/** What a session is bound to. A session that has not begun is bound to what its first message asks for. */
+/** The session's own info or, if it has not begun, the info in its first input. */
 async function infoOf(store: Store, sessionId: string): Promise<SessionBinding> {
   const loaded = await store.load(sessionId);
   if (loaded !== null && loaded.state.session !== null) return loaded.state.session;
   for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
-  throw new PawlError("no_session", `Session ${sessionId} has nothing that says which agent it belongs to.`);
+  throw new PawlError(
+    "no_session",
+    `Session ${sessionId} is empty: neither its log nor its inbox names an agent. Send it an input first.`,
+  );
 }

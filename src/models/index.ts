@@ -1,5 +1,5 @@
 /**
- * Models: those of AI SDK provider packages, by object or by name, and the choice when none is named.
+ * `pawl/models`: models from AI SDK provider packages, by object or by name; the choice of a default model; recordings.
  */
 export { type AiSdkOptions, asModel, fromAiSdk } from "./ai-sdk/adapter.js";
 export type { ProviderTool } from "./ai-sdk/call-options.js";

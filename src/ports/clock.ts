@@ -1,12 +1,12 @@
 /**
- * Time and chance, handed in, so that tests own both.
+ * The clock port: time and random ids are passed in, so that tests control both.
  */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Milliseconds since some moment, whatever is done to the wall clock. */
+  /** Milliseconds since an arbitrary moment. Changes of the wall clock do not affect it. */
   elapsed(): number;
-  /** Calls back once after `ms`; returns the way to cancel. */
+  /** Calls back once after `ms` milliseconds. Returns a function that cancels the call. */
   after(ms: number, callback: () => void): () => void;
 }
 

@@ -1,48 +1,58 @@
 /**
- * The compaction port: what decides when a conversation is made smaller, where it is cut, and what stands for the rest.
+ * The compaction port: when a conversation is compacted, where it is cut, and what replaces the messages before the
+ * cut.
  */
 import type { Message } from "../core/data/message.js";
 import type { TokenEstimator } from "./tokens.js";
 
-/** What a conversation takes, and what it may take: the model's context window without what is reserved for its answer. */
+/**
+ * In tokens: the size of a conversation, and the budget it must stay below. The budget is the model's context window
+ * less what is reserved for its answer.
+ */
 export type ContextSize = { readonly tokens: number; readonly budget: number };
 
 export type CompactionView = ContextSize & {
   readonly messages: readonly Message[];
-  /** The messages at which it may be cut, ascending: none parts a call from its result. All before the cut is replaced. */
+  /**
+   * The indexes at which the conversation may be cut, ascending. A summary replaces all messages before the cut. No cut
+   * separates a tool call from its result.
+   */
   readonly cuts: readonly number[];
-  /** Tokens of what is sent beside the messages. */
+  /** Tokens of the rest of the request: system prompt and tools. */
   readonly fixed: number;
   readonly estimator: TokenEstimator;
 };
 
 export type CompactionTask = {
-  /** What is to be replaced. */
+  /** The messages to replace. */
   readonly messages: readonly Message[];
-  /** What an earlier compaction left; its message is not among `messages`. */
+  /** The summary of an earlier compaction. It is not among `messages`. */
   readonly earlier: Summary | null;
   readonly size: ContextSize;
-  /** What the summariser itself can take in. */
+  /** The most tokens that the summariser itself can be sent. */
   readonly summariserBudget: number;
   readonly estimator: TokenEstimator;
-  /** Asks the summariser, without tools; gives the text of its answer. Rejects where it fails for good. */
+  /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails for good. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
 };
 
 export type SummaryPrompt = { readonly systemPrompt: string; readonly text: string };
 
-/** What stands for the messages that are gone. */
+/** Replaces the messages before the cut. */
 export type Summary = {
   readonly summary: string;
-  /** What is kept word for word. */
+  /** Items that are kept word for word. */
   readonly retained: readonly string[];
 };
 
-/** May be replaced (`services: { compaction }`). `isDue` and `cutOf` are deterministic; what throws there counts as no. */
+/**
+ * Replace it with `services: { compaction }`. `isDue` and `cutOf` must be deterministic. If they throw, the
+ * conversation is not compacted.
+ */
 export type CompactionService = {
-  /** Whether the conversation should be made smaller before the next model call. */
+  /** Whether to compact the conversation before the next model call. */
   readonly isDue: (size: ContextSize) => boolean;
-  /** Where it would be cut: one of `cuts`, or null where there is nothing to gain. */
+  /** Returns one of `cuts`, or null if a cut would gain too little. */
   readonly cutOf: (view: CompactionView) => number | null;
   readonly sumUp: (task: CompactionTask) => Promise<Summary>;
 };

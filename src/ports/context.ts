@@ -1,56 +1,61 @@
 /**
- * The context port: what a model is sent beside the conversation that the log holds.
+ * The context port: what a model is sent in addition to the conversation in the log.
  *
- * 1. It is deterministic: the same view gives the same context, in another process and after a crash too.
- * 2. What a model sees is in the log. A context adds to the conversation, and what it adds is committed before the call; it
- *    does not rewrite what is there. What makes a conversation smaller is a compaction.
- * 3. What stays the same comes first: a provider's prompt cache ends at the first difference.
+ * 1. A context manager is deterministic: the same view gives the same context, also in another process or after a
+ *    crash.
+ * 2. The log holds everything that a model sees. A context manager only adds to the conversation, and its additions are
+ *    committed before the call. It never rewrites messages; only a compaction shortens a conversation.
+ * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
  */
 import type { Message, UserMessage } from "../core/data/message.js";
 import type { ToolSpecification } from "./model.js";
 
-/** What stays the same for all of a run. */
+/** Facts that are the same for all calls of a run. */
 export type RunData = {
   readonly sessionId: string;
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly root?: string;
-  /** The agent's own, by name. */
+  /** The agent's `context.data`, by name. */
   readonly data: { readonly [name: string]: string };
 };
 
-/** What changes from one call to the next: a time, a branch, what is open in an editor. */
+/** A fact that changes from one call to the next: the time, the branch, the file that is open in an editor. */
 export type Hint = {
   readonly name: string;
-  /** Called before each step; undefined says nothing. One that throws is left out, and told as a hook that failed. */
+  /**
+   * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a
+   * failed hook.
+   */
   readonly text: (run: RunData) => string | undefined;
 };
 
 export type ContextView = {
   readonly run: RunData;
-  /** The agent's, and the one that the run was given in its place. */
+  /** The agent's system prompt. */
   readonly systemPrompt?: string;
+  /** The run's own system prompt, which replaces the agent's. */
   readonly runSystemPrompt?: string;
   /** The conversation so far. */
   readonly messages: readonly Message[];
-  /** What came since, and is shown after it for the first time, once. */
+  /** New user messages, which the model sees for the first time in this call, after `messages`. */
   readonly input: readonly UserMessage[];
-  /** What the hints say now. */
+  /** The current texts of the hints. */
   readonly hints: readonly { readonly name: string; readonly text: string }[];
-  /** What was added last and is still seen; null where nothing is. */
+  /** The last additions that the model still sees; null if there are none. */
   readonly appended: readonly UserMessage[] | null;
-  /** The specifications of all tools: the same array from one call to the next. */
+  /** The specifications of all tools. It is the same array from one call to the next. */
   readonly tools: readonly ToolSpecification[];
 };
 
 export type Context = {
   readonly systemPrompt?: string;
-  /** The conversation as it will be sent: what was there, the input, what is added. */
+  /** The conversation to send: `messages` of the view, then `input`, then `append`. */
   readonly messages: readonly Message[];
-  /** Of the tools that there are. */
+  /** A selection of the view's `tools`. */
   readonly tools: readonly ToolSpecification[];
-  /** What of the messages is new beside the input: it comes last, and from then on belongs to the conversation. */
+  /** The additions. They come last, and belong to the conversation from this call on. */
   readonly append: readonly UserMessage[];
 };
 

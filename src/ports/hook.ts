@@ -1,9 +1,10 @@
 /**
- * The hook port: code that has a part in a run, at fixed points of it.
+ * The hook port: an author's code that takes part in a run, at fixed points of it.
  *
- * 1. Hooks are called in the order of the array; each sees what the one before changed.
- * 2. What a hook may change is its return type. It gets frozen data; whatever else it returns is refused.
- * 3. A hook sees what is about to be committed, and is called at least once: again where the process died before the commit.
+ * 1. Hooks are called in the order of the array. Each sees the changes of the hooks before it.
+ * 2. A hook gets frozen data, and changes a run only by its return value. Any value outside its return type is refused.
+ * 3. A hook is called before the commit, at least once. If the process dies before the commit, the hook is called
+ *    again.
  */
 
 import type {
@@ -22,13 +23,13 @@ import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 import type { CallOutcome, Purpose } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 
-/** What every hook gets beside its subject. */
+/** Passed to every hook beside its subject. */
 export type HookContext = {
   readonly sessionId: string;
   readonly runId: string;
-  /** Aborted when the hook's time is up, and when what it was called for is not wanted any more. */
+  /** Aborted when the hook's time is up, or when nobody needs its result any more. */
   readonly signal: AbortSignal;
-  /** What the agent was given for its tools. */
+  /** The agent's `deps`, as its tools get them. */
   readonly deps: unknown;
 };
 
@@ -44,10 +45,10 @@ export type HookInput = string | readonly UserPart[] | readonly UserMessage[];
 export type RunSubject = { readonly input: readonly UserMessage[] };
 
 export type ModelCallSubject = StepSubject & {
-  /** The conversation as it would be sent. */
+  /** The conversation to be sent. */
   readonly messages: readonly Message[];
   readonly systemPrompt?: string;
-  /** The tools that the model is told of, by name. */
+  /** The names of the tools that the model may call. */
   readonly activeTools: readonly string[];
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
@@ -55,7 +56,7 @@ export type ModelCallSubject = StepSubject & {
 
 export type ModelCallChange = {
   readonly systemPrompt?: string;
-  /** Of the agent's tools. */
+  /** Names of the agent's tools. */
   readonly activeTools?: readonly string[];
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
@@ -75,7 +76,7 @@ export type ToolCallSubject = {
   readonly name: string;
   readonly readOnly: boolean;
   readonly input: Json;
-  /** A person changed the input; what is changed once more is asked about again. */
+  /** True if a person changed the input. If the hook changes it once more, a person is asked again. */
   readonly isEdited: boolean;
 };
 
@@ -84,7 +85,7 @@ export type ToolResultSubject = {
   readonly toolCallId: string;
   readonly name: string;
   readonly input: Json;
-  /** What the tool gave, whole: before it is cut for the model or stored. */
+  /** The tool's whole output, before it is cut for the model or stored. */
   readonly output: ToolOutput;
   readonly isError: boolean;
   readonly durationMs: number;
@@ -92,7 +93,7 @@ export type ToolResultSubject = {
 
 export type StepResultSubject = {
   readonly modelCallIndex: number;
-  /** What the model said in the step. */
+  /** The text of the model's answer in this step. */
   readonly text: string;
   readonly calls: readonly {
     readonly callKey: string;
@@ -106,7 +107,7 @@ export type StepResultSubject = {
 export type StopSubject = {
   readonly reason: Reason;
   readonly text: string;
-  /** How often the run was kept from stopping so far. */
+  /** How often hooks have kept the run from stopping so far. */
   readonly stopPreventions: number;
 };
 
@@ -115,7 +116,7 @@ export type FailureSubject = {
   readonly attempt: number;
   readonly model: string;
   readonly failure: ModelFailure;
-  /** What follows unless a hook says otherwise. */
+  /** What follows if no hook decides otherwise. */
   readonly next: "retry" | "fallback" | "compact" | "give_up";
 };
 
@@ -126,36 +127,41 @@ export type CompactionSubject = {
 };
 
 export type Hook = {
-  /** How it is called in events and messages: 1 to 100 characters. */
+  /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;
-  /** After this long the hook is cut off; 10,000. */
+  /** Milliseconds after which a call of the hook counts as failed. Default: 10,000. */
   readonly timeoutMs?: number;
   /**
-   * What follows where the hook throws, is cut off, or returns what it may not. `open`: the run goes on without it. `closed`: the call
-   * is blocked, the output withheld, the step failed with `hook_failed`. Default `closed` for `beforeToolCall` and `afterToolCall`, else `open`.
+   * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it.
+   * `closed`: the tool call is blocked, the tool's output is withheld, or the step fails with `hook_failed`. Default:
+   * `closed` for `beforeToolCall` and `afterToolCall`, else `open`.
    */
   readonly onFailure?: "open" | "closed";
-  /** Before a run's first step. May change the input, or refuse the run. */
+  /** Called before a run's first step. It may change the input, or refuse the run. */
   readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
   readonly beforeStep?: Call<StepSubject, Nothing>;
-  /** May choose among the agent's tools, and change system prompt, tool choice and provider options of this one call. */
+  /**
+   * It may choose among the agent's tools, and change the system prompt, tool choice and provider options of this call.
+   */
   readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
-  /** After each attempt that came to an answer or a failure. */
+  /** Called after each attempt that ended with an answer or a failure. */
   readonly afterLLMCall?: Call<ModelAnswerSubject, Nothing>;
-  /** Before the input is validated. May change the input, block the call, or stop the run; each with its reason. */
+  /** Called before the input is validated. It may change the input, or block the call or stop the run with a reason. */
   readonly beforeToolCall?: Call<
     ToolCallSubject,
     Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string }
   >;
-  /** After execution, errors included. Only the output that it gives is kept, `undefined` too. */
+  /**
+   * Called after execution, also if the tool failed. A returned `output` replaces the tool's output, even if undefined.
+   */
   readonly afterToolCall?: Call<ToolResultSubject, Nothing | { readonly output: unknown }>;
-  /** When all calls of a step have their results. */
+  /** Called when all calls of a step have their results. */
   readonly afterStep?: Call<StepResultSubject, Nothing>;
-  /** Before a run completes. A message keeps it going, at most `limits.maxStopPreventions` times. */
+  /** Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. */
   readonly beforeStop?: Call<StopSubject, Nothing | { readonly message: HookInput }>;
-  /** After a failed attempt. May have it tried again, or given up. */
+  /** Called after a failed attempt. It may retry the call, or give it up. */
   readonly onError?: Call<FailureSubject, Nothing | "retry" | "giveUp">;
   readonly onCompacted?: Call<CompactionSubject, Nothing>;
-  /** When the run has ended, however it did; `run` returns when this has. */
+  /** Called when the run has ended, in whatever way. `run` resolves after it. */
   readonly afterRun?: Call<RunResult, Nothing>;
 };

@@ -1,5 +1,5 @@
 /**
- * The model port: a model is called by streaming, and in no other way.
+ * The model port. A model always streams its answer.
  */
 
 import type {
@@ -13,17 +13,17 @@ import type {
 } from "../core/data/message.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 
-/** A JSON Schema object (draft 7, or 2020-12 as far as it is alike). */
+/** A JSON Schema object: draft 7, or those parts of 2020-12 that draft 7 has too. */
 export type JsonSchema = { readonly [key: string]: Json };
 
-/** What a model is told of a tool. */
+/** A tool as a model sees it. */
 export type ToolSpecification = {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
 };
 
-/** Where a request belongs. A delta that names another place is a failure of the provider (STRM-8). */
+/** The attempt that a request belongs to. A delta with another identity fails the attempt. */
 export type RequestIdentity = {
   readonly sessionId: string;
   readonly runId: string;
@@ -32,28 +32,29 @@ export type RequestIdentity = {
 };
 
 export type ModelRequest = RequestIdentity & {
-  /** Sent once, first. */
+  /** Sent once, before the conversation. */
   readonly systemPrompt?: string;
   /**
-   * The conversation. Every tool call in it has exactly one result, ids of calls are unique, and the last message is a
-   * user's or a tool's. The array is stable while the call runs and grows afterwards: copy it to keep it.
+   * The conversation. Every tool call in it has exactly one result, call ids are unique, and the last message is from
+   * the user or a tool. The array does not change while the call runs, but grows afterwards: copy it to keep it.
    */
   readonly messages: readonly Message[];
-  /** The same array from one call to the next as long as the tools do not change. */
+  /** The same array from one call to the next, as long as the tools do not change. */
   readonly tools: readonly ToolSpecification[];
   readonly toolChoice?: ToolChoice;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly providerOptions?: RunOptions["providerOptions"];
-  /** For answers with a shape: the provider's JSON mode, where there is one. */
+  /** Asks for JSON by the provider's JSON mode, if it has one. */
   readonly responseFormat?: { readonly type: "json"; readonly schema?: JsonSchema; readonly name?: string };
 };
 
 /**
  * One increment of an attempt's stream, as a model yields it.
  *
- * A stream is any number of parts, each opened, added to and closed under an id of the provider's choice, and ends with
- * exactly one `done` or `error`. A model that fails yields `error`; one that throws has failed with what it threw.
+ * A stream consists of any number of parts and exactly one `done` or `error` at the end. Each part is opened, extended
+ * and closed under an id that the provider chooses. A model that fails yields `error`. If it throws instead, what it
+ * threw is the failure.
  */
 export type DeltaBody =
   | { readonly kind: "start"; readonly model?: string; readonly warnings?: readonly string[] }
@@ -73,7 +74,7 @@ export type DeltaBody =
       readonly providerMetadata?: ProviderMetadata;
     }
   | { readonly kind: "reasoning-end"; readonly id: string; readonly providerMetadata?: ProviderMetadata }
-  /** The arguments as they are written: live only. The call counts when `tool-call` comes. */
+  /** The arguments while the model writes them, for live display only. The call itself is `tool-call`. */
   | {
       readonly kind: "tool-input-start";
       readonly id: string;
@@ -82,7 +83,7 @@ export type DeltaBody =
     }
   | { readonly kind: "tool-input-delta"; readonly id: string; readonly text: string }
   | { readonly kind: "tool-input-end"; readonly id: string }
-  /** A whole call. `input` is the JSON text of its arguments, as received; an empty text counts as `{}`. */
+  /** A whole call. `input` is the JSON text of its arguments as received. An empty text counts as `{}`. */
   | {
       readonly kind: "tool-call";
       readonly id: string;
@@ -123,10 +124,10 @@ export type DeltaBody =
 
 export type DeltaKind = DeltaBody["kind"];
 
-/** What a model yields: a delta, with its place and number where the model (or what is between) knows them. */
+/** What a model yields: a delta, with its attempt and number if the model or a proxy in front of it knows them. */
 export type ModelDelta = DeltaBody & Partial<RequestIdentity> & { readonly seq?: number };
 
-/** A delta as subscribers get it: its place in the session, and its number within the attempt, from 1 without gaps. */
+/** A delta as subscribers get it. `seq` is its number within the attempt, from 1 without gaps. */
 export type MessageDelta = DeltaBody & {
   readonly runId: string;
   readonly modelCallIndex: number;
@@ -135,44 +136,48 @@ export type MessageDelta = DeltaBody & {
 };
 
 /**
- * How long a model is waited for, in milliseconds; `Infinity` for as long as it takes. What takes longer is a failure of
- * kind `timeout`, which is retried as any other.
+ * How long Pawl waits for a model, in milliseconds. `Infinity` means without limit. An attempt that takes longer fails
+ * with kind `timeout`, and is retried like any failure.
  */
 export type ModelTimeouts = {
-  /** Until the answer begins, from the request on; 120,000. A model that says it has begun to think has not begun to answer. */
+  /**
+   * From the request to the beginning of the answer. A delta that only announces reasoning is not yet the beginning.
+   * Default: 120,000.
+   */
   readonly firstChunkMs?: number;
-  /** Between two increments of the answer; 60,000. */
+  /** Between two increments of the answer. Default: 60,000. */
   readonly chunkMs?: number;
-  /** For the whole answer; 600,000. */
+  /** For the whole answer. Default: 600,000. */
   readonly totalMs?: number;
 };
 
 export interface Model {
-  /** How it is called in logs and lists: `provider/model`. */
+  /** Its name in logs, price tables and lists: `provider/model`. */
   readonly id: string;
-  /** Tokens that the model can take in and give out together, where known. */
+  /** The context window in tokens, input and output together, if known. */
   readonly contextWindow?: number;
   /**
-   * Whether it can be shown a file of a media type within a tool's result; images, sounds, videos and PDF unless given. What it
-   * cannot be shown it is told of in words.
+   * Whether a tool's result may contain a file of this media type. Default: images, audio, video and PDF. A text that
+   * describes the file replaces a file that the model does not take.
    */
   readonly takesInResults?: (mediaType: string) => boolean;
   /**
-   * Streams one answer. Ends early, without an error of its own, once `signal` is aborted.
-   * Retries are not its business: one call is one attempt.
+   * Streams one answer. Once `signal` is aborted it ends early, without an error of its own.
+   * One call is one attempt: a model must not retry.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelDelta>;
 }
 
 /**
- * One attempt of a model call, as it was recorded. A model that threw, or was aborted, ends with the failure that it counts as.
+ * One recorded attempt of a model call. If the model threw or was aborted, the last delta is the corresponding `error`.
  */
 export type RecordedAttempt = {
   /** The model's id. */
   readonly model: string;
-  /** What was asked. Of an attempt that is taken from a session's log only the messages are known (`isWhole` is false). */
+  /** The request. An attempt from a session's log has only the messages of its request. */
   readonly request: RequestIdentity & Pick<ModelRequest, "messages"> & Partial<ModelRequest>;
+  /** False if `request` has only the messages. */
   readonly isWhole: boolean;
-  /** What the model said, in order; the last one is `done` or `error`. */
+  /** The model's deltas, in order. The last is `done` or `error`. */
   readonly deltas: readonly DeltaBody[];
 };

@@ -1,5 +1,5 @@
 /**
- * The observer port: code that watches, and can change nothing.
+ * The observer port: code that watches a run, and cannot change it.
  */
 import type { PublicEvent } from "../core/view/public-event.js";
 import type { MessageDelta } from "./model.js";
@@ -11,10 +11,10 @@ export type Observer = {
   readonly onEvent?: (event: PublicEvent) => unknown;
   readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
   /**
-   * A record of the trace, when what it tells of is over; `run` has the records of its run so far, this one included, from the lives of
-   * the run in other processes too.
+   * Called with a trace record when the step, compaction or run it describes is over. `run` has all records of the run
+   * so far, including this record and those of other processes.
    */
   readonly onTrace?: (record: TraceRecord, run: LoopTrace) => unknown;
-  /** Its trace records carry what models said, and what tools were given and gave, redacted. Default false. */
+  /** If true, trace records include texts of models, and inputs and outputs of tools, redacted. Default: false. */
   readonly traceContent?: boolean;
 };

@@ -1,5 +1,5 @@
 /**
- * The plugin port: what others add to an engine, set up in the order of what they depend on.
+ * The plugin port: what a plugin can add to an engine. Plugins are set up in the order of their dependencies.
  */
 import type { Hook } from "./hook.js";
 import type { Model } from "./model.js";
@@ -9,23 +9,24 @@ import type { Store } from "./store.js";
 import type { AnyTool } from "./tool.js";
 
 /**
- * What a plugin may add, while its `setup` runs. It reaches every agent of the engine.
- * Each `register…` throws a PawlError: `duplicate_tool` where another plugin has a tool of that name, `bad_configuration`
- * where a model's or a service's name is taken, or the setup is over.
+ * What a plugin may add while its `setup` runs. Every agent of the engine gets it.
+ * Each `register…` throws a PawlError: `duplicate_tool` if a plugin has registered a tool of that name already,
+ * `bad_configuration` if the name of a model or a service is taken, or if the setup is over.
  */
 export type PluginContext<ModelLike = Model> = {
   readonly registerTool: (tool: AnyTool) => void;
-  /** Called before the hooks of an agent, in the order of registration. */
+  /** Plugins' hooks are called before an agent's own, in the order of registration. */
   readonly registerHook: (hook: Hook) => void;
   readonly registerObserver: (observer: Observer) => void;
-  /** A model by a name that agents may give as theirs. */
+  /** Registers a model under a name, which agents can use as their `model`. */
   readonly registerModel: (name: string, model: ModelLike) => void;
   /**
-   * Something of the plugin's own, which tools see as `context.services` and plugins set up later by `service`. By the
-   * name of one of the agents' services (`usage`, `output`, `tokens`, `compaction`) it replaces that one, where an agent has not set its own.
+   * Registers a service. Tools see it in `context.services`; plugins that are set up later get it by `service`. Under
+   * the name of a built-in service (`usage`, `output`, `tokens`, `compaction`) it replaces that service for agents that
+   * have not set their own.
    */
   readonly registerService: <Name extends string>(name: Name, service: NonNullable<Services[Name]>) => void;
-  /** What a plugin that was set up before has registered; undefined where none has. */
+  /** Returns the service that an earlier plugin has registered under this name; undefined if there is none. */
   readonly service: <Name extends string>(name: Name) => Services[Name] | undefined;
   /** The engine's store. */
   readonly store: Store;
@@ -34,9 +35,9 @@ export type PluginContext<ModelLike = Model> = {
 export type Plugin<ModelLike = Model> = {
   readonly name: string;
   readonly version: string;
-  /** Names of plugins that are set up before this one. */
+  /** Names of the plugins that must be set up before this plugin. */
   readonly dependencies?: readonly string[];
   readonly setup: (context: PluginContext<ModelLike>) => void | Promise<void>;
-  /** Called once: at the engine's shutdown, or where its own setup or that of a later plugin fails. */
+  /** Called once: at the engine's shutdown, or if its own setup or that of a later plugin fails. */
   readonly dispose?: () => void | Promise<void>;
 };

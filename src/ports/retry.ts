@@ -1,13 +1,13 @@
 /**
- * The retry port: what follows a failed attempt of a model call.
+ * The retry port: whether and when a failed attempt of a model call is retried.
  */
 import type { ModelFailure } from "../core/data/message.js";
 
 export interface RetryPolicy {
   /**
-   * @param failure what went wrong
-   * @param attempt the attempt that failed, from 1
-   * @param elapsedMs since the first attempt of this call began
+   * @param failure why the attempt failed
+   * @param attempt the number of the failed attempt, from 1
+   * @param elapsedMs milliseconds since the first attempt of this call began
    */
   decide(
     failure: ModelFailure,
@@ -16,14 +16,14 @@ export interface RetryPolicy {
   ): { readonly retryInMs: number } | { readonly giveUp: string };
 }
 
-/** Adjusts the default policy. Times are milliseconds. */
+/** Adjusts the default policy. Times are in milliseconds. */
 export type RetryOptions = {
-  /** Retries of one call; 5. */
+  /** The most retries of one call. Default: 5. */
   readonly maxRetries?: number;
-  /** The first wait; doubled each time; 2,000. */
+  /** The first delay. Each further delay is twice as long. Up to half of a delay is cut at random. Default: 2,000. */
   readonly baseDelayMs?: number;
-  /** The longest wait of our own making; 30,000. */
+  /** The longest delay that the policy chooses itself. A provider may ask for more. Default: 30,000. */
   readonly maxDelayMs?: number;
-  /** HTTP statuses of kind `provider` that are tried again; 500, 502, 503, 504, 529. */
+  /** The HTTP statuses at which a failure of kind `provider` is retried. Default: 500, 502, 503, 504, 529. */
   readonly statusCodes?: readonly number[];
 };

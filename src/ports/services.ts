@@ -1,59 +1,64 @@
 /**
- * Services: what an agent counts, prices and cuts with. Each may be replaced, or turned off; tools see them as `context.services`.
+ * The services port: how an agent counts tokens, computes costs, cuts outputs and compacts. An author can replace each
+ * service. Tools see them as `context.services`.
  */
 import type { ToolOutput, Usage } from "../core/data/message.js";
 import type { CompactionService } from "./compaction.js";
 import type { TokenEstimator } from "./tokens.js";
 
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 export type Rates = {
   readonly input: number;
   readonly output: number;
-  /** Input that came from the provider's cache; the price of input unless given. */
+  /** Input that was read from the provider's cache. Default: the rate of `input`. */
   readonly cacheRead?: number;
-  /** Input that was written to the provider's cache; the price of input unless given. */
+  /** Input that was written to the provider's cache. Default: the rate of `input`. */
   readonly cacheWrite?: number;
 };
 
-/** `long` stands for the whole of a request with more input tokens than `over`. */
+/** If a request has more input tokens than `long.over`, the rates of `long` apply to all of its tokens. */
 export type Price = Rates & { readonly long?: Rates & { readonly over: number } };
 
-/** Prices by the id of the model: `provider/model`. A dated id (`…-20260922`) falls back to the one without its date. */
+/** Prices by model id: `provider/model`. A dated id (`…-20260922`) falls back to the id without its date. */
 export type PriceTable = { readonly [modelId: string]: Price };
 
 export type UsageService = {
-  /** Whether the model has a price. A run with `maxCostUsd` needs one. */
+  /** Whether the model has a price. A run with `maxCostUsd` needs a priced model. */
   readonly isPriced: (modelId: string) => boolean;
-  /** What a call cost, US dollars; undefined where that cannot be known. What throws counts as unknown. */
+  /** The cost of a call in US dollars; undefined if it is not known. If it throws, the cost is unknown too. */
   readonly costOf: (modelId: string, usage: Usage) => number | undefined;
 };
 
-/** An output as it was before it was cut. */
+/** A tool's output before it was cut. */
 export type WholeOutput = {
   readonly bytes: Uint8Array;
-  /** Of a file; null where the bytes are a text, in UTF-8. */
+  /** The media type of a file; null if the bytes are text in UTF-8. */
   readonly mediaType: string | null;
 };
 
 export type OutputService = {
   /**
-   * A tool's output as the model is shown it and as the log keeps it.
-   * @param options.maxBytes what the tool asks for
+   * Returns a tool's output in the form that the model is shown and the log keeps.
+   * @param options.maxBytes the tool's own `maxOutputBytes`
    */
   readonly cap: (
     output: ToolOutput,
     options: { readonly sessionId: string; readonly maxBytes?: number },
   ) => ToolOutput | Promise<ToolOutput>;
-  /** Bytes of results that a model is shown in all: above it the oldest are left out. None unless given. */
+  /**
+   * The most bytes of all results together that a model is shown: above it, the oldest are left out. Default: no limit.
+   */
   readonly maxTotalBytes?: number;
   /**
-   * The whole of an output, by the number of its entry in the session's log; null where there is none.
-   * Models get at it with `read_output` and `search_output`, which an agent has where this is given.
+   * Reads a whole output by the number of its entry in the session's log; null if there is none.
+   * If this function is given, the agent has the tools `read_output` and `search_output`.
    */
   readonly read?: (sessionId: string, output: number) => Promise<WholeOutput | null>;
 };
 
-/** What tools see as `context.services`: null where one is turned off, and whatever else the agent was given. */
+/**
+ * `context.services` of a tool. A service that is turned off is null. Other names are the author's and plugins' own.
+ */
 export type Services = {
   readonly usage: UsageService | null;
   readonly output: OutputService | null;

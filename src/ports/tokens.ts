@@ -1,27 +1,29 @@
 /**
- * Tokens: what counts them, and what it is asked.
+ * The tokens port: how the tokens of texts, messages and requests are counted.
  */
 import type { CountedTokens } from "../core/data/counted-tokens.js";
 import type { Message } from "../core/data/message.js";
 import type { ModelRequest } from "./model.js";
 
-/** Counts the tokens of a text as one model does; without one, they are estimated. */
+/** Counts the tokens of a text exactly as a model does. Without a tokenizer, Pawl estimates them. */
 export type Tokenizer = {
-  /** Called within the loop, for each new message: quick, and not asynchronous. What throws is estimated. */
+  /** Must be fast and synchronous: the loop calls it for each new message. If it throws, Pawl estimates instead. */
   readonly count: (text: string) => number;
 };
 
-/** What of a request its tokens depend on. */
+/** The parts of a request that its tokens depend on. */
 export type Sized = Pick<ModelRequest, "systemPrompt" | "messages" | "tools">;
 
-/** How many tokens something takes. A provider has counted `counted` of them; the others are an estimate. */
+/** A number of tokens. A provider has counted `counted` of them; the rest is an estimate. */
 export type TokenCount = { readonly tokens: number; readonly counted: number };
 
 export type TokenEstimator = {
   readonly text: (text: string) => number;
   readonly message: (message: Message) => number;
-  /** A whole request, by estimate alone. */
+  /** A whole request, estimated without a provider's count. */
   readonly request: (request: Sized) => number;
-  /** A request: what a provider has counted of its conversation (`transcript.measured`), and an estimate of what came since. */
+  /**
+   * A request: the provider's count of its conversation (`transcript.measured`) plus an estimate of all later messages.
+   */
   readonly context: (request: Sized, measured: CountedTokens | null) => TokenCount;
 };

@@ -1,5 +1,5 @@
 /**
- * The tool port: something that a model can ask for, and what it may know when it runs.
+ * The tool port: a function that a model can call, and the context that it runs in.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
@@ -7,30 +7,35 @@ import type { JsonSchema } from "./model.js";
 import type { Services } from "./services.js";
 
 export type ToolContext<Deps = unknown> = {
-  /** Aborted when the run is, or when the call's time is up. A tool that ignores it is left behind after the grace. */
+  /** Aborted when the run is aborted or the call's time is up. After `graceMs`, Pawl no longer waits for the tool. */
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
   readonly toolCallId: string;
-  /** `runId`/`modelCallIndex`/position: the same in each attempt of this call. Hand it to services that honour such keys. */
+  /**
+   * `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support such keys.
+   */
   readonly idempotencyKey: string;
-  /** From 1; higher where the call runs again after a crash. */
+  /** From 1. It is higher if the call runs again after a crash. */
   readonly attempt: number;
   readonly sessionId: string;
   readonly runId: string;
-  /** What the agent was given for its tools. */
+  /** The agent's `deps`. */
   readonly deps: Deps;
-  /** The agent's: `usage`, `output`, and those that it was given. */
+  /** The agent's services: the built-in ones, and those of its author and plugins. */
   readonly services: Services;
-  /** Shows that the call is alive; seen by observers and on streams, not stored. */
+  /** Shows that the call is alive. Observers and streams see the note; it is not stored. */
   progress(note: string): void;
 };
 
-/** How a call recovers that had started when its process died: see REC-4. */
+/**
+ * What follows for a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides.
+ * `fail`: it does not run again, and its result tells the model that it was interrupted.
+ */
 export type RecoverOption =
   | "rerun"
   | "ask"
   | "fail"
-  /** Asks the outside world what became of the call. */
+  /** Finds out from the outside world whether the call took effect. */
   | {
       readonly reconcile: (
         call: { readonly input: unknown } & Pick<
@@ -48,7 +53,7 @@ export type Reconciled =
 /** A Standard Schema (zod, valibot, arktype), a JSON Schema, or a schema object of the AI SDK (`jsonSchema()`). */
 export type InputSchema<Input> = StandardSchemaV1<unknown, Input> | JsonSchema | AiSdkSchema<Input>;
 
-/** What the AI SDK's `jsonSchema()` and `zodSchema()` make. */
+/** The return type of the AI SDK's `jsonSchema()` and `zodSchema()`. */
 export type AiSdkSchema<Input> = {
   readonly jsonSchema: unknown;
   readonly validate?: ((value: unknown) => unknown) | undefined;
@@ -59,30 +64,30 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly name: string;
   readonly description: string;
   readonly input: InputSchema<Input>;
-  /** It changes nothing: it may run without being asked for and may run again. Default false. */
+  /** True if the tool changes nothing. Then it may run without approval, and may run again. Default: false. */
   readonly readOnly?: boolean;
-  /** Default `rerun` where `readOnly`, else `fail`. */
+  /** Default: `rerun` if `readOnly`, else `fail`. */
   readonly recover?: RecoverOption;
-  /** A person is asked first: always, or as the input says. What throws asks. */
+  /** Whether a person is asked first; a function decides by the input. If the function throws, a person is asked. */
   readonly needsApproval?: boolean | ((input: Input) => boolean | Promise<boolean>);
-  /** Runs alone among the calls of its step. */
+  /** If true, a call of the tool never runs beside another call of its step. */
   readonly sequential?: boolean;
-  /** 10 minutes. */
+  /** In milliseconds. Default: 10 minutes. */
   readonly timeoutMs?: number;
-  /** How long it may take to settle after an abort; the run's `abortGraceMs` unless set. */
+  /** Milliseconds that a call may take to settle after an abort. Default: the run's `abortGraceMs`. */
   readonly graceMs?: number;
-  /** Above it the result is kept whole in the store and cut for the model; 50 KiB. */
+  /** A larger result is cut for the model; the store keeps it whole. In bytes. Default: 50 KiB. */
   readonly maxOutputBytes?: number;
-  /** Takes arguments that are not JSON, as the text that the model wrote. */
+  /** Called with the model's text if the arguments are not JSON. */
   readonly executeRaw?: (text: string, context: ToolContext) => Output | Promise<Output>;
-  /** Without it the call waits until `session.provideResult` gives its result. */
+  /** Without it, the call waits until `session.provideResult` provides its result. */
   readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.
 export type AnyTool = Tool<any, any>;
 
-/** What permission is asked for: the call as it would run. */
+/** The call that needs permission, with the input that it would run with. */
 export type PermissionRequest = {
   readonly callKey: string;
   readonly toolCall: ToolCallPart;
@@ -90,7 +95,6 @@ export type PermissionRequest = {
   readonly input: Json;
 };
 
-/** Where it is asked for. */
 export type PermissionContext = Pick<ToolContext, "sessionId" | "runId" | "deps" | "signal">;
 
 export type Permission =
@@ -101,8 +105,7 @@ export type Permission =
   | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean };
 
-/** Says whether a call may run. What throws denies (SEC-5). */
+/** Decides whether a call may run. If it throws, the call is denied. */
 export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
 
-/** A result that a tool gives as it should be shown: text, JSON or parts. */
 export type { ToolOutput };

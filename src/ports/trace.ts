@@ -1,8 +1,9 @@
 /**
- * The trace of a run: what it did, step by step, and how long each part took (TRC-1).
+ * The trace of a run: what the run did, step by step, and how long each part took (TRC-1).
  *
- * 1. It is a view of the log: whoever makes it, live or years later, gets the same one.
- * 2. Texts in it went through a redaction. What was said and done is left out unless it is asked for (SEC-14).
+ * 1. A trace is a view of the log. It is the same whether it is made live or years later.
+ * 2. All texts in a trace are redacted. It has texts of models, and inputs and outputs of tools, only on request
+ *    (SEC-14).
  */
 
 import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";
@@ -10,37 +11,38 @@ import type { Reason } from "../core/data/reasons.js";
 import type { AfterFailure, HookRecord } from "../core/machine/event.js";
 import type { CallOutcome, Purpose, Status } from "../core/machine/state.js";
 
-/** When it began, in milliseconds since the epoch, and how long it took, in milliseconds. */
+/** `startedAt` is in epoch milliseconds, `durationMs` in milliseconds. */
 export type TraceSpan = { readonly startedAt: number; readonly durationMs: number };
 
-/** A hook that was called. When it began is reckoned from the event that it had a part in. */
+/** A call of a hook. Its start is computed from the event that it took part in. */
 export type TracedHook = TraceSpan &
   Pick<HookRecord, "name" | "hook" | "outcome" | "message"> & {
-    /** The call that it was called for. */
+    /** The tool call that the hook was called for. */
     readonly callKey?: string;
   };
 
 export type TracedAttempt = TraceSpan & {
   readonly attempt: number;
   readonly model: string;
-  /** Until the first delta. */
+  /** Milliseconds from the start to the first delta. */
   readonly firstDeltaMs?: number;
   readonly finishReason?: FinishReason;
   readonly failure?: ModelFailure;
-  /** What followed a failure, and after how long another attempt was to be made. */
+  /** What followed a failure. */
   readonly next?: AfterFailure["type"];
+  /** The delay before the next attempt. */
   readonly retryInMs?: number;
   readonly usage?: Usage;
-  /** What the model said, the first 16,000 characters: only where content is asked for. */
+  /** The first 16,000 characters of the model's text. Present only if content was requested. */
   readonly text?: string;
 };
 
-/** A wait for somebody outside: for a person's answer, for a result from elsewhere, for another agent. */
+/** A wait for a person's answer, for an external result, or for another agent. */
 export type TracedWait = TraceSpan & {
   readonly for: "person" | "external" | "child";
-  /** Who answered, as the caller named them. */
+  /** Who answered, in the words of the program that passed the answer on. */
   readonly by?: string;
-  /** The session of the other agent. */
+  /** The other agent's session. */
   readonly childId?: string;
 };
 
@@ -48,20 +50,21 @@ export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
-  /** Absent where the run ended before the call did. */
+  /** Absent if the run ended before the call did. */
   readonly outcome?: CallOutcome;
-  /** When it ran; absent where it did not, or not here. */
+  /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
   readonly waits: readonly TracedWait[];
-  /** The input as JSON and the output as text, the first 16,000 characters: only where content is asked for. */
+  /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;
+  /** The first 16,000 characters of the output, as text. Present only if content was requested. */
   readonly output?: string;
 };
 
 type OfTrace = {
   readonly sessionId: string;
   readonly runId: string;
-  /** 32 hexadecimal digits: the same in every process and life of the run. */
+  /** 32 hexadecimal digits, the same in every process that drives the run. */
   readonly traceId: string;
 };
 
@@ -70,21 +73,21 @@ export type TraceRecord =
       readonly type: "run_started";
       readonly at: number;
       readonly agent: string;
-      /** The beginning of what was asked for. */
+      /** The beginning of the run's input. */
       readonly input: string;
-      /** The call of another session that asked for it, and the trace of that call's run. */
+      /** The call of another session that started this run, and the trace of that call's run. */
       readonly parent?: { readonly sessionId: string; readonly callKey: string; readonly traceId: string };
     })
   | (OfTrace &
       TraceSpan & {
         readonly type: "step";
-        /** It is not over: this is what was known of it when it was asked for. */
+        /** Present if the step was not over when the trace was made. */
         readonly underWay?: true;
         readonly modelCallIndex: number;
         readonly purpose: Purpose;
-        /** How many messages the model was sent. */
+        /** The number of messages that the model was sent. */
         readonly messages: number;
-        /** The last entry of the log that they show. */
+        /** The number of the last entry of the log that these messages show. */
         readonly contextSeq: number;
         readonly attempts: readonly TracedAttempt[];
         readonly calls: readonly TracedCall[];
@@ -97,7 +100,7 @@ export type TraceRecord =
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
       readonly usage?: Usage;
-      /** Why it came to nothing: a code. */
+      /** The code of the fault, if the compaction failed. */
       readonly fault?: string;
       readonly hooks: readonly TracedHook[];
     })
@@ -106,13 +109,13 @@ export type TraceRecord =
         readonly type: "run_finished";
         readonly status: Status;
         readonly reason: Reason;
-        /** The code of the fault that ended it. */
+        /** The code of the fault that ended the run. */
         readonly fault?: string;
         readonly usage: Usage;
         readonly steps: number;
-        /** How often a process took the run up that another had left in the middle. */
+        /** How often a process continued the run after another process had died or left it. */
         readonly restarts: number;
-        /** Those that were called after the last step. */
+        /** The hooks that were called after the last step. */
         readonly hooks: readonly TracedHook[];
       });
 

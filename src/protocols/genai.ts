@@ -1,6 +1,6 @@
 /**
- * The names of OpenTelemetry's semantic conventions for generative AI that are used here, in one place: the conventions are still
- * in development, and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
+ * Attribute names of OpenTelemetry's semantic conventions for generative AI. They are in one file, because the
+ * conventions are still in development and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
  */
 export const operation = "gen_ai.operation.name";
 export const operations = { run: "invoke_agent", modelCall: "chat", toolCall: "execute_tool" } as const;
@@ -8,7 +8,7 @@ export const operations = { run: "invoke_agent", modelCall: "chat", toolCall: "e
 export const agentName = "gen_ai.agent.name";
 export const conversationId = "gen_ai.conversation.id";
 export const provider = "gen_ai.provider.name";
-/** Providers that the conventions call otherwise. */
+/** Providers whose name in the conventions differs from Pawl's. */
 export const providers: ReadonlyMap<string, string> = new Map([["google", "gcp.gemini"]]);
 
 export const requestModel = "gen_ai.request.model";
@@ -26,7 +26,7 @@ export const toolName = "gen_ai.tool.name";
 export const toolCallId = "gen_ai.tool.call.id";
 export const toolType = "gen_ai.tool.type";
 
-/** Content: only where the user asks for it. */
+/** Content: set only if `captureContent` is true. */
 export const inputMessages = "gen_ai.input.messages";
 export const outputMessages = "gen_ai.output.messages";
 export const toolArguments = "gen_ai.tool.call.arguments";

@@ -1,5 +1,6 @@
 /**
- * `@opentelemetry/api`, which is installed only by those who want spans: loaded when it is used, so that this entry point loads without it.
+ * Loads `@opentelemetry/api`, an optional peer dependency. It is loaded on use, so that this entry point loads without
+ * it.
  */
 import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";
@@ -7,14 +8,14 @@ import { PawlError } from "../index.js";
 
 export type OpenTelemetryApi = typeof Api;
 
-/** Whichever way a program loads the package, its tracer providers are the same: they are registered with the process. */
+/** `require` is safe: tracer providers are registered with the process, not with one copy of the package. */
 export function openTelemetryApi(): OpenTelemetryApi {
   try {
     return createRequire(import.meta.url)("@opentelemetry/api");
   } catch (cause) {
     throw new PawlError(
       "missing_package",
-      "OpenTelemetry spans need the package @opentelemetry/api. Run: npm install @opentelemetry/api",
+      "OpenTelemetry spans need the package @opentelemetry/api, which could not be loaded. Install it: npm install @opentelemetry/api",
       { cause },
     );
   }

@@ -1,9 +1,10 @@
 /**
- * OpenTelemetry: runs, model calls and tool calls as spans, through `@opentelemetry/api` alone.
+ * OpenTelemetry: exports runs, model calls and tool calls as spans, using only `@opentelemetry/api`.
  *
- * 1. The spans of a run are made when it has ended, by the process in which it did: whole, once, and with what other processes did of it.
- * 2. A run is in one trace in all its lives: the trace's id is a hash of session and run.
- * 3. What was said and done is left out unless it is asked for, and redacted then (SEC-14).
+ * 1. The process in which a run ends exports the spans of the whole run, once, also those of its parts in other
+ *    processes.
+ * 2. A run belongs to one trace, whichever processes drive it: the trace id is a hash of session and run.
+ * 3. Content is exported only on request, and then redacted (SEC-14).
  */
 import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
 import type { LoopTrace, Observer, TracedCall, TraceRecordOf, TraceSpan } from "../index.js";
@@ -19,16 +20,17 @@ import {
 } from "./span-attributes.js";
 
 export type OpenTelemetryOptions = {
-  /** The global provider's, under the name `pawl`, unless given. */
+  /** Default: the global provider's tracer `pawl`. */
   readonly tracer?: Tracer;
-  /** Spans carry what was asked, what models said, and what tools were given and gave; redacted. Default false. */
+  /** If true, spans include run inputs, model texts, and inputs and outputs of tools, redacted. Default: false. */
   readonly captureContent?: boolean;
 };
 
 /**
- * Makes an observer that exports each run that ends as spans: `createAgent({ observers: [createOpenTelemetryObserver()] })`.
+ * Creates an observer that exports each run as spans when it ends:
+ * `createAgent({ observers: [createOpenTelemetryObserver()] })`.
  *
- * @throws PawlError `missing_package` where `@opentelemetry/api` is not installed
+ * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
   const { captureContent = false } = options;
@@ -43,9 +45,9 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
 }
 
 /**
- * Exports a trace that was read from a log (`traceSession`): a span for each run that has ended, and those within it.
+ * Exports a trace that `traceSession` has read from a log: a span for each run that has ended, and the spans within it.
  *
- * @throws PawlError `missing_package` where `@opentelemetry/api` is not installed
+ * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
  */
 export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
   const api = openTelemetryApi();
@@ -88,7 +90,7 @@ type Within = {
   readonly api: OpenTelemetryApi;
   readonly tracer: Tracer;
   readonly context: Context;
-  /** The run's. */
+  /** The span of the run. */
   readonly span: Span;
   readonly captureContent: boolean;
 };
@@ -105,7 +107,7 @@ function exportStep(record: TraceRecordOf<"step">, within: Within): void {
   for (const call of record.calls) {
     const { input: _, output: __, ...silent } = call;
     const attributes = callAttributes(captureContent ? call : silent, record);
-    const ran = whenRun(call);
+    const ran = executionOf(call);
     const error = call.outcome === "ok" ? undefined : (call.outcome ?? "unknown");
     const name = `${names.operations.toolCall} ${call.name}`;
     if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error);
@@ -114,8 +116,8 @@ function exportStep(record: TraceRecordOf<"step">, within: Within): void {
   }
 }
 
-/** What ran elsewhere, or was another agent, ran while it was waited for. */
-function whenRun({ ran, waits }: TracedCall): TraceSpan | undefined {
+/** A call that ran elsewhere, or that another agent answered, ran during the wait for it. */
+function executionOf({ ran, waits }: TracedCall): TraceSpan | undefined {
   return ran ?? waits.findLast((wait) => wait.for !== "person");
 }
 
@@ -132,12 +134,12 @@ function addSpan(
   span.end(timeOf(startedAt + durationMs));
 }
 
-/** A parent that every life of a run has in common; through the API alone, it is the only way to a trace id of one's own. */
+/** A remote parent with the run's trace id. The API offers no other way to choose a trace id. */
 function rootOf(api: OpenTelemetryApi, traceId: string) {
   return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** A plain number may be taken for the time since the process began. */
+/** An `HrTime`, because OpenTelemetry may read a plain number as the time since the process began. */
 function timeOf(at: number): HrTime {
   return [Math.trunc(at / 1000), Math.round((at % 1000) * 1e6)];
 }

@@ -1,5 +1,5 @@
 /**
- * What spans say of a run, a model call and a tool call: the conventions' names, and `pawl.…` for what they have no name for.
+ * The attributes of spans: the conventions' names, and `pawl.…` if the conventions have no name.
  */
 import type { Attributes } from "@opentelemetry/api";
 import type { TracedAttempt, TracedCall, TracedHook, TracedWait, TraceRecordOf, Usage } from "../index.js";
@@ -55,7 +55,7 @@ function outputMessages(text: string, finishReason: string): string {
   return JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: text }], finish_reason: finishReason }]);
 }
 
-/** `provider/model` where it was named so. */
+/** Splits `provider/model`. An id without a slash has no provider. */
 function partsOf(model: string): { readonly provider?: string; readonly modelId: string } {
   const slash = model.indexOf("/");
   if (slash < 1) return { modelId: model };

@@ -1,13 +1,15 @@
 /**
- * Output of a process, kept within a bound while it comes: its beginning and its end.
+ * Collects the output of a process in bounded memory: only its beginning and its end are kept.
  */
 export type CappedOutput = {
   add(bytes: Uint8Array): void;
-  /** What was kept, with a note of how much was left out between. Bytes that are no UTF-8 stand as U+FFFD. */
+  /**
+   * The beginning and the end, with a note of how many bytes are left out between them. Invalid UTF-8 becomes U+FFFD.
+   */
   text(): string;
 };
 
-/** @param maxBytes Half of it for the beginning, half for the end. At most twice as much is held. */
+/** @param maxBytes half for the beginning, half for the end; at most twice as much is in memory */
 export function createCappedOutput(maxBytes: number): CappedOutput {
   const half = Math.max(1, Math.floor(maxBytes / 2));
   const head: Uint8Array[] = [];
@@ -35,20 +37,20 @@ export function createCappedOutput(maxBytes: number): CappedOutput {
       const beginning = Buffer.concat(head);
       const joined = Buffer.concat(tail);
       const end = joined.subarray(Math.max(0, joined.length - half));
-      const left = total - beginning.length - end.length;
-      if (left === 0) return Buffer.concat([beginning, end]).toString("utf8");
-      return `${withoutCutEnd(beginning).toString("utf8")}\n[… ${left} bytes left out …]\n${withoutCutStart(end).toString("utf8")}`;
+      const omitted = total - beginning.length - end.length;
+      if (omitted === 0) return Buffer.concat([beginning, end]).toString("utf8");
+      return `${withoutCutEnd(beginning).toString("utf8")}\n[… ${omitted} bytes left out …]\n${withoutCutStart(end).toString("utf8")}`;
     },
   };
 }
 
-/** Drops a character that was cut in its middle. */
+/** Drops a last character that the cut has split. */
 function withoutCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (isContinuation(byte)) continue;
-    const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return back < wanted ? bytes.subarray(0, bytes.length - back) : bytes;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return back < length ? bytes.subarray(0, bytes.length - back) : bytes;
   }
   return bytes;
 }

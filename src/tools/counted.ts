@@ -1,4 +1,4 @@
-/** `1 file`, `2 files`: how the tools count in what they say. */
+/** `1 file`, `2 files`. */
 export function counted(count: number, noun: keyof typeof plurals): string {
   return `${count} ${count === 1 ? noun : plurals[noun]}`;
 }

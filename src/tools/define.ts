@@ -1,11 +1,11 @@
 /**
- * Tools with types: what the schema says of the input reaches `execute`.
+ * `defineTool`: takes the type of a tool's input from its schema.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json } from "../core/data/message.js";
 import type { AiSdkSchema, InputSchema, Tool } from "../ports/tool.js";
 
-/** What `execute` gets for a schema. A JSON Schema says nothing to the compiler: its input is an object of JSON. */
+/** The type of a tool's input. The compiler cannot read a JSON Schema, so its input is an object of JSON values. */
 export type InputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>
   : Schema extends AiSdkSchema<infer Input>
@@ -13,7 +13,7 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
     : { readonly [key: string]: Json };
 
 /**
- * Gives back the tool that it is given, with the type of its input taken from the schema.
+ * Returns the tool unchanged. The type of its input comes from its schema.
  *
  * ```ts
  * const add = defineTool({
@@ -28,6 +28,6 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
 export function defineTool<const Schema extends InputSchema<unknown>, Output>(
   tool: Omit<Tool<InputOf<Schema>, Output>, "input"> & { readonly input: Schema },
 ): Tool<InputOf<Schema>, Output> {
-  // The compiler cannot see that a schema takes what is inferred from it.
+  // The compiler cannot see that a schema accepts the type that is inferred from it.
   return tool as unknown as Tool<InputOf<Schema>, Output>;
 }

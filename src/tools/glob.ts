@@ -1,14 +1,16 @@
 /**
- * Patterns for paths: `*` and `?` within a name, `**` across folders, `{a,b}` for alternatives; `src/` is `src/**`.
+ * Patterns for paths: `*` and `?` within a name, `**` across folders, `{a,b}` for alternatives. `src/` means `src/**`.
  *
- * Matched without regular expressions: a pattern comes from a model, and its cost is bounded by its length times the path's (SEC-15).
+ * Patterns come from a model, so no regular expressions are used. The cost of a match is bounded by the length of the
+ * pattern times the length of the path (SEC-15).
  */
 const maxAlternatives = 100;
 
 /**
- * A test for paths with `/` between names. A pattern without `/` is tested against the last name alone: `*.ts`.
+ * Returns a test for paths with `/` between names. A pattern without `/`, such as `*.ts`, is tested against the last
+ * name only.
  *
- * @throws Error where the braces stand for more than 100 alternatives.
+ * @throws Error if the braces expand to more than 100 alternatives
  */
 export function compileGlob(pattern: string): (path: string) => boolean {
   const alternatives = expandBraces(pattern.replace(/^\.\//, "").replace(/\/$/, "/**")).map((alternative) =>
@@ -24,13 +26,14 @@ function expandBraces(pattern: string): readonly string[] {
   let expanded = [pattern];
   for (;;) {
     const next = expanded.flatMap(expandFirstBrace);
-    if (next.length > maxAlternatives) throw new Error(`The pattern has more than ${maxAlternatives} alternatives.`);
+    if (next.length > maxAlternatives)
+      throw new Error(`The pattern expands to more than ${maxAlternatives} alternatives. Use fewer braces.`);
     if (next.every((text, index) => text === expanded[index])) return next;
     expanded = next;
   }
 }
 
-/** The innermost pair that comes first, so that nested ones are expanded one after another. */
+/** Expands the first innermost pair, so that repeated calls expand nested pairs too. */
 function expandFirstBrace(pattern: string): readonly string[] {
   const close = pattern.indexOf("}");
   const open = close === -1 ? -1 : pattern.lastIndexOf("{", close);
@@ -48,11 +51,11 @@ function matchesPath(parts: readonly string[], names: readonly string[]): boolea
   );
 }
 
-function matchesLetter(wanted: string, letter: string): boolean {
-  return wanted === "?" || wanted === letter;
+function matchesLetter(expected: string, letter: string): boolean {
+  return expected === "?" || expected === letter;
 }
 
-/** Goes on from the last wildcard where what follows it does not fit: at most pattern × items steps. */
+/** On a mismatch, it backtracks to the last wildcard only. So it takes at most pattern × items steps. */
 function matchesSequence(
   pattern: readonly string[],
   items: readonly string[],
@@ -62,11 +65,11 @@ function matchesSequence(
   let [part, item] = [0, 0];
   let resume: { readonly part: number; item: number } | null = null;
   while (item < items.length) {
-    const wanted = pattern[part];
-    if (wanted !== undefined && isWildcard(wanted)) {
+    const expected = pattern[part];
+    if (expected !== undefined && isWildcard(expected)) {
       resume = { part: part + 1, item };
       part += 1;
-    } else if (wanted !== undefined && matches(wanted, items[item] ?? "")) {
+    } else if (expected !== undefined && matches(expected, items[item] ?? "")) {
       part += 1;
       item += 1;
     } else if (resume !== null) {

@@ -1,18 +1,18 @@
 /**
- * Bytes in hexadecimal, for those who can read nothing else of them.
+ * Bytes in hexadecimal: a model's view of a binary output.
  */
 const bytesInLine = 16;
-/** The place, sixteen pairs of digits with a space before each, and the end of the line. */
+/** The offset, sixteen pairs of digits with a space before each, and the newline. */
 const charactersInLine = 8 + bytesInLine * 3 + 1;
 
-/** Lines for the bytes from `from` on, as many as `most` characters take; `to` is where they end. */
+/** Formats bytes from `from` on, up to `maxCharacters` characters. `to` is the end of the formatted bytes. */
 export function hexLines(
   bytes: Uint8Array,
   from: number,
   end: number,
-  most: number,
+  maxCharacters: number,
 ): { readonly text: string; readonly to: number } {
-  const to = Math.min(end, from + Math.max(1, Math.floor(most / charactersInLine)) * bytesInLine);
+  const to = Math.min(end, from + Math.max(1, Math.floor(maxCharacters / charactersInLine)) * bytesInLine);
   const lines: string[] = [];
   for (let at = from; at < to; at += bytesInLine) {
     const pairs = [...bytes.subarray(at, Math.min(at + bytesInLine, to))].map((byte) => ` ${hex(byte, 2)}`);

@@ -1,5 +1,5 @@
 /**
- * Tools: ready-made ones for files and commands, and what makes others.
+ * `pawl/tools`: tools for files and for commands, and `defineTool` for your own.
  */
 export type {
   AiSdkSchema,
@@ -12,6 +12,6 @@ export type {
   ToolOutput,
 } from "../ports/tool.js";
 export { defineTool, type InputOf } from "./define.js";
-export { createFileTools, type FileToolsOptions } from "./files.js";
+export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";

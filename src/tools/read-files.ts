@@ -1,5 +1,5 @@
 /**
- * The tools that show files and change nothing: `list_files` and `read_file`.
+ * The tools `list_files` and `read_file`, which change nothing.
  */
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
@@ -93,22 +93,24 @@ async function readFile(root: Root, { path, startLine = 1, endLine }: ReadInput)
   const { text, isDamaged } = await readTextOrThrow(root, place);
   const lines = linesOf(text);
   if (lines.length === 0) return `(${place.shown} is empty)`;
-  if (startLine > lines.length) throw new Error(`${place.shown} has only ${counted(lines.length, "line")}.`);
-  if (endLine !== undefined && endLine < startLine) throw new Error("endLine is before startLine.");
-  const wanted = Math.min(endLine ?? startLine + 1999, lines.length);
+  if (startLine > lines.length)
+    throw new Error(`${place.shown} has only ${counted(lines.length, "line")}. Give a smaller startLine.`);
+  if (endLine !== undefined && endLine < startLine)
+    throw new Error("endLine is before startLine. Give a larger endLine.");
+  const lastLine = Math.min(endLine ?? startLine + 1999, lines.length);
   const shown: string[] = [];
   let [number, characters] = [startLine, 0];
-  for (; number <= wanted && characters < maxReadCharacters; number++) {
+  for (; number <= lastLine && characters < maxReadCharacters; number++) {
     const line = `${number}\t${cutLine(lines[number - 1] ?? "")}`;
     shown.push(line);
     characters += line.length;
   }
   const notes = [
     ...(number <= lines.length || startLine > 1 ? [`lines ${startLine} to ${number - 1} of ${lines.length}`] : []),
-    ...(number <= wanted || (endLine === undefined && number <= lines.length)
+    ...(number <= lastLine || (endLine === undefined && number <= lines.length)
       ? [`go on with startLine ${number}`]
       : []),
-    ...(isDamaged ? ["some bytes are no UTF-8 and stand as \ufffd"] : []),
+    ...(isDamaged ? ["bytes that are not UTF-8 are shown as \ufffd"] : []),
   ];
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
 }

@@ -1,8 +1,9 @@
 /**
- * The root of the file tools: no path that a model gives leads out of it, and some places in it are never written (SEC-8).
+ * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written
+ * (SEC-8).
  *
- * A path is resolved in three steps: by its text, by the real path of its deepest existing parent, and once more by what was in fact
- * opened, since links can be changed in between.
+ * A path is checked three times: by its text, by the real path of its deepest existing parent, and by the file that was
+ * actually opened, because links can change in between.
  */
 import { realpathSync, statSync } from "node:fs";
 import { constants, type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
@@ -12,25 +13,23 @@ import { PawlError } from "../errors.js";
 export type Root = {
   /** The real path. */
   readonly path: string;
-  /** Absolute paths that are never written, nor anything under them; they need not exist. */
+  /** Absolute paths that are never written, nor anything below them. They need not exist. */
   readonly protect: readonly string[];
 };
 
-/** A place in the root. */
 export type FilePosition = {
   /** The real path, as far as it exists. */
   readonly absolute: string;
-  /** From the root, with `/` between names; `.` for the root. */
+  /** Relative to the root, with `/` between names; `.` for the root itself. */
   readonly shown: string;
 };
 
 /**
- * Names that are never written wherever they stand: the history and hooks of git, and what configures an agent.
- * What is protected besides is the caller's to say; files of secrets such as `.env` are not among them.
+ * Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more.
  */
 const protectedName = /^(\.git|\.pawl|pawl\.config\.[a-z]+)$/i;
 
-/** @throws PawlError `bad_configuration` where the root is no folder. */
+/** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createRoot(path: string, protect: readonly string[] = []): Root {
   let real: string;
   try {
@@ -45,21 +44,21 @@ export function createRoot(path: string, protect: readonly string[] = []): Root 
   return { path: real, protect: protect.map((place) => realAsFarAsItExists(resolve(real, place))) };
 }
 
-/** @throws Error where the path leads out of the root, or cannot be resolved. */
+/** @throws Error if the path leads out of the root, or cannot be resolved */
 export async function resolveInRoot(root: Root, path: string): Promise<FilePosition> {
   if (path.includes("\0")) throw new Error(`The path ${JSON.stringify(path)} contains a NUL character.`);
   if (path === "~" || path.startsWith("~/"))
-    throw new Error(`"~" is not expanded: give ${JSON.stringify(path)} as a path from the root folder.`);
-  const wanted = resolve(root.path, path);
-  const absolute = await realPathOf(wanted, path).catch((error: unknown) => {
-    // What there is outside is not told.
-    throw isWithin(root.path, wanted) ? error : outside(path);
+    throw new Error(`"~" is not expanded. Give ${JSON.stringify(path)} as a path relative to the root folder.`);
+  const resolved = resolve(root.path, path);
+  const absolute = await realPathOf(resolved, path).catch((error: unknown) => {
+    // The model must not learn what exists outside the root.
+    throw isWithin(root.path, resolved) ? error : outside(path);
   });
   if (!isWithin(root.path, absolute)) throw outside(path);
   return { absolute, shown: show(root, absolute) };
 }
 
-/** A place that may be written. Also what does not exist yet is checked by the name that it would have. */
+/** Resolves a path that may be written. The file need not exist: its future name is checked. */
 export async function resolveForWriting(root: Root, path: string): Promise<FilePosition> {
   const place = await resolveInRoot(root, path);
   assertWritable(root, place);
@@ -67,13 +66,13 @@ export async function resolveForWriting(root: Root, path: string): Promise<FileP
 }
 
 /**
- * Opens a regular file for reading. Never blocks: a pipe is refused, not waited for.
+ * Opens a regular file for reading. It never blocks, because a pipe is refused.
  *
- * @throws Error where it is no regular file, or turns out to lie outside the root.
+ * @throws Error if it is not a regular file, or lies outside the root
  */
 export async function openToRead(root: Root, place: FilePosition): Promise<FileHandle> {
   await assertRegular(place);
-  // The path is real, so its last name is no link unless somebody has just made it one.
+  // The path is real, so its last name is a link only if somebody has just replaced the file. O_NOFOLLOW refuses that.
   const handle = await open(place.absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     await assertOpenedInRoot(root, handle, place);
@@ -85,13 +84,13 @@ export async function openToRead(root: Root, place: FilePosition): Promise<FileH
   }
 }
 
-/** @throws Error where what was opened lies outside the root: a folder on the way became a link. */
+/** @throws Error if the opened file lies outside the root, because a folder of its path became a link */
 export async function assertOpenedInRoot(root: Root, handle: FileHandle, place: FilePosition): Promise<void> {
   const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(place.absolute));
   if (!isWithin(root.path, opened)) throw outside(place.shown);
 }
 
-/** @throws Error where it exists and is no regular file, or does not exist. */
+/** @throws Error if the file does not exist, or is not a regular file */
 export async function assertRegular(place: FilePosition): Promise<void> {
   const stats = await lstat(place.absolute).catch((error: unknown) => {
     throw explained(error, place.shown);
@@ -100,7 +99,7 @@ export async function assertRegular(place: FilePosition): Promise<void> {
   if (!stats.isFile()) throw notRegular(place);
 }
 
-/** What the system says of a path, in words. */
+/** Puts a system error about a path into words. */
 export function explained(error: unknown, shown: string): Error {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const reason = systemErrors.get(code);
@@ -110,17 +109,17 @@ export function explained(error: unknown, shown: string): Error {
 
 const systemErrors: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "does not exist."],
-  ["ENOTDIR", "has something on its way that is not a folder."],
+  ["ENOTDIR", "is not a folder, or has a parent that is not a folder."],
   ["EACCES", "may not be accessed: permission denied."],
   ["EPERM", "may not be accessed: not permitted."],
   ["EISDIR", "is a folder."],
   ["ELOOP", "is a link that leads out of the root, or in a circle."],
-  ["ENAMETOOLONG", "is too long a name."],
+  ["ENAMETOOLONG", "has a name that is too long."],
   ["ENOSPC", "cannot be written: no space is left."],
   ["EROFS", "cannot be written: the file system is read-only."],
 ]);
 
-/** Whether `path` is `folder` or lies under it. Both are absolute and normal. */
+/** Whether `path` is `folder` or lies below it. Both must be absolute and normalised. */
 export function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
@@ -138,20 +137,20 @@ function assertWritable(root: Root, place: FilePosition): void {
     throw new Error(`${place.shown} is protected: configuration, hooks and stores are never written by these tools.`);
 }
 
-/** Follows links as far as the path exists; what does not exist is added by its text. */
-async function realPathOf(wanted: string, path: string): Promise<string> {
+/** Follows links as far as the path exists. The rest of the path is added as it is. */
+async function realPathOf(resolved: string, path: string): Promise<string> {
   try {
-    return await realpath(wanted);
+    return await realpath(resolved);
   } catch (error) {
     if (!isMissing(error)) throw explained(error, path);
   }
-  // A link whose target is missing would be followed when a file is created there.
-  const isLink = await lstat(wanted).then(
+  // Creating a file would follow a link whose target is missing, possibly out of the root.
+  const isLink = await lstat(resolved).then(
     (stats) => stats.isSymbolicLink(),
     () => false,
   );
   if (isLink) throw new Error(`${path} is a link to something that does not exist.`);
-  return join(await realPathOf(dirname(wanted), path), basename(wanted));
+  return join(await realPathOf(dirname(resolved), path), basename(resolved));
 }
 
 function realAsFarAsItExists(path: string): string {
@@ -168,7 +167,9 @@ function isMissing(error: unknown): boolean {
 }
 
 function outside(path: string): Error {
-  return new Error(`${path} leads out of the root folder, where these tools may not go. Give a path from the root.`);
+  return new Error(
+    `${path} leads out of the root folder, and these tools may not leave it. Give a path within the root.`,
+  );
 }
 
 function notRegular(place: FilePosition): Error {

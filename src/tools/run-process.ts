@@ -1,5 +1,5 @@
 /**
- * One process, with all that it starts: its output bounded, its time bounded, and nothing of it left behind.
+ * Runs one process with a bound on its output and its time. No process that it has started is left behind.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createCappedOutput } from "./capped-output.js";
@@ -9,28 +9,28 @@ export type RunProcessOptions = {
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** From SIGTERM to SIGKILL. */
+  /** Milliseconds from SIGTERM to SIGKILL. */
   readonly killGraceMs: number;
   readonly maxOutputBytes: number;
 };
 
 export type ProcessResult = {
-  /** Standard output and standard error, in the order in which they came. */
+  /** Standard output and standard error, in the order of arrival. */
   readonly output: string;
   readonly ended:
     | { readonly how: "exited"; readonly code: number }
     | { readonly how: "killed"; readonly signal: string }
     | { readonly how: "timed_out" }
     | { readonly how: "aborted" };
-  /** Processes were still running in the background and were ended. */
+  /** True if processes were still running in the background. They were killed. */
   readonly leftBehind: boolean;
 };
 
 /**
- * Runs a program without a shell, with nothing on its standard input and in a process group of its own, which is sent SIGTERM and then SIGKILL on
- * abort and on timeout. When the program has ended, what is left of its group is killed.
+ * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout the
+ * group gets SIGTERM, and then SIGKILL. When the program has ended, the rest of its group is killed.
  *
- * @throws Error where it cannot be started.
+ * @throws Error if the program cannot be started
  */
 export async function runProcess(
   command: readonly [string, ...string[]],
@@ -72,8 +72,8 @@ function endedBy(code: number | null, signal: string | null): ProcessResult["end
 }
 
 /**
- * Waits until what was written has been read. A process that left the group may hold the pipes open for ever: then what is there is
- * taken, and the pipes are closed.
+ * Waits until all output has been read, for at most a second. A process that has left the group may hold the pipes open
+ * for ever, so the pipes are closed then.
  */
 async function outputEnded(child: ChildProcess): Promise<void> {
   const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
@@ -90,7 +90,7 @@ async function outputEnded(child: ChildProcess): Promise<void> {
 }
 
 type Stopping = {
-  /** Why the process was told to stop; null where it was not. */
+  /** Why the process was stopped; null if it was not. */
   reason(): { readonly how: "timed_out" | "aborted" } | null;
   stop(): void;
 };
@@ -117,7 +117,7 @@ function stopOnAbortOrTimeout(child: ChildProcess, { signal, timeoutMs, killGrac
   };
 }
 
-/** Whether anything of the group was there to be signalled. */
+/** Returns whether the group still had a process. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
   if (child.pid === undefined) return false;
   try {

@@ -1,5 +1,5 @@
 /**
- * A sandbox for commands: bubblewrap, where it is installed and the system lets it work.
+ * A sandbox for commands: bubblewrap, if it is installed and the system allows it.
  */
 import { spawnSync } from "node:child_process";
 
@@ -7,15 +7,16 @@ export type Sandbox = "bubblewrap" | "none";
 
 const bubblewrap = "bwrap";
 
-/** The program and its arguments that run a command line of `sh` in a folder. Never a shell around them. */
+/** Returns the program and arguments that run a command line of `sh` in a folder. They need no further shell. */
 export function sandboxedCommand(sandbox: Sandbox, root: string, command: string): readonly [string, ...string[]] {
   if (sandbox === "none") return ["sh", "-c", command];
   return [bubblewrap, ...isolation, "--bind", root, root, "--chdir", root, "--", "sh", "-c", command];
 }
 
 /**
- * The system is seen read-only, with temporary folders of its own; no network but a loopback of its own; processes are seen only within, and
- * all of them end when bubblewrap does. `--new-session` keeps a command from typing into the user's terminal.
+ * A command sees the system read-only, has its own temporary folders, and only a loopback network. It sees only the
+ * processes of its sandbox, which all end with bubblewrap. `--new-session` prevents a command from typing into the
+ * user's terminal.
  */
 const isolation = [
   ["--ro-bind", "/", "/"],
@@ -29,7 +30,10 @@ const isolation = [
   ["--new-session"],
 ].flat();
 
-/** Tries it: installed is not enough, since many systems do not let users make namespaces. */
+/**
+ * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
+ * create namespaces.
+ */
 export function detectSandbox(): Sandbox {
   const tried = spawnSync(bubblewrap, [...isolation, "--", "true"], { stdio: "ignore", timeout: 5000 });
   return tried.status === 0 ? "bubblewrap" : "none";

@@ -5,7 +5,7 @@ import { lstat } from "node:fs/promises";
 import type { Tool } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { explained, type FilePosition, type Root, resolveInRoot } from "./root.js";
-import { findMatches, type SearchOptions } from "./search.js";
+import { findMatches, type SearchOptions } from "./search-text.js";
 import { type FileContent, readTextFile, readTextOrThrow } from "./text-file.js";
 import { filterByPattern, maxEntriesWalked, walk } from "./walk.js";
 
@@ -33,7 +33,7 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
     readOnly: true,
     execute: async (input, { signal }) => {
       if (/[\r\n]/.test(input.text))
-        throw new Error("The text spans lines, and lines are searched one by one: give a part of one line.");
+        throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
       const place = await resolveInRoot(root, input.path ?? ".");
       return report(input, place, await searchUnder(root, place, input, signal));
     },
@@ -63,7 +63,7 @@ async function searchUnder(root: Root, place: FilePosition, input: SearchInput, 
   for await (const found of walk(place, { signal })) {
     walked += 1;
     if (walked > maxEntriesWalked)
-      throw new Error(`${place.shown} has over ${maxEntriesWalked} entries: search in a part of it.`);
+      throw new Error(`${place.shown} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
     if (found.kind !== "file" || !fits(found)) continue;
     const content = await readTextFile(root, found).catch(() => "unreadable" as const);
     if (content === "unreadable") tally.unreadable += 1;

@@ -1,5 +1,5 @@
 /**
- * Literal search in an output, which may be one line of megabytes. Its cost is bounded by the output's length (SEC-15).
+ * Literal search in an output, which may be one line of megabytes. The cost is bounded by the output's length (SEC-15).
  */
 import { bytesOfText, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 
@@ -8,22 +8,23 @@ export type OutputSearch = {
   readonly text: string;
   readonly ignoreCase?: boolean;
   readonly fromByte?: number;
-  /** Places shown. */
+  /** The most matches to show. */
   readonly limit: number;
-  /** Bytes that may be shown. */
+  /** The most bytes to show. */
   readonly most: number;
 };
 
-/** Characters of a line that are shown; of one that is longer, those around the place. */
+/** The most characters of a line to show. Of a longer line, those around the match are shown. */
 const widest = 300;
 
-/** @throws Error where the text is none that a line could hold */
+/** @throws Error if the text contains a line break */
 export function findInOutput(bytes: Uint8Array, search: OutputSearch): string {
-  if (/[\r\n]/.test(search.text)) throw new Error("The text spans lines, and lines are searched: give a part of one.");
+  if (/[\r\n]/.test(search.text))
+    throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
   const start = startOfCharacter(bytes, Math.min(search.fromByte ?? 0, bytes.length));
   const text = textOfBytes(start === 0 ? bytes : bytes.subarray(start));
   const pattern = new RegExp(literal(search.text), search.ignoreCase === true ? "giu" : "gu");
-  const place: Match = { index: 0, byte: start, line: lineAt(bytes, start) };
+  const place: Position = { index: 0, byte: start, line: lineAt(bytes, start) };
   const shown: string[] = [];
   let room = search.most;
   let next: number | null = null;
@@ -50,10 +51,10 @@ function literal(text: string): string {
   return text.replace(/[\^$\\.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Where the search has come to, in characters, in bytes of the whole, and in lines of it. */
-type Match = { index: number; byte: number; line: number };
+/** The position of the search: a character index in the searched text, and a byte and a line of the whole output. */
+type Position = { index: number; byte: number; line: number };
 
-function moveTo(place: Match, text: string, index: number): void {
+function moveTo(place: Position, text: string, index: number): void {
   const passed = text.slice(place.index, index);
   for (let at = passed.indexOf("\n"); at !== -1; at = passed.indexOf("\n", at + 1)) place.line += 1;
   place.byte += bytesOfText(passed).length;
@@ -62,7 +63,7 @@ function moveTo(place: Match, text: string, index: number): void {
 
 type Around = { readonly shown: string; readonly end: number; readonly isLine: boolean };
 
-/** The line that a place is in, or of a long one the part around it. */
+/** The line of a match or, if the line is long, the part around the match. */
 function partAround(text: string, index: number, length: number): Around {
   const least = Math.max(0, index - widest);
   const before = text.slice(least, index).lastIndexOf("\n");

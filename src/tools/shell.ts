@@ -1,5 +1,5 @@
 /**
- * A tool that runs commands (SEC-7). Nobody gets it without asking for it, and it asks before each command.
+ * A tool that runs commands (SEC-7). An agent has it only if its author adds it, and each command needs approval.
  */
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { createRoot } from "./root.js";
@@ -7,17 +7,19 @@ import { type ProcessResult, runProcess } from "./run-process.js";
 import { detectSandbox, type Sandbox, sandboxedCommand } from "./sandbox.js";
 
 export type ShellToolOptions = {
-  /** The folder in which commands run; in the sandbox, the only one that they can write. */
+  /** The folder in which commands run. In the sandbox, it is the only folder that they can write. */
   readonly root: string;
-  /** Variables beyond those that every program needs. Nothing else of this process's environment is handed on. */
+  /**
+   * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** How long a command may take; 2 minutes. The model may ask for less. */
+  /** The most milliseconds that a command may take. The model may ask for less. Default: 120,000. */
   readonly timeoutMs?: number;
-  /** How much output is kept, half from its beginning and half from its end; 256 KiB. */
+  /** The most bytes of output to keep: half from the beginning, half from the end. Default: 256 KiB. */
   readonly maxOutputBytes?: number;
-  /** How long a command has between SIGTERM and SIGKILL; 2 seconds. */
+  /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killGraceMs?: number;
-  /** `auto`: bubblewrap where it works, else none. Default `auto`. */
+  /** `auto`: bubblewrap if it works, else no sandbox. Default: `auto`. */
   readonly sandbox?: "auto" | "off";
 };
 
@@ -25,9 +27,25 @@ type ShellInput = { readonly command: string; readonly timeoutMs?: number };
 
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
-const handedOn = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"];
+const inheritedVariables = [
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "TERM",
+  "TZ",
+  "TMPDIR",
+];
 
-/** @throws PawlError `bad_configuration` where the root is no folder. */
+/**
+ * Creates the tool `shell`.
+ *
+ * @throws PawlError `bad_configuration` if the root is not a folder
+ */
 export function createShellTool(options: ShellToolOptions): Tool<ShellInput, string> {
   const { timeoutMs = defaultTimeoutMs, killGraceMs = defaultKillGraceMs } = options;
   const root = createRoot(options.root).path;
@@ -50,7 +68,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
       additionalProperties: false,
     },
     needsApproval: true,
-    // The process has bounds of its own, and says more when it reaches them.
+    // Longer than the limits of the process, whose own errors say more than a tool's timeout.
     timeoutMs: timeoutMs + killGraceMs + 10_000,
     graceMs: killGraceMs + 2000,
     execute: (input, context) => runCommand(input, context, { ...options, root, timeoutMs, killGraceMs }, sandbox),
@@ -82,16 +100,16 @@ async function runCommand(
 }
 
 function inherited(): Record<string, string> {
-  const values = handedOn.map((name) => [name, process.env[name]] as const);
+  const values = inheritedVariables.map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** @throws Error, with the output so far, where the command was stopped. */
+/** @throws Error, with the output so far, if the command was stopped */
 function report({ output, ended, leftBehind }: ProcessResult, sandbox: Sandbox, limit: number): string {
   const notes = [
     ...(sandbox === "none" ? ["not sandboxed"] : []),
     ...(leftBehind && ended.how !== "timed_out" && ended.how !== "aborted"
-      ? ["what it left in the background was ended"]
+      ? ["processes left in the background were killed"]
       : []),
   ];
   const shown = output === "" ? "(no output)" : output.endsWith("\n") ? output.slice(0, -1) : output;

@@ -1,5 +1,5 @@
 /**
- * Text files: read whole within a bound, and written all or nothing.
+ * Reads text files whole, up to a bound, and writes them atomically.
  */
 import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
@@ -7,19 +7,19 @@ import { constants, lstat, mkdir, open, realpath, rename, unlink } from "node:fs
 import { basename, dirname, join } from "node:path";
 import { assertOpenedInRoot, assertRegular, explained, type FilePosition, openToRead, type Root } from "./root.js";
 
-/** 16 MiB: above it a file is not read. */
+/** 16 MiB. A larger file is not read. */
 export const maxFileBytes = 16 * 1024 * 1024;
 
 export type TextFile = {
   readonly text: string;
-  /** Some bytes are no UTF-8 and stand as U+FFFD: writing the text back would lose them. */
+  /** True if some bytes are not UTF-8 and became U+FFFD. Writing the text back would lose them. */
   readonly isDamaged: boolean;
   readonly stats: Stats;
 };
 
 export type FileContent = TextFile | { readonly refused: "binary" | "large"; readonly bytes: number };
 
-/** @throws Error where it is missing, no regular file, unreadable, or outside the root. */
+/** @throws Error if the file is missing, not a regular file, unreadable, or outside the root */
 export async function readTextFile(root: Root, place: FilePosition): Promise<FileContent> {
   const handle = await openToRead(root, place).catch((error: unknown) => {
     throw explained(error, place.shown);
@@ -36,18 +36,18 @@ export async function readTextFile(root: Root, place: FilePosition): Promise<Fil
   }
 }
 
-/** @throws Error also where it is no text, or too large. */
+/** @throws Error as `readTextFile` does, and if the file is binary or too large */
 export async function readTextOrThrow(root: Root, place: FilePosition): Promise<TextFile> {
   const content = await readTextFile(root, place);
   if (!("refused" in content)) return content;
   throw new Error(
     content.refused === "binary"
       ? `${place.shown} is a binary file (${content.bytes} bytes) and cannot be read as text.`
-      : `${place.shown} has ${content.bytes} bytes; files over ${maxFileBytes} are not read.`,
+      : `${place.shown} has ${content.bytes} bytes; files over ${maxFileBytes} bytes are not read.`,
   );
 }
 
-/** The lines of a text, without their ends; a last line end begins no line. */
+/** Splits a text into lines without their line ends. A line end at the end of the text begins no further line. */
 export function linesOf(text: string): readonly string[] {
   if (text === "") return [];
   const lines = text.split(/\r?\n/);
@@ -58,10 +58,10 @@ export function linesOf(text: string): readonly string[] {
 export type WrittenFile = { readonly bytes: number; readonly isNew: boolean };
 
 /**
- * Writes beside the file and renames, so that a reader sees the old text or the new and a crash leaves one of them. Folders are made as needed; the
- * file's mode is kept.
+ * Writes a temporary file beside the file, and renames it. So a reader sees the old text or the new text, and a crash
+ * leaves one of them. Missing folders are created. The mode of the file is kept.
  *
- * @param expected What the text was read from: where the file has changed since, it is left alone.
+ * @param expected the stats from when the text was read; if the file has changed since, it is not written
  */
 export async function writeTextFile(
   root: Root,
@@ -91,7 +91,7 @@ export async function writeTextFile(
   }
 }
 
-/** A file that did not exist, synced to the disk; nothing of it is left where that fails. */
+/** Creates a file and syncs it to the disk. If that fails, the file is removed. */
 async function writeNew(root: Root, place: FilePosition, text: string, mode: number | undefined): Promise<number> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const bytes = Buffer.from(text);
@@ -113,8 +113,9 @@ async function writeNew(root: Root, place: FilePosition, text: string, mode: num
 async function makeFolder(place: FilePosition): Promise<void> {
   const folder = dirname(place.absolute);
   await mkdir(folder, { recursive: true });
-  // Were a folder on the way replaced by a link meanwhile, the real path would be another.
-  if ((await realpath(folder)) !== folder) throw new Error(`${place.shown}: its folder changed while it was written.`);
+  // If a parent folder was replaced by a link meanwhile, the real path differs.
+  if ((await realpath(folder)) !== folder)
+    throw new Error(`The folder of ${place.shown} changed while the file was written. Try again.`);
 }
 
 async function statIfThere(place: FilePosition): Promise<Stats | null> {
@@ -126,5 +127,5 @@ async function statIfThere(place: FilePosition): Promise<Stats | null> {
 
 function assertSame(place: FilePosition, before: Stats, now: Stats | null): void {
   const isSame = now !== null && now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size;
-  if (!isSame) throw new Error(`${place.shown} was changed by somebody else while it was edited. Read it again.`);
+  if (!isSame) throw new Error(`${place.shown} was changed by another program during the edit. Read it again.`);
 }

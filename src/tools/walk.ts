@@ -1,27 +1,28 @@
 /**
- * Folders, walked in one order: by name, a folder's files where the folder stands. Links are seen and never followed.
+ * Walks folders in a fixed order: by name, and a folder's entries directly after the folder. Links are listed, never
+ * followed.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { compileGlob } from "./glob.js";
 import { explained, type FilePosition } from "./root.js";
 
-/** Above it a walk is stopped: nobody reads so much. */
+/** A walk stops after this many entries. */
 export const maxEntriesWalked = 200_000;
 
 export type Found = FilePosition & { readonly kind: "file" | "folder" | "link" | "other" };
 
 export type WalkOptions = {
   readonly signal: AbortSignal;
-  /** How many levels of folders; 1 is the folder's own entries. Default: all. */
+  /** Levels of folders. 1 means only the folder's own entries. Default: all. */
   readonly depth?: number;
-  /** Goes into `.git` and `node_modules` too. */
+  /** If true, `.git` and `node_modules` are walked too. */
   readonly all?: boolean;
 };
 
 const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** Stops when the signal is aborted. Folders that may not be read are passed over, except the first. */
+/** Throws if the signal is aborted, or if the first folder cannot be read. Other unreadable folders are skipped. */
 export async function* walk(folder: FilePosition, options: WalkOptions): AsyncGenerator<Found> {
   const entries = await readdir(folder.absolute, { withFileTypes: true }).catch((error: unknown) => {
     throw explained(error, folder.shown);
@@ -57,7 +58,7 @@ function isUnreadable(error: unknown): boolean {
   return cause instanceof Error && "code" in cause && ["EACCES", "EPERM", "ENOENT"].includes(String(cause.code));
 }
 
-/** Whether a path fits a pattern, from the folder that was asked for or from the root: a model may mean either. */
+/** A pattern may match relative to the folder or to the root, because a model may mean either. */
 export function filterByPattern(folder: FilePosition, pattern: string | undefined): (found: FilePosition) => boolean {
   if (pattern === undefined) return () => true;
   const fits = compileGlob(pattern);

@@ -1,19 +1,19 @@
 /**
- * The tools that change files: `write_file` and `edit_file`.
+ * The tools `write_file` and `edit_file`.
  */
 import type { Reconciled, Tool } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { type Root, resolveForWriting, resolveInRoot } from "./root.js";
-import { countOccurrences } from "./search.js";
+import { countOccurrences } from "./search-text.js";
 import { linesOf, readTextFile, readTextOrThrow, type TextFile, writeTextFile } from "./text-file.js";
 
-/** Does one work after another, so that two edits of one file do not undo each other. */
-export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+/** Runs tasks one after another, so that two edits of the same file do not undo each other. */
+export type InTurn = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
 export function createTurns(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work, work);
+  return (task) => {
+    const next = last.then(task, task);
     last = next;
     return next;
   };
@@ -25,17 +25,17 @@ export function createWriteFile(root: Root, inTurn: InTurn): Tool<WriteInput, st
   return {
     name: "write_file",
     description:
-      "Writes a whole text file: makes it, with its folders, or replaces what it held. To change a part of a file use edit_file.",
+      "Writes a whole text file: creates it, with its folders, or replaces its content. To change a part of a file use edit_file.",
     input: {
       type: "object",
       properties: {
         path: { type: "string", description: "From the root." },
-        content: { type: "string", description: "All that the file shall hold." },
+        content: { type: "string", description: "The whole new content of the file." },
       },
       required: ["path", "content"],
       additionalProperties: false,
     },
-    // Writing the same again leaves the same.
+    // Writing the same content twice has the same effect as writing it once.
     recover: "rerun",
     execute: (input) => inTurn(() => writeFile(root, input)),
   };
@@ -78,23 +78,27 @@ export function createEditFile(root: Root, inTurn: InTurn): Tool<EditInput, stri
 }
 
 async function editFile(root: Root, input: EditInput): Promise<string> {
-  if (input.oldText === input.newText) throw new Error("oldText and newText are the same: there is nothing to change.");
+  if (input.oldText === input.newText)
+    throw new Error("oldText and newText are the same, so there is nothing to change. Give a different newText.");
   const place = await resolveForWriting(root, input.path);
   const file = await readTextOrThrow(root, place);
-  if (file.isDamaged) throw new Error(`${place.shown} is not UTF-8: editing it as text would damage it.`);
+  if (file.isDamaged)
+    throw new Error(
+      `${place.shown} is not UTF-8, and editing it as text would damage it. Change it with another tool.`,
+    );
   const { oldText, newText } = withLineEndsOf(file, input);
   const count = countOccurrences(file.text, oldText);
   if (count === 0) throw new Error(notFound(place.shown, file.text, oldText));
   const lines = shownLines(file.text, oldText);
   if (count > 1 && input.replaceAll !== true)
     throw new Error(
-      `The old text stands ${count} times in ${place.shown} (${lines}). Give more of the text around the one that is meant, or set replaceAll.`,
+      `The old text occurs ${count} times in ${place.shown} (${lines}). Include more of the text around the right occurrence, or set replaceAll.`,
     );
   await writeTextFile(root, place, file.text.split(oldText).join(newText), file.stats);
   return `Replaced ${counted(count, "occurrence")} in ${place.shown} (${lines})`;
 }
 
-/** What a file that was left in the middle of an edit says of it: an edit is done wholly or not at all. */
+/** Finds out from the file whether an interrupted edit took effect. An edit takes effect wholly or not at all. */
 async function reconcileEdit(root: Root, input: EditInput): Promise<Reconciled> {
   const place = await resolveInRoot(root, input.path);
   const file = await readTextFile(root, place);
@@ -102,7 +106,7 @@ async function reconcileEdit(root: Root, input: EditInput): Promise<Reconciled> 
   const { oldText, newText } = withLineEndsOf(file, input);
   const hasOld = file.text.includes(oldText);
   const hasNew = newText === "" ? !hasOld : file.text.includes(newText);
-  // With both, the new text may have been there before, or hold the old one: the file does not say.
+  // If both occur, the new text may have been there before the edit, or may contain the old text.
   if (hasOld && hasNew) return { status: "unknown" };
   if (hasOld) return { status: "not_started" };
   if (!hasNew) return { status: "unknown" };
@@ -110,7 +114,7 @@ async function reconcileEdit(root: Root, input: EditInput): Promise<Reconciled> 
   return { status: "finished", output };
 }
 
-/** A model writes plain line ends, also for a file that has others. */
+/** A model writes \n even for a file with \r\n. */
 function withLineEndsOf(file: TextFile, { oldText, newText }: EditInput): { oldText: string; newText: string } {
   const isPlain = !file.text.includes("\r\n") || oldText.includes("\r\n") || file.text.includes(oldText);
   if (isPlain) return { oldText, newText };
@@ -121,9 +125,9 @@ function notFound(shown: string, text: string, oldText: string): string {
   const squeeze = (part: string) => part.replace(/\s+/g, " ").trim();
   const hint =
     squeeze(oldText) !== "" && squeeze(text).includes(squeeze(oldText))
-      ? " It stands there with other spaces or line ends."
+      ? " It occurs there with other spaces or line ends."
       : "";
-  return `The old text does not stand in ${shown}.${hint} Read the file, and give the text exactly as it is.`;
+  return `The old text does not occur in ${shown}.${hint} Read the file, and give the text exactly as it is.`;
 }
 
 /** The lines on which the first occurrences begin. */

@@ -103,7 +103,7 @@ describe("tools", () => {
             { name: "later", model },
           ],
         }),
-      ).rejects.toThrow('There is no agent "later" here; there is none.');
+      ).rejects.toThrow('There is no agent "later". There are none yet.');
     },
   );
 });
@@ -266,7 +266,7 @@ describe("an engine", () => {
       ],
     });
     expect(engine.agent("y").options).toMatchObject({ name: "y", store: engine.store });
-    expect(() => engine.agent("z")).toThrow('There is no agent "z" here; there is x, y.');
+    expect(() => engine.agent("z")).toThrow('There is no agent "z". There are: x, y.');
     await engine.shutdown();
     const twice = { name: "x", model };
     await expect(createEngine({ agents: [twice, twice] })).rejects.toThrow('Two agents are named "x"');

@@ -92,7 +92,7 @@ describe("the order", () => {
     ];
     const { code, message } = await refusalOf(plugins);
     expect(code).toBe("bad_configuration");
-    expect(message).toContain("in a circle: a → b → c → a.");
+    expect(message).toContain("in a cycle: a → b → c → a.");
     expect((await refusalOf([telling("self", told, { dependencies: ["self"] })])).message).toContain("self → self");
     expect(told).toEqual([]);
   });
@@ -112,10 +112,10 @@ describe("the order", () => {
 
   test.each([
     ["two of one name", [telling("a", []), telling("a", [])], 'Two plugins are named "a"'],
-    ["no name", [telling("", [])], "A plugin has no name"],
+    ["no name", [telling("", [])], "A plugin has no valid name"],
     ["no version", [telling("a", [], { version: "" })], 'The plugin "a" has no version'],
-    ["no setup", [{ name: "a", version: "1" } as Plugin], "needs a function as its setup"],
-    ["dependencies that are none", [telling("a", [], { dependencies: "b" as never })], "are no list of names"],
+    ["no setup", [{ name: "a", version: "1" } as Plugin], "has no function setup(context)"],
+    ["dependencies that are none", [telling("a", [], { dependencies: "b" as never })], "are not a list of names"],
   ])("%s is refused", async (_, plugins, message) => {
     expect(await refusalOf(plugins)).toMatchObject({
       code: "bad_configuration",
@@ -191,7 +191,7 @@ describe("names", () => {
     );
     expect(await refusalOf(plugins)).toMatchObject({
       code: "duplicate_tool",
-      message: 'The plugins "left" and "right" both register the tool "search". Leave one out.',
+      message: 'The plugins "left" and "right" both register the tool "search". Remove one of them.',
     });
   });
 
@@ -214,7 +214,7 @@ describe("names", () => {
       late = () => registerTool(toolNamed("late", "late"));
     });
     const engine = await createEngine({ plugins: [lazy], agents: [] });
-    expect(late).toThrow('The plugin "lazy" registers the tool "late" after its setup.');
+    expect(late).toThrow('The plugin "lazy" registers the tool "late" after its setup has ended.');
     await engine.shutdown();
   });
 });

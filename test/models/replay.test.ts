@@ -183,8 +183,8 @@ describe("whatever a model does", verifies("REC-6#replay"), () => {
     for (const [text, why] of [
       ["{\n", "line 1"],
       ['{"v":2}\n', "its format is 2"],
-      ['{"v":1,"model":"m","request":{},"deltas":[]}\n', "no whole request"],
-      ['{"v":1,"model":"m","request":{"messages":[],"tools":[],"attempt":1},"deltas":[1]}\n', "no deltas"],
+      ['{"v":1,"model":"m","request":{},"deltas":[]}\n', "its request is incomplete"],
+      ['{"v":1,"model":"m","request":{"messages":[],"tools":[],"attempt":1},"deltas":[1]}\n', "no valid deltas"],
     ] as const) {
       writeFileSync(path, text);
       expect(() => createReplayModel(path)).toThrow(why);

@@ -3,7 +3,7 @@ import { createAgent } from "../../src/index.js";
 import { compileInput } from "../../src/runtime/tools/schema.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { compileGlob } from "../../src/tools/glob.js";
-import { findMatches } from "../../src/tools/search.js";
+import { findMatches } from "../../src/tools/search-text.js";
 import { verifies } from "../verifies.js";
 
 /** Takes longer than anybody waits on what it does not fit. */

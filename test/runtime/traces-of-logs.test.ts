@@ -43,7 +43,11 @@ const logs: fc.Arbitrary<Log> = randomSessions(80).map(({ session, chance }) =>
   }),
 );
 
-const storeOf = (log: Log): Store => ({ read: async (_, after = 0, limit = 1_000) => log.slice(after, after + limit) });
+const storeOf = (log: Log): Store => ({
+  read: async (_, after = 0, limit = 1_000) => log.slice(after, after + limit),
+  load: async () => null,
+  loadAt: async () => null,
+});
 
 const partOf = <Type extends TraceRecord["type"]>(records: readonly TraceRecord[], type: Type) =>
   records.filter((record): record is Extract<TraceRecord, { readonly type: Type }> => record.type === type);

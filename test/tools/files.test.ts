@@ -3,10 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Reconciled } from "../../src/ports/tool.js";
-import { createFileTools } from "../../src/tools/files.js";
+import { createFileTools } from "../../src/tools/file-tools.js";
 import { compileGlob } from "../../src/tools/glob.js";
 import { createRoot, resolveForWriting } from "../../src/tools/root.js";
-import { findMatches } from "../../src/tools/search.js";
+import { findMatches } from "../../src/tools/search-text.js";
 import { readTextOrThrow, writeTextFile } from "../../src/tools/text-file.js";
 import { verifies } from "../verifies.js";
 import { createContext, createFolder, runTool } from "./folder.js";
@@ -33,7 +33,7 @@ describe("list_files", () => {
     ["a limit", { limit: 1 }, "README.md\n(4 files, the first 1 shown)"],
     ["none that fit", { pattern: "*.py" }, "No files that fit *.py in .."],
     ["a folder that is not there", { path: "lib" }, "Error: lib does not exist."],
-    ["a file", { path: "README.md" }, "Error: README.md has something on its way that is not a folder."],
+    ["a file", { path: "README.md" }, "Error: README.md is not a folder, or has a parent that is not a folder."],
     ["options it does not have", { recursive: true }, "Error: recursive: is not a property that the schema has"],
   ];
   test.each(cases)("lists %s", async (_what, input, output) => {
@@ -73,8 +73,16 @@ describe("read_file", () => {
     ["a whole file", { path: "a.txt" }, "1\tone\n2\ttwo\n3\tthree"],
     ["a range", { path: "a.txt", startLine: 2, endLine: 2 }, "2\ttwo\n(lines 2 to 2 of 3)"],
     ["a range beyond the end", { path: "a.txt", startLine: 3, endLine: 99 }, "3\tthree\n(lines 3 to 3 of 3)"],
-    ["a start beyond the end", { path: "a.txt", startLine: 4 }, "Error: a.txt has only 3 lines."],
-    ["a range that runs back", { path: "a.txt", startLine: 3, endLine: 2 }, "Error: endLine is before startLine."],
+    [
+      "a start beyond the end",
+      { path: "a.txt", startLine: 4 },
+      "Error: a.txt has only 3 lines. Give a smaller startLine.",
+    ],
+    [
+      "a range that runs back",
+      { path: "a.txt", startLine: 3, endLine: 2 },
+      "Error: endLine is before startLine. Give a larger endLine.",
+    ],
     ["a line that does not exist", { path: "a.txt", startLine: 0 }, /^Error: startLine: /],
     ["an empty file", { path: "empty.txt" }, "(empty.txt is empty)"],
     ["a long file", { path: "long.txt" }, /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; go on with startLine 2001\)$/],
@@ -86,12 +94,12 @@ describe("read_file", () => {
     ["a wide line", { path: "wide.txt" }, `1\t${"x".repeat(2000)}… (cut: the line has 5000 characters)`],
     ["more than anybody reads", { path: "many.txt" }, /\(lines 1 to 262 of 1000; go on with startLine 263\)$/],
     ["a binary file", { path: "image.png" }, "Error: image.png is a binary file (4 bytes) and cannot be read as text."],
-    ["text in another encoding", { path: "latin.txt" }, "1\tcaf\ufffd\n(some bytes are no UTF-8 and stand as \ufffd)"],
+    ["text in another encoding", { path: "latin.txt" }, "1\tcaf\ufffd\n(bytes that are not UTF-8 are shown as \ufffd)"],
     ["a byte order mark", { path: "bom.txt" }, "1\t\ufefftext"],
     [
       "a file that is too large",
       { path: "large.txt" },
-      /^Error: large.txt has 16777217 bytes; files over 16777216 are not read/,
+      /^Error: large.txt has 16777217 bytes; files over 16777216 bytes are not read/,
     ],
     ["a folder", { path: "." }, "Error: . is a folder."],
     ["what is not there", { path: "none.txt" }, "Error: none.txt does not exist."],
@@ -140,7 +148,7 @@ describe("search_files", () => {
     [
       "more than a line",
       { text: "a\nb" },
-      "Error: The text spans lines, and lines are searched one by one: give a part of one line.",
+      "Error: The text spans several lines, but each line is searched on its own. Give a part of one line.",
     ],
     ["where nothing is", { text: "a", path: "lib" }, "Error: lib does not exist."],
   ];
@@ -246,21 +254,21 @@ describe("edit_file", () => {
       "an ambiguous text",
       "x\ny\nx\n",
       { oldText: "x", newText: "z" },
-      /^Error: The old text stands 2 times in f.txt \(lines 1, 3\)\. Give more/,
+      /^Error: The old text occurs 2 times in f.txt \(lines 1, 3\)\. Include more/,
       "x\ny\nx\n",
     ],
     [
       "a text that is not there",
       "abc",
       { oldText: "x", newText: "z" },
-      /^Error: The old text does not stand in f.txt\. Read the file/,
+      /^Error: The old text does not occur in f.txt\. Read the file/,
       "abc",
     ],
     [
       "a text with other spaces",
       "if (a)  {\n\tb",
       { oldText: "if (a) {\n  b", newText: "z" },
-      /It stands there with other spaces or line ends/,
+      /It occurs there with other spaces or line ends/,
       "if (a)  {\n\tb",
     ],
     ["nothing to change", "abc", { oldText: "a", newText: "a" }, /nothing to change/, "abc"],
@@ -304,7 +312,7 @@ describe("edit_file", () => {
     const place = await resolveForWriting(root, "f.txt");
     const { stats } = await readTextOrThrow(root, place);
     writeFileSync(place.absolute, "changed");
-    await expect(writeTextFile(root, place, "new", stats)).rejects.toThrow("was changed by somebody else");
+    await expect(writeTextFile(root, place, "new", stats)).rejects.toThrow("was changed by another program");
     expect(readFileSync(place.absolute, "utf8")).toBe("changed");
     expect(readdirSync(root.path)).toEqual(["f.txt"]);
   });

@@ -172,7 +172,7 @@ describe("a server that behaves badly", () => {
     expect(first.problems.join()).toContain("1000 tools");
     const chosen = await bad({ tools: ["tool999", "none"] }, "many");
     expect(chosen.tools.map((tool) => tool.name)).toEqual(["bad_tool999"]);
-    expect(chosen.problems).toEqual(['There is no tool "none".']);
+    expect(chosen.problems).toEqual(['The server has no tool "none".']);
   });
 
   test("is not there, or is no server", async () => {

@@ -139,7 +139,7 @@ describe("a command that is stopped", () => {
 test("what runs in the background ends with the command", verifies("SEC-7"), async () => {
   const root = createFolder();
   const said = await run("sleep 1000 & echo $! > pid; echo done", { root });
-  expect(said).toBe("done\n(exit code 0; not sandboxed; what it left in the background was ended)");
+  expect(said).toBe("done\n(exit code 0; not sandboxed; processes left in the background were killed)");
   await expectGone(join(root, "pid"));
 });
 

@@ -1,7 +1,8 @@
 /**
- * Models of the AI SDK's provider packages, through `doStream` alone. One call is one attempt: nothing here retries.
+ * Adapts language models of the AI SDK. It uses only `doStream`. One call is one attempt: nothing here retries.
  *
- * The provider's stream is read once, with a reader; between it and the consumer there is this one generator.
+ * The provider's stream is read once, with a reader. This generator is the only layer between the stream and the
+ * consumer.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -9,26 +10,26 @@ import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 import { createPromptConverter } from "./prompt.js";
-import { takesInResults } from "./results.js";
+import { takesInResults } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
 export type AiSdkOptions = {
-  /** How the model is called in logs and lists; `provider/model` by default. */
+  /** The model's name in logs, price tables and lists. Default: `provider/model`. */
   readonly id?: string;
-  /** Tokens that the model can take in and give out together. Providers do not say; budgets need it. */
+  /** The context window in tokens, input and output together. Compaction needs it, and providers do not report it. */
   readonly contextWindow?: number;
-  /** Whether a tool's result may hold files of a media type; what is known of the provider's package unless given. */
+  /** Whether a tool's result may contain files of a media type. Default: what the provider's package supports. */
   readonly takesInResults?: (mediaType: string) => boolean;
-  /** Options for the provider, by its name, sent with each request; a run's own go before them. */
+  /** Options by provider name, sent with each request. A run's own options take precedence. */
   readonly providerOptions?: ProviderMetadata;
-  /** Tools that the provider runs itself, as its package makes them. */
+  /** Tools that the provider runs itself, as its package creates them. */
   readonly providerTools?: readonly ProviderTool[];
 };
 
 /**
- * Makes a model of an AI SDK language model of specification v3 or v4.
+ * Turns an AI SDK language model of specification v3 or v4 into a model.
  *
- * @throws PawlError `bad_configuration` for another specification, `unknown_model` for a name
+ * @throws PawlError `bad_configuration` for another specification, `unknown_model` for a string
  */
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
   assertUsable(languageModel);
@@ -46,9 +47,9 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
 }
 
 /**
- * A model as it is, or an AI SDK language model made into one.
+ * Returns a model unchanged, and turns an AI SDK language model into a model.
  *
- * @throws PawlError as `fromAiSdk` does, for anything else
+ * @throws PawlError for anything else, as `fromAiSdk` does
  */
 export function asModel(value: Model | LanguageModel): Model {
   return isModel(value) ? value : fromAiSdk(value);
@@ -75,13 +76,13 @@ function assertUsable(value: unknown): asserts value is LanguageModel {
   throw new PawlError(
     "bad_configuration",
     version === undefined
-      ? "This is not a model: give an AI SDK language model, or an object with `id` and `stream`."
-      : `This model has specification ${version} of the AI SDK; v3 and v4 can be used. Install a newer version of its provider package.`,
+      ? "This is not a model. Give an AI SDK language model, or an object with `id` and `stream`."
+      : `This model has specification ${version} of the AI SDK; Pawl supports v3 and v4. Install another version of its provider package.`,
   );
 }
 
-/** How long the end of a stream is waited for, once what matters has come. Milliseconds. */
-const patience = 1_000;
+/** How long to wait for the end of a stream after its last useful part, in milliseconds. */
+const endTimeoutMs = 1_000;
 
 type Opened = ReadableStreamDefaultReader<unknown>;
 type Converter = (request: ModelRequest, signal: AbortSignal) => CallOptions;
@@ -121,7 +122,7 @@ async function* stream(
   }
 }
 
-/** The provider's stream; undefined where the signal was aborted before it came, which a provider may not look at. */
+/** Opens the provider's stream. Undefined if the signal is aborted first: a provider may ignore its signal. */
 async function open(model: LanguageModel, options: CallOptions, signal: AbortSignal): Promise<Opened | undefined> {
   const opening = startStream(model, options);
   let stopListening = () => {};
@@ -133,7 +134,7 @@ async function open(model: LanguageModel, options: CallOptions, signal: AbortSig
   try {
     await Promise.race([opening, aborted]);
     if (!signal.aborted) return await opening;
-    // What comes after an abort is of no use to anyone, whether it is a stream or a failure.
+    // Nobody needs a stream or a failure that arrives after an abort.
     opening.then(cancel, () => {});
     return undefined;
   } finally {
@@ -142,7 +143,7 @@ async function open(model: LanguageModel, options: CallOptions, signal: AbortSig
 }
 
 async function startStream(model: LanguageModel, options: CallOptions): Promise<Opened> {
-  // The converted request fits both specifications; what differs between them was decided by the converter.
+  // `never`, because the two specifications have different types. The converter has written the right one.
   const result = await model.doStream(options as never);
   return result.stream.getReader();
 }
@@ -158,17 +159,17 @@ async function readNext(reader: Opened, answer: StreamReader): Promise<readonly 
 }
 
 function cancel(reader: Opened): void {
-  // A stream that has failed refuses to be cancelled; its failure was seen where it was read.
+  // A failed stream rejects `cancel`. The read has already reported that failure.
   reader.cancel().catch(() => {});
 }
 
 function cancelLater(reader: Opened): () => void {
-  const timer = setTimeout(() => cancel(reader), patience);
+  const timer = setTimeout(() => cancel(reader), endTimeoutMs);
   timer.unref();
   return () => clearTimeout(timer);
 }
 
-/** Reads what follows the last part, so that the connection can serve the next request; nobody waits for it. */
+/** Reads the stream to its end in the background, so that the connection can be reused for the next request. */
 function letEnd(reader: Opened): void {
   const stopWaiting = cancelLater(reader);
   const next = (): Promise<void> => reader.read().then((chunk) => (chunk.done ? undefined : next()));

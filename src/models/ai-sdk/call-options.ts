@@ -1,5 +1,5 @@
 /**
- * What `doStream` of the AI SDK takes, as far as it is used; specification v3 and v4 together.
+ * The arguments of the AI SDK's `doStream`, as far as Pawl uses them, for specifications v3 and v4.
  */
 import type { Json, ProviderMetadata } from "../../core/data/message.js";
 import type { JsonSchema, ModelRequest } from "../../ports/model.js";
@@ -66,7 +66,7 @@ export type PromptTool = {
   readonly inputSchema: JsonSchema;
 };
 
-/** A tool that the provider runs itself, as provider packages make them (`anthropic.tools.webSearch_…()`). */
+/** A tool that the provider runs itself, as a provider package creates it (`anthropic.tools.webSearch_…()`). */
 export type ProviderTool = {
   readonly type: "provider";
   readonly id: `${string}.${string}`;
@@ -78,7 +78,6 @@ export type PromptToolChoice =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "tool"; readonly toolName: string };
 
-/** The options of `doStream`, as far as they are used. */
 export type CallOptions = {
   readonly prompt: readonly PromptMessage[];
   readonly tools?: readonly (PromptTool | ProviderTool)[];

@@ -1,5 +1,5 @@
 /**
- * How a stream of the AI SDK ends: its finish reason and its usage, any of which may be absent.
+ * Reads the end of an AI SDK stream: its finish reason and its usage. Each of them may be absent.
  */
 import { unifiedReason } from "../../core/data/finish-reason.js";
 import { endedWithError, type FinishReason, type ModelFailure, type Usage } from "../../core/data/message.js";
@@ -7,7 +7,10 @@ import { cutShort, isObject, MalformedPart } from "./part.js";
 
 export type Ending = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
 
-/** How a stream ended. v4 calls one that gave no reason `interrupted`; v3 says `other`, with no word of the provider's. */
+/**
+ * If the provider gave no reason, v4 reports `interrupted`, and v3 `other` without a raw reason. Both mean a cut
+ * stream.
+ */
 export function endingOf(value: unknown): Ending {
   if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
   const raw = typeof value.raw === "string" ? value.raw : undefined;

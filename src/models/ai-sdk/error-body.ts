@@ -1,31 +1,34 @@
 /**
- * What providers write in the body of an error, in one shape. Each has its own: `{ error: { message, type, code } }`,
- * `{ type: "error", error: { … } }`, `[{ error: { status, details } }]`, `{ message, code }`, `{ error: "…" }`,
- * `{ detail: "…" }`, or a web page from a proxy.
+ * Reads the body of a provider's error into one shape. Providers write `{ error: { message, type, code } }`,
+ * `{ type: "error", error: { … } }`, `[{ error: { status, details } }]`, `{ message, code }`, `{ error: "…" }` or
+ * `{ detail: "…" }`. A proxy may answer with a web page.
  */
 
 export type ErrorBody = {
   readonly message?: string;
-  /** Codes and types, the most telling first. */
+  /** Codes and types, the most specific first. */
   readonly codes: readonly string[];
   /** An HTTP status inside the body. */
   readonly status?: number;
   /** Google's typed details. */
   readonly details: readonly JsonObject[];
-  /** The quota of a day is used up: waiting for seconds does not help. */
+  /** The quota of a day is used up, so a retry within seconds cannot succeed. */
   readonly dailyQuota: boolean;
-  /** A moderation in front of the model flagged the request (OpenRouter has no code for it, and status 403 for other things too). */
+  /**
+   * OpenRouter's moderation flagged the request. OpenRouter has no code for it, and uses status 403 for other errors
+   * too.
+   */
   readonly flagged: boolean;
-  /** The title of a web page, which may be empty. */
+  /** The title of the web page, if the body is one. It may be empty. */
   readonly page?: string;
 };
 
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** The largest body that is looked into, in characters. */
+/** A larger body is not parsed. In characters. */
 const longestBody = 256 * 1024;
 
-/** Reads the body out of an error that was thrown, or out of an error that came inside a stream. */
+/** Reads the body of an error that was thrown, or that came inside a stream. */
 export function readErrorBody(error: unknown): ErrorBody {
   const text = stringIn(error, "responseBody");
   if (text !== undefined && isPage(text)) return { ...nothing, page: titleOf(text) };
@@ -35,7 +38,7 @@ export function readErrorBody(error: unknown): ErrorBody {
 
 const nothing: ErrorBody = { codes: [], details: [], dailyQuota: false, flagged: false };
 
-/** The parsed part of an SDK error; errors inside a stream are plain objects and their own data. */
+/** An SDK error has its parsed body in `data` or `value`. An error inside a stream is the parsed body itself. */
 function dataOf(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error === "string" ? { message: error } : error;
   const { data, value } = error as { readonly data?: unknown; readonly value?: unknown };
@@ -47,12 +50,12 @@ function parse(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the status and the SDK's own message say what there is to say.
+    // Not JSON. The status and the SDK's own message have to suffice.
     return undefined;
   }
 }
 
-/** The object that says what went wrong: the innermost `error`. */
+/** The innermost `error` object describes the failure. */
 function findError(value: unknown): JsonObject | undefined {
   const body = Array.isArray(value) ? value[0] : value;
   if (!isObject(body)) return undefined;

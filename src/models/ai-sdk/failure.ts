@@ -1,12 +1,12 @@
 /**
- * What a provider's error means: kind first from documented codes, then from the HTTP status, then from what the
- * connection did; from words only where a provider has nothing else.
+ * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
+ * connection. The words of a message count only if the provider has no code for the case.
  */
 import type { ModelFailure, ModelFailureKind } from "../../core/data/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
 import { readRetryAfter } from "./retry-after.js";
 
-/** Codes that decide by themselves, whatever the status: one status stands for several things. */
+/** Codes that decide whatever the status is, because one status has several meanings. */
 const kindOfCode: ReadonlyMap<string, ModelFailureKind> = new Map([
   ["insufficient_quota", "quota"],
   ["billing_hard_limit_reached", "quota"],
@@ -29,7 +29,7 @@ const kindOfCode: ReadonlyMap<string, ModelFailureKind> = new Map([
   ["timeout_error", "timeout"],
 ]);
 
-/** The status that a documented code stands for, for errors that come inside a stream and so have none. */
+/** The status of a documented code, for an error inside a stream, which has no status of its own. */
 const statusOfCode: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["authentication_error", 401],
@@ -58,7 +58,7 @@ const statusOfCode: ReadonlyMap<string, number> = new Map([
   ["DEADLINE_EXCEEDED", 504],
 ]);
 
-/** Documented sentences of providers that have no code for a prompt that does not fit. */
+/** Documented messages of providers that have no code for a prompt that is too long. */
 const overflowSentences: readonly RegExp[] = [
   /prompt is too long/i,
   /input length and `?max_tokens`? exceed context limit/i,
@@ -68,7 +68,7 @@ const overflowSentences: readonly RegExp[] = [
   /context the overflows/i,
 ];
 
-/** The same, of providers that have no code of its own for an account without money. */
+/** Documented messages of providers that have no code for an account without credit. */
 const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
 
 const timeoutCodes: ReadonlySet<string> = new Set([
@@ -78,7 +78,7 @@ const timeoutCodes: ReadonlySet<string> = new Set([
   "UND_ERR_BODY_TIMEOUT",
 ]);
 
-/** Errors of the SDK about what it was asked to send. */
+/** Errors of the SDK about an invalid request. */
 const requestErrors: ReadonlySet<string> = new Set([
   "AI_UnsupportedFunctionalityError",
   "AI_InvalidPromptError",
@@ -88,10 +88,10 @@ const requestErrors: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A provider's error, thrown or sent inside a stream, as a typed failure (RTRY-1). It never throws, and its message
- * holds no headers and no keys.
+ * Converts a provider's error, thrown or sent inside a stream, into a typed failure. It never throws. The failure's
+ * message contains no headers and no keys.
  *
- * @param now epoch milliseconds, against which a `Retry-After` date is read
+ * @param now epoch milliseconds, to which a date in `Retry-After` is compared
  */
 export function toModelFailure(error: unknown, now: number = Date.now()): ModelFailure {
   const body = readErrorBody(error);
@@ -146,7 +146,7 @@ function kindOfStatus(status: number): ModelFailureKind {
       return "context_overflow";
     case 429:
       return "rate_limit";
-    case 498: // Groq: the capacity of its flexible tier is used up.
+    case 498: // Groq's flexible tier is at capacity.
     case 503:
     case 529:
       return "overloaded";
@@ -162,7 +162,7 @@ function kindWithoutStatus(error: unknown, systemCode: string | undefined): Mode
   if (name === "AI_LoadAPIKeyError") return "auth";
   if (requestErrors.has(name)) return "invalid_request";
   if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
-  // Not an answer, or a good status and then no whole answer: the connection broke.
+  // The connection broke before or during the answer.
   if (name === "AI_APICallError" || isFailedFetch(error)) return "network";
   return isCutShort(error, name) ? "network" : "provider";
 }
@@ -171,13 +171,13 @@ function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && /^(fetch failed|failed to fetch|terminated)$/i.test(error.message);
 }
 
-/** Half a JSON text, no body, or a stream that ended early (which the SDK reports as invalid data of nothing). */
+/** Half a JSON text, no body, or a stream that ended early. The SDK reports the last as invalid data, with no data. */
 function isCutShort(error: unknown, name: string): boolean {
   if (name === "AI_JSONParseError" || name === "AI_EmptyResponseBodyError") return true;
   return name === "AI_InvalidResponseDataError" && (error as { readonly data?: unknown }).data === undefined;
 }
 
-/** The HTTP status where it is one of failure, or the one that the code inside a stream stands for. */
+/** The HTTP status if it is an error status, else the status of the code inside the body. */
 function errorStatus(error: unknown, body: ErrorBody): number | undefined {
   const own = numberOf(error, "statusCode") ?? numberOf(error, "status");
   if (own !== undefined && isErrorStatus(own)) return own;
@@ -232,12 +232,12 @@ function describe(
   kind: ModelFailureKind,
   code: string | undefined,
 ): string {
-  // A provider may repeat the key that it refuses.
+  // The provider's own message may repeat the key, so it is not shown.
   if (statusCode === 401) return "The provider refused the credentials (status 401). Check the API key.";
   if (body.page !== undefined) return inSentence("The provider answered with a web page", body.page, statusCode);
-  const said = body.message ?? messageOf(error);
-  if (kind === "network" && body.message === undefined) return connectionLost(error, said, code);
-  return said === "" ? inSentence("The provider failed without saying why", undefined, statusCode) : readable(said);
+  const message = body.message ?? messageOf(error);
+  if (kind === "network" && body.message === undefined) return connectionLost(error, message, code);
+  return message === "" ? inSentence("The provider sent no reason", undefined, statusCode) : readable(message);
 }
 
 function inSentence(what: string, title: string | undefined, statusCode: number | undefined): string {
@@ -245,16 +245,16 @@ function inSentence(what: string, title: string | undefined, statusCode: number 
   return readable(`${what} instead of an answer${status}${title ? `: ${title}` : "."}`);
 }
 
-function connectionLost(error: unknown, said: string, code: string | undefined): string {
+function connectionLost(error: unknown, message: string, code: string | undefined): string {
   const inMidAnswer = numberOf(error, "statusCode") !== undefined;
-  const why = code !== undefined && !said.includes(code) ? ` (${code})` : "";
+  const why = code !== undefined && !message.includes(code) ? ` (${code})` : "";
   if (inMidAnswer) return `The connection to the provider was lost in the middle of its answer${why}.`;
-  return readable(said === "" ? `The provider could not be reached${why}.` : `${said}${why}`);
+  return readable(message === "" ? `The provider could not be reached${why}.` : `${message}${why}`);
 }
 
 const longestMessage = 600;
 
-/** One line of bounded length, without what looks like a key. */
+/** Makes a text one line of bounded length, and redacts everything that looks like a key. */
 function readable(text: string): string {
   const line = text
     .slice(0, 4 * longestMessage)

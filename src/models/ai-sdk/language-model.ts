@@ -1,11 +1,11 @@
 /**
- * What this package takes for a model of the AI SDK: the provider interface in its specifications v3 and v4.
+ * Language models of the AI SDK: its provider interface in the specifications v3 and v4.
  */
 import type { LanguageModelV3 } from "@ai-sdk/provider";
 
 /**
- * A model of specification v4, as far as it is used here. Written out, so that Node 20 users need no package of v4:
- * any real v4 model fits it.
+ * The part of a v4 model that Pawl uses. It is written out here, so that users of Node 20 need no package of v4. Every
+ * real v4 model has this type.
  */
 export type LanguageModelV4 = {
   readonly specificationVersion: "v4";
@@ -17,7 +17,7 @@ export type LanguageModelV4 = {
 /** A language model of an AI SDK provider package: `openai("…")`, `anthropic("…")` and so on. */
 export type LanguageModel = LanguageModelV3 | LanguageModelV4;
 
-/** Whether a value is a language model of the AI SDK that can be used here (specification v3 or v4). */
+/** Whether a value is an AI SDK language model of specification v3 or v4. */
 export function isAiSdkModel(value: unknown): value is LanguageModel {
   if (typeof value !== "object" || value === null) return false;
   const model = value as { readonly [key: string]: unknown };

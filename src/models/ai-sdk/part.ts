@@ -1,5 +1,5 @@
 /**
- * Stream parts of the AI SDK, as far as they can be trusted: not at all.
+ * Helpers for reading AI SDK stream parts, which are untrusted data.
  */
 import type { ModelFailure } from "../../core/data/message.js";
 

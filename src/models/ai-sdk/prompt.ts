@@ -1,8 +1,8 @@
 /**
- * Messages, tools and settings as an AI SDK provider wants them. Written in the terms of specification v4; v3 differs
- * in how files are held, nowhere else.
+ * Converts messages, tools and settings into an AI SDK request. Types follow specification v4; v3 differs only in the
+ * shape of files.
  *
- * Each message is converted once: a step pays for what is new, not for the whole history.
+ * Each message is converted once, so a step costs only its new messages, not the whole history.
  */
 import { createHash } from "node:crypto";
 import type {
@@ -32,12 +32,12 @@ import type {
 } from "./call-options.js";
 
 /**
- * Marks, in a part's metadata, what specification v4 has and a message does not: the part comes back as what it was.
- * No provider reads this name.
+ * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
+ * as they came. No provider reads this name.
  */
 export const ownMetadata = "pawl";
 
-/** Converts requests for one model. It keeps what it converted for as long as the messages live. */
+/** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
 export function createPromptConverter(
   version: SpecificationVersion,
   providerTools: readonly ProviderTool[],
@@ -55,7 +55,7 @@ export function createPromptConverter(
         own = convertMessage(message, version);
         converted.set(message, own);
       }
-      // Providers refuse a message of nothing.
+      // Providers refuse an empty message.
       if (own.content.length > 0) prompt.push(own);
     }
     return prompt;
@@ -113,7 +113,7 @@ function convertMessage(message: Message, version: SpecificationVersion): Prompt
 function convertPart(part: UserPart | AssistantPart, version: SpecificationVersion): PromptPart | undefined {
   switch (part.type) {
     case "text":
-      // Providers refuse empty text; with metadata it carries something (a signature).
+      // Providers refuse empty text, except with metadata: then it carries a signature.
       if (part.text === "" && part.providerMetadata === undefined) return undefined;
       return { type: "text", text: part.text, ...optionsOf(part) };
     case "reasoning":
@@ -184,7 +184,7 @@ function convertOutput(part: ToolResultPart, version: SpecificationVersion): Pro
   }
 }
 
-/** Content is never marked as an error; text can be. */
+/** A failed result should be sent as `error-text`, because content has no error flag. Undefined if there is a file. */
 function onlyText(output: Extract<ToolOutput, { readonly type: "content" }>): string | undefined {
   const texts: string[] = [];
   for (const part of output.parts) {
@@ -209,7 +209,7 @@ function convertContent(
   return { type: image ? "image-data" : "file-data", mediaType, data, ...optionsOf(part) };
 }
 
-/** What a provider attached to a part goes back with it. */
+/** A provider's own metadata is sent back with the part. */
 function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): WithOptions {
   const metadata = part.providerMetadata;
   if (metadata === undefined) return {};
@@ -219,8 +219,8 @@ function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): With
 }
 
 /**
- * An id that every provider takes (Anthropic wants 1 to 64 letters, digits, `_` and `-`). Call and result get the same,
- * in each request again. What a provider ran itself keeps the id that this provider knows.
+ * An id that every provider accepts; Anthropic requires 1 to 64 letters, digits, `_` and `-`. A call and its result get
+ * the same id, in each request. A call that the provider ran keeps its id, because the provider knows it.
  */
 function acceptableId(part: ToolCallPart | ToolResultPart): string {
   const id = part.toolCallId;

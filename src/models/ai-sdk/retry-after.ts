@@ -1,10 +1,10 @@
 /**
- * How long a provider asks to wait: `retry-after-ms`, `Retry-After` in seconds or as an HTTP date, or Google's
- * `RetryInfo` in the body. What is negative, past or not a number says nothing.
+ * Reads how long a provider asks to wait: `retry-after-ms`, `Retry-After` in seconds or as an HTTP date, or Google's
+ * `RetryInfo` in the body. A value that is negative, in the past or not a number is ignored.
  */
 import type { JsonObject } from "./error-body.js";
 
-/** Milliseconds from `now`, or undefined where the provider does not say. */
+/** Milliseconds from `now`; undefined if the provider gives no time. */
 export function readRetryAfter(headers: unknown, details: readonly JsonObject[], now: number): number | undefined {
   return (
     milliseconds(headerOf(headers, "retry-after-ms"), 1) ??
@@ -28,7 +28,7 @@ function milliseconds(text: string | undefined, unit: number): number | undefine
 }
 
 function untilDate(text: string | undefined, now: number): number | undefined {
-  // A date has a month's name; a bare number would be read as a year.
+  // An HTTP date contains the name of a month. Without this test, Date.parse would read a bare number as a year.
   if (text === undefined || !/[a-z]{3}/i.test(text)) return undefined;
   const wait = Date.parse(text) - now;
   return Number.isFinite(wait) && wait >= 0 ? wait : undefined;

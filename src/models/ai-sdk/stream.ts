@@ -1,6 +1,6 @@
 /**
- * Stream parts of an AI SDK provider as deltas. Parts are read as what they are, data from outside: kinds that are not
- * known are left out, known ones that are malformed fail the attempt.
+ * Converts the stream parts of an AI SDK provider into deltas. Parts are untrusted: a part of an unknown kind is
+ * ignored, and a malformed part of a known kind fails the attempt.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
@@ -10,13 +10,15 @@ import { toModelFailure } from "./failure.js";
 import { cutShort, isObject, MalformedPart } from "./part.js";
 import { ownMetadata } from "./prompt.js";
 
-/** Turns the parts of one attempt into deltas. */
+/** Converts the parts of one attempt into deltas. */
 export type StreamReader = {
-  /** The deltas of a part, in order. After a `done` or an `error` there are none. */
+  /** The deltas of a part, in order. After a `done` or an `error`, always none. */
   read(part: unknown): readonly DeltaBody[];
-  /** The deltas that end a stream which stopped, or threw; none where it has ended. */
+  /**
+   * Call it when the stream stops or throws. Returns the last deltas; none if a `done` or an `error` has come already.
+   */
   end(error?: unknown): readonly DeltaBody[];
-  /** Whether a failure is known and only the usage, which may follow, is waited for. */
+  /** True if the attempt has failed, but a part with its usage may still follow. */
   readonly failing: boolean;
   readonly ended: boolean;
 };
@@ -98,7 +100,6 @@ function isPart(value: unknown): value is Part {
   return typeof value === "object" && value !== null && typeof (value as { readonly type?: unknown }).type === "string";
 }
 
-/** What a part adds to the message. */
 function contentOf(part: Part): readonly DeltaBody[] {
   switch (part.type) {
     case "text-start":
@@ -120,7 +121,7 @@ function contentOf(part: Part): readonly DeltaBody[] {
     case "tool-call":
       return [toolCallOf(part)];
     case "tool-result":
-      // The final result follows a preliminary one.
+      // The final result follows.
       return part.preliminary === true ? none : [toolResultOf(part)];
     case "file":
     case "reasoning-file":
@@ -164,10 +165,10 @@ function fileOf(part: Part): DeltaBody {
   return { kind: "file", mediaType: text(part, "mediaType"), data: fileData(part), ...metadataOf(part, own) };
 }
 
-/** Base64 text or a URL: v3 has text or bytes, v4 a tagged object. */
+/** Returns base64 text or a URL. v3 sends text or bytes, v4 a tagged object. */
 function fileData(part: Part): string {
-  const held = part.data;
-  const data: unknown = isTagged(held) ? (held.type === "url" ? held.url : held.data) : held;
+  const raw = part.data;
+  const data: unknown = isTagged(raw) ? (raw.type === "url" ? raw.url : raw.data) : raw;
   if (typeof data === "string") return data;
   if (data instanceof URL) return data.href;
   if (data instanceof Uint8Array) return Buffer.from(data).toString("base64");
@@ -188,10 +189,12 @@ function sourceOf(part: Part): DeltaBody {
   };
 }
 
-/** Custom parts that announce something and are no content. */
+/** Custom parts that are announcements, not content. */
 const announcements: ReadonlySet<string> = new Set(["anthropic.message_start"]);
 
-/** Content that only the provider understands: kept as reasoning without text, and given back as what it was. */
+/**
+ * Content that only the provider understands is kept as reasoning without text, and sent back in its original shape.
+ */
 function customOf(part: Part): readonly DeltaBody[] {
   const kind = text(part, "kind");
   if (announcements.has(kind)) return none;
@@ -223,14 +226,14 @@ function isMetadata(value: Json | undefined): value is ProviderMetadata {
   return isObject(value) && Object.values(value).every(isObject);
 }
 
-/** A copy as plain JSON, without members that are undefined; undefined where it cannot be had. */
+/** A copy as plain JSON, without undefined members. Undefined if the value is not JSON. */
 function plainJson(value: unknown): Json | undefined {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value));
     const checked = checkJson(copy);
     return checked.ok ? checked.value : undefined;
   } catch {
-    // Cycles, BigInts, accessors that throw: not JSON, which the caller reports.
+    // A cycle, a BigInt or a getter that throws. The caller reports it.
     return undefined;
   }
 }
@@ -239,7 +242,7 @@ function warningsOf(value: unknown): readonly string[] {
   if (!Array.isArray(value)) return [];
   return value.filter(isObject).map((warning) => {
     const about = [warning.feature, warning.setting].find((item) => typeof item === "string");
-    const said = [warning.message, warning.details].find((item) => typeof item === "string");
-    return [about, said].filter((item) => item !== undefined).join(": ") || String(warning.type);
+    const text = [warning.message, warning.details].find((item) => typeof item === "string");
+    return [about, text].filter((item) => item !== undefined).join(": ") || String(warning.type);
   });
 }

@@ -1,15 +1,14 @@
 /**
- * Context windows of models: data, with the day they were looked up and the pages they are from. A model that is not here has an
- * unknown one, which is said so.
+ * Context windows of models, with the date and the source of each list. The window of an unlisted model is unknown.
  *
- * Only models whose window is the same for everybody are listed; where it depends on an account or a header, the smaller one is.
+ * If a window depends on an account or a header, the smaller value is listed.
  */
 export type ContextWindows = { readonly [modelId: string]: number };
 
 type WindowList = {
-  /** The day on which the pages said so: `YYYY-MM-DD`. */
+  /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
-  /** Each model has a page of its own below it. */
+  /** Each model has its own page below this address. */
   readonly source: string;
   readonly windows: ContextWindows;
 };
@@ -62,8 +61,8 @@ const google: WindowList = {
   },
 };
 
-/** The lists that `contextWindows` is made of. */
+/** The lists that `contextWindows` combines. */
 export const windowLists: readonly WindowList[] = [anthropic, openai, google];
 
-/** Tokens that a model can take in and give out together, by `provider/model`; a dated id falls back to the one without its date. */
+/** Tokens by `provider/model`, input and output together. A dated id falls back to the id without its date. */
 export const contextWindows: ContextWindows = Object.assign({}, ...windowLists.map(({ windows }) => windows));

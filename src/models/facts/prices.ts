@@ -1,14 +1,15 @@
 /**
- * List prices of models: data, with the day they were read and the page they are from. They change: replace what you need.
+ * List prices of models, with the date and the source of each list. Prices change: an author can replace any of them.
  *
- * Standard service, text, US dollars for a million tokens; writes to a cache at its shortest lifetime. What a provider adds
- * (batches, priority, regions, searches) is not in it. A model that is not here has no price, which is not a price of zero.
+ * Prices are for standard service and text, in US dollars per million tokens. A cache write is priced at the cache's
+ * shortest lifetime. Batches, priority, regions and searches are not included. An unlisted model has no price, which is
+ * not zero.
  */
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 
 export type PriceList = {
   readonly provider: string;
-  /** The day on which the page said so: `YYYY-MM-DD`. */
+  /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
   readonly source: string;
   readonly prices: PriceTable;
@@ -43,7 +44,7 @@ const anthropic: PriceList = {
   },
 };
 
-/** Above 272,000 tokens of input, what goes in costs twice as much and what comes out half as much again. */
+/** Above 272,000 input tokens, input costs twice as much, and output one and a half times as much. */
 function withLongContext(rates: Required<Rates>): Price {
   const { input, output, cacheRead, cacheWrite } = rates;
   const long = { input: 2 * input, output: 1.5 * output, cacheRead: 2 * cacheRead, cacheWrite: 2 * cacheWrite };
@@ -88,12 +89,12 @@ const google: PriceList = {
 const ownModel: PriceList = {
   provider: "demo",
   asOf: "2026-11-22",
-  source: "It runs in this process and asks nobody.",
+  source: "The demo model runs in this process and calls no provider.",
   prices: { demo: { input: 0, output: 0 } },
 };
 
-/** The lists that `listPrices` is made of. */
+/** The lists that `listPrices` combines. */
 export const priceLists: readonly PriceList[] = [anthropic, openai, google, ownModel];
 
-/** What an agent goes by unless it is given other prices: `usage: { prices: { ...listPrices, "own/model": { … } } }`. */
+/** The default prices of an agent. To add your own: `usage: { prices: { ...listPrices, "own/model": { … } } }`. */
 export const listPrices: PriceTable = Object.assign({}, ...priceLists.map((list) => list.prices));

@@ -1,5 +1,5 @@
 /**
- * A recorder around any model: what it was asked and what it said, exactly, in a file.
+ * Wraps a model, and records its requests and answers in a file.
  */
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,15 +11,19 @@ import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { encodeAttempt, hashOf } from "./recording.js";
 
 export type RecordOptions = {
-  /** The file; made where there is none, and added to where there is one. It holds prompts and answers: others cannot read it (0600). */
+  /**
+   * The file. It is created if it does not exist, with mode 0600, because it contains prompts and answers. Attempts are
+   * appended to an existing file.
+   */
   readonly path: string;
 };
 
 /**
- * The same model, each of whose attempts is added to a file as a JSON line before its end is given out. `createReplayModel` answers from it.
- * Once the file cannot take a line, the model is not called any more: nothing goes on unrecorded.
+ * Returns a model that records each attempt of `model`, as a JSON line, before it yields the attempt's last delta.
+ * `createReplayModel` answers from the file. If a line cannot be written, further calls throw, so that no call goes
+ * unrecorded.
  *
- * @throws PawlError `bad_configuration` where the file cannot be written
+ * @throws PawlError `bad_configuration` if the file cannot be written
  */
 export function recordModel(model: Model | LanguageModel, { path }: RecordOptions): Model {
   const recorded = asModel(model);
@@ -36,12 +40,12 @@ export function recordModel(model: Model | LanguageModel, { path }: RecordOption
 
 async function* record(
   model: Model,
-  given: ModelRequest,
+  sent: ModelRequest,
   signal: AbortSignal,
   add: Recording["add"],
 ): AsyncGenerator<ModelDelta, void, undefined> {
-  // The conversation grows while the model speaks.
-  const request: ModelRequest = { ...given, messages: [...given.messages] };
+  // A copy, because the array of messages grows when the call is over.
+  const request: ModelRequest = { ...sent, messages: [...sent.messages] };
   const deltas: DeltaBody[] = [];
   let isWritten = false;
   const write = (last: DeltaBody) => {
@@ -57,10 +61,10 @@ async function* record(
   };
   const end = (failure: ModelFailure) => write({ kind: "error", failure });
   const endAborted = () => end(aborted);
-  // A model that does not look at its signal may never say another word.
+  // A model that ignores its signal may never yield again.
   signal.addEventListener("abort", endAborted, { once: true });
   try {
-    for await (const delta of model.stream(given, signal)) {
+    for await (const delta of model.stream(sent, signal)) {
       if (delta.kind === "done" || delta.kind === "error") write(delta);
       else deltas.push(delta);
       yield delta;
@@ -71,7 +75,7 @@ async function* record(
     throw error;
   } finally {
     signal.removeEventListener("abort", endAborted);
-    // Whoever stops reading before the end has given the call up.
+    // A consumer that stops reading before the end has given up the call.
     endAborted();
   }
 }
@@ -83,21 +87,21 @@ const unfinished: ModelFailure = {
 };
 
 type Recording = {
-  /** Adds a line. Where the file cannot take it, nothing more is asked of the model. */
+  /** Appends a line. If that fails, `check` throws from then on. */
   readonly add: (line: string) => void;
-  /** @throws what the file could not take */
+  /** @throws PawlError if a line could not be written */
   readonly check: () => void;
 };
 
-/** Makes the file, and takes off a line that was never finished. */
+/** Creates the file if needed, and removes an unfinished last line. */
 function openRecording(path: string): Recording {
   let broken: PawlError | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true });
     closeSync(openSync(path, "a", 0o600));
     const bytes = readFileSync(path);
-    const whole = bytes.lastIndexOf("\n") + 1;
-    if (whole < bytes.length) truncateSync(path, whole);
+    const completeBytes = bytes.lastIndexOf("\n") + 1;
+    if (completeBytes < bytes.length) truncateSync(path, completeBytes);
   } catch (cause) {
     throw notWritable(path, cause);
   }
@@ -119,7 +123,7 @@ function notWritable(path: string, cause: unknown): PawlError {
   const what = cause instanceof Error ? cause.message : String(cause);
   return new PawlError(
     "bad_configuration",
-    `The recording ${path} cannot be written (${what}). Name a file that can be.`,
+    `The recording ${path} cannot be written (${what}). Name a file that this process may write.`,
     { cause },
   );
 }

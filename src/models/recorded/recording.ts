@@ -1,8 +1,9 @@
 /**
- * A recording: the attempts of model calls in a file, one JSON line each.
+ * The file format of a recording: one JSON line for each attempt of a model call.
  *
- * 1. A line is written when its attempt has ended, whole; a file that was cut off loses its last, unfinished line only.
- * 2. A request's hash is that of all that a model is asked, not of where it belongs: session, run, step and attempt.
+ * 1. A line is written whole, when its attempt has ended. If the file is cut off, only its unfinished last line is
+ *    lost.
+ * 2. The hash of a request covers everything that the model is sent. It does not cover session, run, step and attempt.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,33 +12,35 @@ import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { ModelRequest, RecordedAttempt, RequestIdentity } from "../../ports/model.js";
 
-/** The version of a line's format. */
 const lineVersion = 1;
 
-/** What a model is asked, without where it belongs. */
+/** A request without its session, run, step and attempt. */
 export type RecordedRequest = Omit<ModelRequest, keyof RequestIdentity>;
 
-export function askedIn(request: ModelRequest): RecordedRequest {
-  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...asked } = request;
-  return asked;
+export function withoutIdentity(request: ModelRequest): RecordedRequest {
+  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...recorded } = request;
+  return recorded;
 }
 
-/** SHA-256 of what is asked, whatever the order of its keys. */
+/** SHA-256. The order of keys does not matter. */
 export function hashOf(request: ModelRequest): string {
-  // What is undefined is as good as absent.
-  const plain = JSON.parse(JSON.stringify(askedIn(request))) as Json;
+  // By way of JSON text, which drops undefined members.
+  const plain = JSON.parse(JSON.stringify(withoutIdentity(request))) as Json;
   return createHash("sha256").update(canonicalJson(plain)).digest("hex");
 }
 
-/** One line, its newline included. */
+/** One line, including its newline. */
 export function encodeAttempt({ model, request, deltas }: RecordedAttempt, hash: string, at: number): string {
   return `${JSON.stringify({ v: lineVersion, hash, model, at, request, deltas })}\n`;
 }
 
-/** The attempts of a recording, in the order in which they ended. @throws PawlError `bad_input` where it cannot be read */
+/**
+ * Reads the attempts of a recording, in the order in which they ended.
+ * @throws PawlError `bad_input` if it is invalid
+ */
 export function readRecording(path: string): readonly RecordedAttempt[] {
   const lines = textOf(path).split("\n");
-  // What follows the last newline was never finished.
+  // The last item is empty, or a line that was never finished.
   return lines.slice(0, -1).map((line, index) => decodeAttempt(line, `line ${index + 1} of ${path}`));
 }
 
@@ -45,7 +48,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new PawlError("bad_input", `The recording ${path} cannot be read. Make one with recordModel.`, { cause });
+    throw new PawlError("bad_input", `The recording ${path} cannot be read. Create one with recordModel.`, { cause });
   }
 }
 
@@ -53,14 +56,14 @@ const mostLineBytes = 256 * 1024 * 1024;
 
 function decodeAttempt(line: string, where: string): RecordedAttempt {
   const parsed = parseJson(line, { maxBytes: mostLineBytes });
-  if (!parsed.ok) throw notAttempt(where, `its JSON is ${parsed.error}`);
+  if (!parsed.ok) throw notAttempt(where, `its JSON cannot be read (${parsed.error})`);
   const { v, model, request, deltas } = objectIn(parsed.value);
   if (v !== lineVersion) throw notAttempt(where, `its format is ${JSON.stringify(v ?? null)}, not ${lineVersion}`);
   const { messages, tools, attempt } = objectIn(request);
   if (typeof model !== "string" || !Array.isArray(messages) || !Array.isArray(tools) || typeof attempt !== "number")
-    throw notAttempt(where, "it has no whole request");
+    throw notAttempt(where, "its request is incomplete");
   if (!Array.isArray(deltas) || !deltas.every((delta) => typeof objectIn(delta).kind === "string"))
-    throw notAttempt(where, "it has no deltas");
+    throw notAttempt(where, "it has no valid deltas");
   return { model, request: request as ModelRequest, isWhole: true, deltas: deltas as RecordedAttempt["deltas"] };
 }
 
@@ -69,5 +72,5 @@ function objectIn(value: unknown): { readonly [key: string]: unknown } {
 }
 
 function notAttempt(where: string, why: string): PawlError {
-  return new PawlError("bad_input", `In ${where} there is no recorded attempt: ${why}. Record it again.`);
+  return new PawlError("bad_input", `The recording has no valid attempt in ${where}: ${why}. Record it again.`);
 }

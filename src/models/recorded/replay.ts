@@ -1,42 +1,48 @@
 /**
- * A model that answers from a recording: the same request gets the same answer, deterministically and offline.
+ * A model that answers from a recording. The same request gets the same answer, deterministically and offline.
  *
- * 1. Attempts that were asked the same are given in their order, each once: a call that failed and was tried again does so again.
- * 2. A request that was not recorded is told apart from the recorded one: by its first difference, in a failure that is not retried.
+ * 1. Each attempt answers once. Attempts with equal requests answer in their order, so a call that failed and was
+ *    retried fails and is retried again.
+ * 2. A request that was not recorded fails without a retry. The failure names the first difference from a recorded
+ *    request.
  */
 import { type Difference, differenceText, firstDifference } from "../../core/data/difference.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
-import { askedIn, type RecordedRequest, readRecording } from "./recording.js";
+import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
 
 export type ReplayModelOptions = {
   /**
-   * Which attempt answers a request: the next one that was asked exactly this ("exact", the default), or the next one of the
-   * recording whatever it was asked ("order"); the differences are kept in both.
+   * Which attempt answers a request. `exact`: the next attempt with an equal request. `order`: the next attempt of the
+   * recording, whatever its request. Both collect `differences`. Default: `exact`.
    */
   readonly match?: "exact" | "order";
-  /** Default `replay`. */
+  /** Default: `replay`. */
   readonly id?: string;
 };
 
-/** Where a request first differs from the recorded one: in `systemPrompt`, `tools[1].description`, `messages[3].parts[0].text` … */
+/**
+ * The first difference of a request from a recorded one, at a path such as `systemPrompt` or
+ * `messages[3].parts[0].text`.
+ */
 export type RequestDifference = Difference & {
-  /** The step and the attempt that asked. */
+  /** The step of the request. */
   readonly modelCallIndex: number;
   readonly attempt: number;
 };
 
 export type ReplayModel = Model & {
-  /** Of each request that was not recorded, the first difference. */
+  /** The first difference of each request that was not recorded. */
   readonly differences: readonly RequestDifference[];
-  /** Attempts that nobody has asked for yet. */
+  /** The number of attempts that have not been used yet. */
   readonly remaining: () => number;
 };
 
 /**
- * Answers from a recording of `recordModel` (the path of its file), or from attempts: those of a session are
- * `recordedAttempts(sessionId, await store.read(sessionId))`.
+ * Creates a model that answers from a recording.
  *
- * @throws PawlError `bad_input` where the file is no recording
+ * @param recording the path of a file that `recordModel` has written, or attempts; the attempts of a session are
+ *   `recordedAttempts(sessionId, await store.read(sessionId))`
+ * @throws PawlError `bad_input` if the file is not a valid recording
  */
 export function createReplayModel(
   recording: string | readonly RecordedAttempt[],
@@ -47,22 +53,24 @@ export function createReplayModel(
   const differences: RequestDifference[] = [];
 
   function answerTo(request: ModelRequest): readonly DeltaBody[] {
-    const asked = askedIn(request);
-    const exact = left.findIndex((attempt) => differenceOf(attempt, asked) === undefined);
-    const place = match === "order" ? 0 : exact;
-    const found = left[place];
-    if (found !== undefined) left.splice(place, 1);
-    const difference = found === undefined ? nearest(asked) : differenceOf(found, asked);
+    const actual = withoutIdentity(request);
+    const exact = left.findIndex((attempt) => differenceOf(attempt, actual) === undefined);
+    const index = match === "order" ? 0 : exact;
+    const found = left[index];
+    if (found !== undefined) left.splice(index, 1);
+    const difference = found === undefined ? nearest(actual) : differenceOf(found, actual);
     const { modelCallIndex, attempt } = request;
     if (difference !== undefined) differences.push({ modelCallIndex, attempt, ...difference });
-    return found?.deltas ?? [refusalOf(request, difference)];
+    return found?.deltas ?? [notRecorded(request, difference)];
   }
 
-  /** The recorded attempt that goes along the furthest is the one that was meant. */
-  function nearest(asked: RecordedRequest): Difference | undefined {
+  /**
+   * Compares with the recorded request that agrees with the actual one for longest. It is most likely the intended one.
+   */
+  function nearest(actual: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
     for (const attempt of left) {
-      const difference = differenceOf(attempt, asked);
+      const difference = differenceOf(attempt, actual);
       if (difference !== undefined && (furthest === undefined || depthOf(difference) > depthOf(furthest)))
         furthest = difference;
     }
@@ -82,29 +90,29 @@ export function createReplayModel(
   };
 }
 
-/** The order in which a request is looked at: what is sent first comes first. */
-function differenceOf({ request, isWhole }: RecordedAttempt, asked: RecordedRequest): Difference | undefined {
-  if (!isWhole) return firstDifference({ messages: request.messages }, { messages: asked.messages });
+function differenceOf({ request, isWhole }: RecordedAttempt, actual: RecordedRequest): Difference | undefined {
+  if (!isWhole) return firstDifference({ messages: request.messages }, { messages: actual.messages });
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...recorded } = request;
-  return firstDifference(inOrder(recorded), inOrder(asked));
+  return firstDifference(inOrder(recorded), inOrder(actual));
 }
 
+/** Members are compared in the order in which a provider reads them. */
 function inOrder({ systemPrompt, tools, messages, ...others }: Partial<RecordedRequest>): object {
   return { systemPrompt, tools, messages, ...others };
 }
 
-/** How far two requests go along: a difference in the system prompt is told before one in the tools, that before one in a message. */
+/** How far two requests agree. They differ earliest in the system prompt, then in the tools, then in the messages. */
 function depthOf({ path }: Difference): number {
   const message = /^messages\[(\d+)\]/.exec(path);
   if (message !== null) return 2 + Number(message[1]);
   return path.startsWith("systemPrompt") ? 0 : path.startsWith("tools") ? 1 : Number.POSITIVE_INFINITY;
 }
 
-function refusalOf({ modelCallIndex, attempt }: ModelRequest, difference: Difference | undefined): DeltaBody {
-  const what =
+function notRecorded({ modelCallIndex, attempt }: ModelRequest, difference: Difference | undefined): DeltaBody {
+  const why =
     difference === undefined
       ? "the recording has no attempt left"
       : `it differs from what was recorded in ${differenceText(difference)}`;
-  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${what}.`;
+  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${why}. If the change is intended, record the run again.`;
   return { kind: "error", failure: { kind: "invalid_request", code: "not_recorded", message } };
 }

@@ -1,8 +1,8 @@
 /**
- * Which model, when none is named: the first that the surroundings offer, and at the end one that needs nothing.
+ * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs nothing.
  *
- * What is offered is taken at its word. A key that does not work fails when it is used, and a package that is missing
- * fails here: nobody gets the demo model who meant another.
+ * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
+ * So nobody gets the demo model who expects another model.
  */
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
@@ -12,7 +12,7 @@ import { findLocalModel, type ModelList, readModelList } from "./local-servers.j
 import { type ProviderEnvironment, variable } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
-/** The model for each provider whose key is set, in the order in which they are looked at. */
+/** The default model of each provider. The first provider whose key is set is used. */
 export const defaultModels = [
   { key: "ANTHROPIC_API_KEY", model: "anthropic/claude-sonnet-5-5" },
   { key: "OPENAI_API_KEY", model: "openai/gpt-6-astra" },
@@ -21,30 +21,31 @@ export const defaultModels = [
 ] as const;
 
 export type ChooseOptions = {
-  /** `provider/model`, or `demo`. Nothing else is looked at. */
+  /** `provider/model`, or `demo`. If given, the environment is ignored. */
   readonly name?: string;
-  /** Where keys, addresses and `PAWL_MODEL` (a name, as above) come from; `process.env`. */
+  /** The source of keys, addresses and `PAWL_MODEL`, which is a name as above. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
-  /** What asks local servers for their models; the global `fetch`. */
+  /** Used to ask local servers for their models. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
-  /** How long local servers are waited for, all at once: milliseconds, 300. */
+  /** Milliseconds to wait for local servers; all are asked at the same time. Default: 300. */
   readonly timeoutMs?: number;
   readonly importPackage?: ImportPackage;
-  /** Looks names up instead of a registry of the known providers. */
+  /** Looks up names. Default: a registry of the known providers. */
   readonly registry?: ModelRegistry;
 };
 
 export type Choice = {
   readonly model: Model;
-  /** One sentence for people: which model, and why this one. */
+  /** One sentence for people: which model was chosen, and why. */
   readonly why: string;
 };
 
 /**
- * Chooses in this order: the name; `PAWL_MODEL`; a key in the environment; a server on this machine; the demo model.
+ * Chooses a model. The order is: `name`, `PAWL_MODEL`, a key in the environment, a server on this machine, the demo
+ * model.
  *
- * @throws PawlError `unknown_model`, `missing_package` or `bad_configuration`, as `ModelRegistry.resolve` does, and
- *   `unknown_model` where the server at `OPENAI_BASE_URL` names no model
+ * @throws PawlError `unknown_model`, `missing_package` or `bad_configuration`, as `ModelRegistry.resolve` does;
+ *   `unknown_model` if the server at `OPENAI_BASE_URL` lists no model
  */
 export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> {
   const environment = options.env ?? process.env;
@@ -90,7 +91,9 @@ function isOpenAi(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }
 
-/** How long a server that the user named is waited for: it may be far away. Milliseconds. */
+/**
+ * Milliseconds to wait for a server that the user named. It is longer than for local servers, as it may be far away.
+ */
 const ownServerTimeoutMs = 5_000;
 
 async function fromOwnServer(
@@ -105,7 +108,7 @@ async function fromOwnServer(
   if (modelId === undefined) {
     throw new PawlError(
       "unknown_model",
-      `The server at OPENAI_BASE_URL (${address}) does not say which models it has. Name one: openai-compatible/<model>.`,
+      `The server at OPENAI_BASE_URL (${address}) does not list its models. Name a model: openai-compatible/<model>.`,
     );
   }
   return named(`openai-compatible/${modelId}`, registry, "OPENAI_BASE_URL is set");

@@ -1,5 +1,5 @@
 /**
- * Packages that the user installs: looked for beside this package, then in the project that it is run in.
+ * Imports packages that the user has installed: beside this package, else in the project of the working directory.
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -7,10 +7,9 @@ import { pathToFileURL } from "node:url";
 
 export type ImportedModule = { readonly [name: string]: unknown };
 
-/** Imports a package by its name; undefined where it is not installed. */
+/** Imports a package by its name; undefined if it is not installed. */
 export type ImportPackage = (packageName: string) => Promise<ImportedModule | undefined>;
 
-/** The package as it is installed beside this one or, failing that, in the working directory's project. */
 export async function importInstalledPackage(packageName: string): Promise<ImportedModule | undefined> {
   for (const from of [import.meta.url, join(process.cwd(), "index.js")]) {
     const file = findPackage(packageName, from);

@@ -1,9 +1,9 @@
 /**
- * Model servers on this machine, asked for their models over the interface of OpenAI that all of them have.
+ * Finds model servers on this machine, and asks for their models by OpenAI's interface, which all of them support.
  */
 import { knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
-/** How a list of models is asked for. */
+/** How to ask a server for its models. */
 export type ModelList = {
   readonly fetch: typeof globalThis.fetch;
   readonly timeoutMs: number;
@@ -11,32 +11,34 @@ export type ModelList = {
 };
 
 export type LocalModel = {
-  /** Its name in a registry: `provider/model`. */
+  /** The model's name in a registry: `provider/model`. */
   readonly name: string;
-  /** How people call its server. */
+  /** The common name of the server, such as `Ollama`. */
   readonly server: string;
   readonly address: string;
 };
 
-/** The first local server, in the order of the known providers, that has a model. All are asked at once. */
+/**
+ * Asks all local servers at the same time. Returns the first, in the order of the known providers, that has a model.
+ */
 export async function findLocalModel(
   environment: ProviderEnvironment,
   list: ModelList,
 ): Promise<LocalModel | undefined> {
-  const asked = knownProviders.flatMap((provider) => {
+  const queries = knownProviders.flatMap((provider) => {
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
     const address = variable(environment, provider.address) ?? provider.defaultAddress;
     if (address === undefined) return [];
     return [{ provider: provider.name, server: provider.localTitle, address, answer: readModelList(address, list) }];
   });
-  for (const { provider, server, address, answer } of asked) {
+  for (const { provider, server, address, answer } of queries) {
     const modelId = await answer;
     if (modelId !== undefined) return { name: `${provider}/${modelId}`, server, address };
   }
   return undefined;
 }
 
-/** The first model of a server that can talk; undefined where there is none, or no such server. */
+/** The first chat model of a server; undefined if it has none, or if no server answers in time. */
 export async function readModelList(address: string, list: ModelList): Promise<string | undefined> {
   try {
     const response = await list.fetch(`${address.replace(/\/+$/, "")}/models`, {
@@ -46,7 +48,7 @@ export async function readModelList(address: string, list: ModelList): Promise<s
     });
     return response.ok ? firstModel(await response.json()) : undefined;
   } catch {
-    // Nobody there, something else at that port, or too slow: in each case not a model server.
+    // No server, another kind of server, or no answer in time. None of them is usable.
     return undefined;
   }
 }
@@ -54,7 +56,7 @@ export async function readModelList(address: string, list: ModelList): Promise<s
 function firstModel(answer: unknown): string | undefined {
   const models = isObject(answer) && Array.isArray(answer.data) ? answer.data : [];
   for (const model of models) {
-    // Servers list models that only make embeddings, too.
+    // Servers also list embedding models, which cannot chat.
     if (isObject(model) && typeof model.id === "string" && model.id !== "" && !/embed/i.test(model.id)) return model.id;
   }
   return undefined;

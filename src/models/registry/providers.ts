@@ -1,5 +1,5 @@
 /**
- * The providers that are known by name: which package speaks to each, and where its key and address are kept.
+ * The known providers: the package that talks to each, and the variables with its key and address.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 
@@ -8,27 +8,27 @@ export type ProviderEnvironment = { readonly [name: string]: string | undefined 
 
 type Common = {
   readonly name: string;
-  /** The npm package that speaks the provider's protocol. */
+  /** The npm package for the provider's protocol. */
   readonly packageName: string;
-  /** The function of the package that makes the provider. */
+  /** The package's function that creates the provider. */
   readonly factory: string;
   /** The variable that holds the API key. */
   readonly key?: string;
-  /** The variable that holds another address than the usual one. */
+  /** The variable that overrides the default address. */
   readonly address?: string;
   readonly providerOptions?: ProviderMetadata;
 };
 
-/** A provider with a package of its own, which knows the address. */
+/** A provider with its own package, which knows the default address. */
 type OwnProtocol = Common & { readonly protocol: "own"; readonly key: string };
 
-/** A server that speaks OpenAI's chat completions; a key only where the variable is set, unless it is required. */
+/** A server with OpenAI's chat completions interface. A key is sent if its variable is set. */
 type OpenAiCompatible = Common & {
   readonly protocol: "openai-compatible";
   readonly keyRequired?: true;
   readonly defaultAddress?: string;
   readonly address: string;
-  /** What people call a server that runs on their own machine. */
+  /** Set for servers that run on the user's machine: the common name of the server. */
   readonly localTitle?: string;
 };
 
@@ -56,7 +56,7 @@ export const knownProviders: readonly KnownProvider[] = [
     factory: "createOpenAI",
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
-    // A session has to be whole by itself: what OpenAI stores is gone after a while, and reasoning with it.
+    // Each request must be complete. OpenAI deletes what it stores after a while, and the reasoning would be lost.
     providerOptions: { openai: { store: false } },
   },
   {
@@ -121,7 +121,7 @@ export const knownProviders: readonly KnownProvider[] = [
   { ...compatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
 ];
 
-/** The value of a variable; one that is empty counts as not set. */
+/** The value of a variable. An empty variable counts as not set. */
 export function variable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
   const value = name === undefined ? undefined : environment[name]?.trim();
   return value === "" ? undefined : value;

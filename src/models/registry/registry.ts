@@ -1,5 +1,5 @@
 /**
- * Models by name: `provider/model`. Provider packages are imported when a name asks for them, never before.
+ * Models by name: `provider/model`. A provider's package is imported only when a name needs it.
  */
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
@@ -8,30 +8,30 @@ import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { type ImportPackage, importInstalledPackage } from "./import-package.js";
 import { type KnownProvider, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
-/** Makes the model that the rest of the name names: `a/b` for `provider/a/b`. */
+/** Creates a model by the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
 
 export type RegistryOptions = {
-  /** Providers of your own, by name. One of the same name replaces one that is known. */
+  /** Your own providers, by name. They replace known providers of the same name. */
   readonly providers?: { readonly [name: string]: ModelProvider };
-  /** Where keys and addresses come from; `process.env`. */
+  /** The source of keys and addresses. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
-  /** How provider packages are imported; as they are installed, beside this package or in the working directory. */
+  /** How provider packages are imported. Default: from beside this package, else from the working directory. */
   readonly importPackage?: ImportPackage;
 };
 
 export interface ModelRegistry {
-  /** The names that can stand before the slash. */
+  /** The names of the providers: the part of a model's name before the slash. */
   readonly providers: readonly string[];
   /**
-   * @param name `provider/model`, as in `openai/gpt-5`
-   * @throws PawlError `unknown_model` for a name that means nothing here, `missing_package` where the provider's package
-   *   is not installed, `bad_configuration` where a key or an address is missing
+   * @param name `provider/model`, such as `openai/gpt-5`
+   * @throws PawlError `unknown_model` if the provider is not known, `missing_package` if the provider's package is not
+   *   installed, `bad_configuration` if a key or an address is missing
    */
   resolve(name: string): Promise<Model>;
 }
 
-/** A registry of the known providers and your own. */
+/** Creates a registry of the known providers and your own. */
 export function createModelRegistry(options: RegistryOptions = {}): ModelRegistry {
   const environment = options.env ?? process.env;
   const importPackage = options.importPackage ?? importInstalledPackage;
@@ -48,13 +48,15 @@ export function createModelRegistry(options: RegistryOptions = {}): ModelRegistr
       const modelId = name.slice(slash + 1);
       const provider = slash < 1 || modelId === "" ? undefined : providers.get(name.slice(0, slash));
       if (provider === undefined) throw unknownModel(name, [...providers.keys()]);
-      const made = await provider(modelId);
-      return isModel(made) ? made : fromAiSdk(made, { id: name });
+      const model = await provider(modelId);
+      return isModel(model) ? model : fromAiSdk(model, { id: name });
     },
   };
 }
 
-/** The model of that name, from the known providers. Throws as `ModelRegistry.resolve` does. */
+/**
+ * Looks up a model by its name, `provider/model`, among the known providers. Throws as `ModelRegistry.resolve` does.
+ */
 export function resolveModel(
   name: string,
   options: Pick<RegistryOptions, "env" | "importPackage"> = {},
@@ -84,7 +86,7 @@ async function createKnown(
       `The installed package ${provider.packageName} has no ${provider.factory}. Install a newer version: npm install ${provider.packageName}@latest`,
     );
   }
-  // What the package returns is checked by fromAiSdk.
+  // fromAiSdk checks the result.
   const create = (factory as (settings: object) => (modelId: string) => LanguageModel)(settings);
   return fromAiSdk(create(modelId), {
     id: name,
@@ -101,7 +103,7 @@ function settingsOf(provider: KnownProvider, model: string, environment: Provide
   if (provider.protocol === "own") return { ...key, ...(address !== undefined && { baseURL: address }) };
   const baseURL = address ?? provider.defaultAddress;
   if (baseURL === undefined) throw missing(model, "the address of its server", provider.address);
-  // Without being asked, these servers do not count tokens in a stream.
+  // These servers report the usage of a stream only on request.
   return { name: provider.name, baseURL, includeUsage: true, ...key };
 }
 
@@ -121,6 +123,6 @@ function checkName(name: string): string {
   if (/^[^/\s]+$/.test(name)) return name;
   throw new PawlError(
     "bad_configuration",
-    `A provider cannot be called ${JSON.stringify(name)}: give it a name without slashes and spaces.`,
+    `A provider cannot be named ${JSON.stringify(name)}. Give it a name without slashes and spaces.`,
   );
 }

@@ -1,8 +1,8 @@
 /**
- * The connection to one MCP server: opened when it is needed, and again after it broke.
+ * The connection to one MCP server. It opens on demand, and again after it broke.
  *
- * 1. A server that ends takes with it only the calls that were under way; the next call starts it again.
- * 2. Whenever it was opened anew, or says that its tools changed, they are listed again.
+ * 1. If a server ends, only the calls under way fail. The next call starts the server again.
+ * 2. The tools are listed each time that the connection opens, and when the server reports that they have changed.
  */
 import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
@@ -11,17 +11,17 @@ import type { ToolContext } from "../../ports/tool.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
 
 export type Connection = {
-  /** @throws PawlError `missing_package`; Error where the server cannot be reached */
+  /** @throws PawlError `missing_package`; Error if the server cannot be reached */
   readonly open: () => Promise<void>;
-  /** @throws Error where the server cannot be reached, ends, is silent for too long or answers nonsense */
+  /** @throws Error if the server cannot be reached, ends, is silent for too long, or sends an invalid answer */
   readonly call: (name: string, input: unknown, context: ToolContext) => Promise<Sdk.CallToolResult>;
   readonly close: () => Promise<void>;
 };
 
 type Opened = { readonly client: Sdk.Client };
 
-/** What is kept of what a server writes to its standard error. */
-const lastWordsCharacters = 2_000;
+/** The last characters of a server's standard error that are kept for error messages. */
+const stderrCharacters = 2_000;
 
 export function createConnection(
   { name, transport, timeoutMs = 60_000, connectTimeoutMs = 30_000 }: McpServerOptions,
@@ -29,10 +29,10 @@ export function createConnection(
 ): Connection {
   let opened: Promise<Opened> | null = null;
   let closed = false;
-  let lastWords = "";
+  let stderr = "";
 
   function open(): Promise<Opened> {
-    if (closed) throw new Error(`The MCP server "${name}" was closed.`);
+    if (closed) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
     opened ??= connect().catch((error) => {
       opened = null;
       throw error;
@@ -42,15 +42,15 @@ export function createConnection(
 
   async function connect(): Promise<Opened> {
     const sdk = await importSdk();
-    lastWords = "";
+    stderr = "";
     const client = new sdk.Client({ name: "pawl", version: "0" });
     client.setNotificationHandler("notifications/tools/list_changed", () => list(client).catch(() => {}));
     try {
-      await client.connect(await transportOf(transport, sdk, hear), { timeout: connectTimeoutMs });
+      await client.connect(await transportOf(transport, sdk, keepStderr), { timeout: connectTimeoutMs });
       await list(client);
     } catch (cause) {
       await client.close().catch(() => {});
-      throw new Error(`The MCP server "${name}" cannot be reached (${messageOf(cause)})${said()}`, { cause });
+      throw new Error(`The MCP server "${name}" cannot be reached (${messageOf(cause)})${stderrNote()}`, { cause });
     }
     client.onclose = () => {
       opened = null;
@@ -63,12 +63,12 @@ export function createConnection(
     onTools(tools);
   }
 
-  function hear(text: string): void {
-    lastWords = `${lastWords}${text}`.slice(-lastWordsCharacters);
+  function keepStderr(text: string): void {
+    stderr = `${stderr}${text}`.slice(-stderrCharacters);
   }
 
-  function said(): string {
-    return lastWords.trim() === "" ? "." : `. Its last words: ${lastWords.trim()}`;
+  function stderrNote(): string {
+    return stderr.trim() === "" ? "." : `. The end of its standard error: ${stderr.trim()}`;
   }
 
   return {
@@ -78,7 +78,7 @@ export function createConnection(
     async call(tool, input, context) {
       const { client } = await open();
       try {
-        // The input was checked against the tool's schema, which is an object's.
+        // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
         const request = { name: tool, arguments: input as { [key: string]: unknown } };
         return await client.callTool(request, {
           signal: context.signal,
@@ -88,7 +88,8 @@ export function createConnection(
             context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
         });
       } catch (cause) {
-        const ended = opened === null ? ` The server ended while the call ran; its outcome is unknown${said()}` : "";
+        const ended =
+          opened === null ? ` The server ended during the call, whose outcome is unknown${stderrNote()}` : "";
         throw new Error(`The MCP server "${name}" gave no result (${messageOf(cause)}).${ended}`, { cause });
       }
     },
@@ -106,7 +107,7 @@ async function importSdk(): Promise<typeof Sdk> {
   } catch (cause) {
     throw new PawlError(
       "missing_package",
-      "MCP servers need the package @modelcontextprotocol/client. Run: npm install @modelcontextprotocol/client",
+      "MCP servers need the package @modelcontextprotocol/client, which could not be loaded. Install it: npm install @modelcontextprotocol/client",
       { cause },
     );
   }
@@ -115,7 +116,7 @@ async function importSdk(): Promise<typeof Sdk> {
 async function transportOf(
   transport: McpTransport,
   sdk: typeof Sdk,
-  hear: (text: string) => void,
+  keepStderr: (text: string) => void,
 ): Promise<Sdk.Transport> {
   if (transport.type === "http") {
     const { url, headers = {} } = transport;
@@ -130,7 +131,7 @@ async function transportOf(
     stderr: "pipe",
     ...(cwd === undefined ? {} : { cwd }),
   });
-  child.stderr?.on("data", (bytes: Buffer) => hear(bytes.toString()));
+  child.stderr?.on("data", (bytes: Buffer) => keepStderr(bytes.toString()));
   return child;
 }
 

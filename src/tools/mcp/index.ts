@@ -1,5 +1,5 @@
 /**
- * `pawl/tools/mcp`: tools from MCP servers, for one agent or, as a plugin, for all of an engine.
+ * `pawl/tools/mcp`: tools from MCP servers, for one agent or, as a plugin, for all agents of an engine.
  */
 export type { McpPins, McpServerOptions, McpTransport, McpTrust } from "./options.js";
 export { createMcpPlugin, type McpPluginOptions } from "./plugin.js";

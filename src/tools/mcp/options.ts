@@ -1,17 +1,19 @@
 /**
- * MCP servers as their user names them, and as they are shown and pinned (SEC-10).
+ * The options of an MCP server, and how a server is shown and pinned (SEC-10).
  */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
 
-/** How a server is reached. */
+/** How to reach a server. */
 export type McpTransport =
   | {
       readonly type: "stdio";
       readonly command: string;
       readonly args?: readonly string[];
-      /** Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. Nothing else of this process's environment is handed on. */
+      /**
+       * Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. The server gets no other variables of this process.
+       */
       readonly env?: Readonly<Record<string, string>>;
       readonly cwd?: string;
     }
@@ -22,32 +24,33 @@ export type McpTransport =
     };
 
 /**
- * Which calls a person is asked for. `ask`: all. `hints`: those of tools that the server does not call read-only; it may lie.
- * `all`: none. Whatever it is, a tool that is new or changed against its pin is asked for.
+ * Which calls need approval. `ask`: all calls. `hints`: calls of tools that the server does not mark as read-only,
+ * although a server may lie. `all`: no calls. In every case, calls of a tool that is new or differs from its pin need
+ * approval.
  */
 export type McpTrust = "ask" | "hints" | "all";
 
-/** What was seen of a server, as SHA-256 hashes: keep it, and hand it in the next time. */
+/** A server and its tools as SHA-256 hashes. Store them, and pass them as `pins` at the next connection. */
 export type McpPins = {
-  /** Of the command with its arguments, folder and the names of its variables, or of the address. */
+  /** The hash of the address, or of the command with its arguments, folder and names of variables. */
   readonly server: string;
-  /** Of each tool's description, input schema and annotations, by the server's name of it. */
+  /** The hashes of each tool's description, input schema and annotations, by the server's name for the tool. */
   readonly tools: Readonly<Record<string, string>>;
 };
 
 export type McpServerOptions = {
-  /** Stands before the names of its tools: `files` makes `files_read_file`. Letters, digits, "_" and "-", 32 at most. */
+  /** The prefix of its tools' names: `files` makes `files_read_file`. 1 to 32 letters, digits, "_" and "-". */
   readonly name: string;
   readonly transport: McpTransport;
-  /** Default `ask`. */
+  /** Default: `ask`. */
   readonly trust?: McpTrust;
-  /** What was seen when somebody last looked; what is seen on connecting, unless given. */
+  /** The pins that somebody has last approved. Default: those of the server at the time of connection. */
   readonly pins?: McpPins;
-  /** Only these tools, by the server's names. */
+  /** Use only these tools, by the server's names for them. Default: all. */
   readonly tools?: readonly string[];
-  /** How long the server may be silent in a call, 60 s; progress that it reports counts as a sign of life. */
+  /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** How long it may take to start and to list its tools; 30 s. */
+  /** Milliseconds that the server may take to connect, and to list its tools. Default: 30,000 for each. */
   readonly connectTimeoutMs?: number;
 };
 
@@ -62,7 +65,7 @@ export function checkMcpOptions({ name, transport, pins }: McpServerOptions): vo
   if (pins !== undefined && pins.server !== hashServer(transport))
     throw new PawlError(
       "mcp_server_changed",
-      `The MCP server "${name}" is not the one that was pinned: it is ${showServer(transport)} now. Look at it, and pin it anew.`,
+      `The MCP server "${name}" is not the pinned server: it is now ${showServer(transport)}. Check it, and pin it again.`,
     );
 }
 
@@ -75,7 +78,10 @@ function checkAddress(name: string, url: string): void {
     );
 }
 
-/** The whole command or address, with nothing in it left unseen. Values of the environment and of headers are left out: they are secrets. */
+/**
+ * The whole command or address, with control characters made visible. The values of variables and headers are left out,
+ * because they may be secrets.
+ */
 export function showServer(transport: McpTransport): string {
   if (transport.type === "http") return visible(transport.url);
   const { command, args = [], env = {}, cwd } = transport;

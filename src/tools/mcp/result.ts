@@ -1,19 +1,20 @@
 /**
- * What an MCP server gave for a call, as a tool's output. Text stays text; images and sounds go to the model as files.
+ * Converts the result of an MCP call into a tool's output. Text stays text; images and audio become files.
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 
 type Content = CallToolResult["content"][number];
 
-/** @throws Error with what the server said, where it calls the call failed */
+/** @throws Error with the server's text, if the server marks the result as an error */
 export function outputOf(result: CallToolResult): ToolOutput {
   const parts = result.content.map(partOf);
   const texts = parts.filter((part) => part.type === "text");
   const text = texts.map((part) => part.text).join("\n");
-  if (result.isError === true) throw new Error(text === "" ? "The server says that it failed, and not why." : text);
+  if (result.isError === true)
+    throw new Error(text === "" ? "The MCP server reported an error without a reason." : text);
   if (parts.length > texts.length) return { type: "content", parts };
-  // The result is JSON that the SDK has parsed.
+  // The SDK has parsed the result from JSON.
   if (parts.length === 0 && result.structuredContent !== undefined)
     return { type: "json", value: result.structuredContent as Json };
   return { type: "text", text: text === "" ? "(no output)" : text };

@@ -1,6 +1,6 @@
 /**
- * One MCP server and its tools, as a stranger's: the whole command is shown and pinned, calls are asked for unless the user says that the
- * server is trusted, and a tool that changes is asked for again (SEC-10).
+ * An MCP server and its tools. The server is untrusted: its whole command is shown and pinned, its calls need approval
+ * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
 import type { Tool } from "../../ports/tool.js";
 import { type Connection, createConnection } from "./connection.js";
@@ -10,27 +10,30 @@ import { type Listed, readListing } from "./specification.js";
 
 export type McpServer = {
   readonly name: string;
-  /** The whole command or address, control characters made visible. */
+  /** The whole command or address, with control characters made visible. */
   readonly command: string;
-  /** The tools that it listed first; those that it adds later are left out. */
+  /** The tools that the server listed at the connection. Tools that it adds later are left out. */
   readonly tools: readonly Tool[];
-  /** What is seen of it now. Once somebody has looked at it, keep this and hand it in as `pins` the next time. */
+  /**
+   * The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection.
+   */
   readonly pins: () => McpPins;
-  /** The tools, by the server's names, that are new or changed against the pins: calls of them are asked for. */
+  /** The server's names of the tools that are new or differ from the pins. Calls of them need approval. */
   readonly changed: () => readonly string[];
-  /** What was left out, and why. */
+  /** The tools that were left out, each with the reason. */
   readonly problems: readonly string[];
-  /** Ends the connection, and a server that was started for it. */
+  /** Closes the connection, and ends the server if it was started for the connection. */
   readonly close: () => Promise<void>;
 };
 
 /**
- * Connects to an MCP server, and makes its tools usable for an agent.
+ * Connects to an MCP server, and returns its tools for an agent.
  *
- * Calls that fail, and a server that ends in the middle of one, give error results; the next call starts the server again.
+ * If a call fails, or the server ends during a call, the call has an error result. The next call starts the server
+ * again.
  *
- * @throws PawlError `bad_configuration`, `missing_package`, or `mcp_server_changed` where it is not the one that was pinned
- * @throws Error where it cannot be reached
+ * @throws PawlError `bad_configuration`, `missing_package`, or `mcp_server_changed` if it is not the pinned server
+ * @throws Error if the server cannot be reached
  */
 export async function connectMcpServer(options: McpServerOptions): Promise<McpServer> {
   checkMcpOptions(options);
@@ -41,13 +44,13 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
   });
   await connection.open();
   const pinned = options.pins?.tools ?? hashesOf(seen);
-  const isChanged = ({ name }: Listed) => seen.find((one) => one.name === name)?.hash !== pinned[name];
+  const isChanged = ({ name }: Listed) => seen.find((tool) => tool.name === name)?.hash !== pinned[name];
   return {
     name: options.name,
     command: showServer(options.transport),
-    tools: seen.map((one) => toolOf(one, options, connection, isChanged)),
+    tools: seen.map((tool) => toolOf(tool, options, connection, isChanged)),
     pins: () => ({ server: hashServer(options.transport), tools: hashesOf(seen) }),
-    changed: () => seen.filter((one) => one.hash !== pinned[one.name]).map((one) => one.name),
+    changed: () => seen.filter((tool) => tool.hash !== pinned[tool.name]).map((tool) => tool.name),
     problems,
     close: connection.close,
   };
@@ -64,13 +67,13 @@ function toolOf(
   isChanged: (listed: Listed) => boolean,
 ): Tool {
   const { name, toolName, description, inputSchema, saysReadOnly } = listed;
-  const isAskedFor = trust === "ask" || (trust === "hints" && !saysReadOnly);
+  const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
   return {
     name: toolName,
     description,
     input: inputSchema,
     readOnly: trust === "hints" && saysReadOnly,
-    needsApproval: () => isAskedFor || isChanged(listed),
+    needsApproval: () => alwaysAsks || isChanged(listed),
     execute: async (input, context) => outputOf(await connection.call(name, input, context)),
   };
 }

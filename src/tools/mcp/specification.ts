@@ -1,6 +1,6 @@
 /**
- * The tools that an MCP server lists. What it says of them comes from a stranger: bounded, checked, and compared with what
- * was pinned; what cannot be used is left out and named.
+ * Reads the tools that an MCP server lists. The list is untrusted, so it is bounded and checked. A tool that cannot be
+ * used is left out, and named in `problems`.
  */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
@@ -8,15 +8,15 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { hashOf } from "./options.js";
 
-/** A tool that can be used. */
+/** A usable tool of a server. */
 export type Listed = {
-  /** The server's name of it. */
+  /** The server's name for the tool. */
   readonly name: string;
-  /** The name that a model is told. */
+  /** The tool's name for the model. */
   readonly toolName: string;
   readonly description: string;
   readonly inputSchema: { readonly [key: string]: Json };
-  /** What the server says; it may lie. */
+  /** The server's claim, which may be false. */
   readonly saysReadOnly: boolean;
   readonly hash: string;
 };
@@ -33,28 +33,30 @@ export function readListing(server: string, tools: readonly McpTool[], wanted: r
   const problems: string[] = [];
   const chosen = wanted === undefined ? tools : tools.filter((tool) => wanted.includes(tool.name));
   for (const name of wanted ?? [])
-    if (!tools.some((tool) => tool.name === name)) problems.push(`There is no tool ${JSON.stringify(name)}.`);
+    if (!tools.some((tool) => tool.name === name)) problems.push(`The server has no tool ${JSON.stringify(name)}.`);
   if (chosen.length > mostTools)
-    problems.push(`It lists ${chosen.length} tools; the first ${mostTools} are taken. Name those that you want.`);
+    problems.push(
+      `The server lists ${chosen.length} tools; only the first ${mostTools} are used. Name the tools that you need.`,
+    );
   for (const tool of chosen.slice(0, mostTools)) {
     const read = readTool(server, tool);
     if (typeof read === "string") problems.push(`The tool ${JSON.stringify(tool.name)} is left out: ${read}.`);
     else if (listed.has(read.toolName))
-      problems.push(`The tool ${JSON.stringify(tool.name)} is left out: it is there twice.`);
+      problems.push(`The tool ${JSON.stringify(tool.name)} is left out: the server lists it twice.`);
     else listed.set(read.toolName, read);
   }
   return { tools: [...listed.values()], problems };
 }
 
-/** @returns what is wrong with it, where it cannot be used */
+/** Returns the tool, or the reason why it cannot be used. */
 function readTool(server: string, { name, description = "", inputSchema, annotations = {} }: McpTool): Listed | string {
   const checked = checkJson(inputSchema, { maxBytes: mostSchemaBytes });
-  if (!checked.ok) return `its input schema is no usable JSON (${checked.error})`;
+  if (!checked.ok) return `its input schema is not valid JSON (${checked.error})`;
   const schema = checked.value as Listed["inputSchema"];
   try {
     new Validator(schema as Schema, "2020-12", false);
   } catch (error) {
-    return `its input schema is none (${error instanceof Error ? error.message : String(error)})`;
+    return `its input schema is not a JSON Schema (${error instanceof Error ? error.message : String(error)})`;
   }
   const saysReadOnly = annotations.readOnlyHint === true;
   return {
@@ -68,7 +70,10 @@ function readTool(server: string, { name, description = "", inputSchema, annotat
   };
 }
 
-/** A name that every provider takes. One that had to be changed ends in a piece of its hash, so that no two become one. */
+/**
+ * A name that every provider accepts. A changed name ends in a part of its hash, so that different names stay
+ * different.
+ */
 function toolNameOf(server: string, name: string): string {
   const plain = `${server}_${name}`;
   const safe = plain.replace(/[^a-zA-Z0-9_-]/g, "_");

@@ -8,19 +8,21 @@ import { createSearchFiles } from "./search-files.js";
 import { createEditFile, createTurns, createWriteFile } from "./write-files.js";
 
 export type FileToolsOptions = {
-  /** The folder. Nothing outside it is read or written, also not through links. */
+  /** The tools read and write nothing outside this folder, also not through links. */
   readonly root: string;
   /**
-   * Paths that are never written, with all that is under them, from the root or absolute; they need not exist. `.git`, `.pawl` and `pawl.config.*`
-   * are always among them, at any depth; files of secrets such as `.env` are not.
+   * Paths that are never written, nor anything below them: absolute, or relative to the root. They need not exist.
+   * `.git`, `.pawl` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are
+   * not.
    */
   readonly protect?: readonly string[];
 };
 
 /**
- * `list_files`, `read_file`, `search_files` (read-only), `write_file` and `edit_file`.
+ * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and
+ * `edit_file`.
  *
- * @throws PawlError `bad_configuration` where the root is no folder.
+ * @throws PawlError `bad_configuration` if the root is not a folder
  */
 export function createFileTools({ root, protect }: FileToolsOptions): readonly AnyTool[] {
   const opened = createRoot(root, protect);

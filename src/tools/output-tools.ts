@@ -1,8 +1,8 @@
 /**
- * The tools for the rest of an output that was cut: `read_output` and `search_output`.
+ * The tools that read the rest of a cut output: `read_output` and `search_output`.
  *
- * An output goes by the number of its entry in the session's own log, so that a model can name no other one; what these tools give
- * is bounded by what a model is shown of any output, and never cut again.
+ * The number of an output is that of its entry in the session's own log, so a model cannot name another session's
+ * output. The results of these tools stay within the limit of any output, so they are never cut themselves.
  */
 import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/data/text-bytes.js";
 import type { WholeOutput } from "../ports/services.js";
@@ -26,11 +26,11 @@ type SearchInput = {
   readonly limit?: number;
 };
 
-/** Bytes of what stands around a page: where it is from, and how to go on. */
+/** Bytes reserved for the first line of a page, which says where the page is from and how to go on. */
 const frameBytes = 1_000;
 
-/** Bytes of a page as JSON: an entry of the log holds no more. */
-const mostInEntry = 800_000;
+/** The most bytes of a page as JSON, because the size of a log entry is bounded. */
+const maxPageJsonBytes = 800_000;
 
 const outputNumber = {
   type: "integer",
@@ -40,7 +40,7 @@ const outputNumber = {
 const byteNumber = { type: "integer", minimum: 0 } as const;
 const lineNumber = { type: "integer", minimum: 1 } as const;
 
-/** @param maxBytes how much of an output a model is shown at once */
+/** @param maxBytes the most bytes of one output that a model is shown */
 export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, string>, Tool<SearchInput, string>] {
   const most = Math.max(maxBytes, 4 * frameBytes) - frameBytes;
   return [
@@ -84,7 +84,8 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
       maxOutputBytes: most + frameBytes,
       execute: async (input, context) => {
         const { bytes, mediaType } = await wholeOf(input.output, context);
-        if (mediaType !== null) throw new Error(`Output ${input.output} is ${mediaType}, and only texts are searched.`);
+        if (mediaType !== null)
+          throw new Error(`Output ${input.output} is ${mediaType}, not a text. Read it with read_output.`);
         return findInOutput(bytes, { limit: 100, ...input, most });
       },
     },
@@ -94,7 +95,7 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
 async function wholeOf(output: number, { services, sessionId }: ToolContext): Promise<WholeOutput> {
   const whole = await services.output?.read?.(sessionId, output);
   if (whole != null) return whole;
-  throw new Error(`This session has no output ${output}. The number stands after an output that was cut.`);
+  throw new Error(`This session has no output ${output}. Use the number that follows a cut output.`);
 }
 
 function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: number): string {
@@ -103,20 +104,22 @@ function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: number)
   const isByLine = fromByte === undefined && toByte === undefined;
   const from = isByLine ? startOfLine(bytes, fromLine ?? 1) : startOfCharacter(bytes, fromByte ?? 0);
   if (from >= bytes.length && bytes.length > 0)
-    throw new Error(`Output ${input.output} ends before: it has ${bytes.length} bytes, ${countLines(bytes)} lines.`);
-  const wanted = isByLine ? (toLine === undefined ? bytes.length : startOfLine(bytes, toLine + 1)) : toByte;
-  const to = endOfPage(bytes, from, Math.min(wanted ?? bytes.length, bytes.length), { most, isByLine });
+    throw new Error(
+      `Output ${input.output} has only ${bytes.length} bytes in ${countLines(bytes)} lines. Read from an earlier place.`,
+    );
+  const requestedEnd = isByLine ? (toLine === undefined ? bytes.length : startOfLine(bytes, toLine + 1)) : toByte;
+  const to = endOfPage(bytes, from, Math.min(requestedEnd ?? bytes.length, bytes.length), { most, isByLine });
   const shown = bytes.subarray(from, to);
   const text = textOfBytes(shown);
-  // Control characters take six bytes each in an entry.
-  if (text.length * 6 > mostInEntry && Buffer.byteLength(JSON.stringify(text)) > mostInEntry)
+  // A control character takes six bytes as JSON.
+  if (text.length * 6 > maxPageJsonBytes && Buffer.byteLength(JSON.stringify(text)) > maxPageJsonBytes)
     return page(input, { bytes, mediaType }, Math.floor(most / 6));
   return `(output ${input.output}, ${placesOf(bytes, from, to, isByLine)})\n${text}`;
 }
 
 const newline = 10;
 
-/** Where a page is from, of how much, and how to go on. */
+/** Tells the model where a page is from, the size of the whole, and how to go on. */
 function placesOf(bytes: Uint8Array, from: number, to: number, isByLine: boolean): string {
   const first = lineAt(bytes, from);
   const last = first + Math.max(1, countLines(bytes.subarray(from, to))) - 1;
@@ -130,21 +133,22 @@ function placesOf(bytes: Uint8Array, from: number, to: number, isByLine: boolean
 
 type Fit = { readonly most: number; readonly isByLine: boolean };
 
-/** Whole lines where lines are asked for, and whole characters in any case; at least one of them. */
-function endOfPage(bytes: Uint8Array, from: number, wanted: number, { most, isByLine }: Fit): number {
-  const end = Math.max(from, Math.min(wanted, from + most));
+/**
+ * A page by lines ends after a whole line if one fits. Every page ends after a whole character, and has at least one.
+ */
+function endOfPage(bytes: Uint8Array, from: number, requestedEnd: number, { most, isByLine }: Fit): number {
+  const end = Math.max(from, Math.min(requestedEnd, from + most));
   if (end === bytes.length) return end;
-  const line = isByLine && end < wanted ? bytes.lastIndexOf(newline, end - 1) + 1 : 0;
+  const line = isByLine && end < requestedEnd ? bytes.lastIndexOf(newline, end - 1) + 1 : 0;
   if (line > from) return line;
   const whole = startOfCharacter(bytes, end);
   return whole > from ? whole : Math.min(bytes.length, end + 4);
 }
 
-/** Bytes of a file in hexadecimal, sixteen on a line. */
 function binaryPage(input: ReadInput, bytes: Uint8Array, mediaType: string, most: number): string {
   const from = input.fromByte ?? 0;
   if (from >= bytes.length && bytes.length > 0)
-    throw new Error(`Output ${input.output} ends before: it has ${bytes.length} bytes.`);
+    throw new Error(`Output ${input.output} has only ${bytes.length} bytes. Read from an earlier place.`);
   const { text, to } = hexLines(bytes, from, Math.min(input.toByte ?? bytes.length, bytes.length), most);
   const next = to >= bytes.length ? "the end" : `go on with fromByte ${to}`;
   return `(output ${input.output}, ${mediaType}, bytes ${from} to ${to} of ${bytes.length} bytes; ${next})\n${text}`;

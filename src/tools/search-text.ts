@@ -1,5 +1,5 @@
 /**
- * Literal search in a text, line by line. Its cost is bounded by the text's length (SEC-15).
+ * Literal search in a text, line by line. The cost is bounded by the text's length (SEC-15).
  */
 import { linesOf } from "./text-file.js";
 
@@ -9,7 +9,9 @@ export type SearchOptions = {
   readonly wholeWord?: boolean;
 };
 
-/** A line that matches: its number from 1, and its text without the space around it, cut around the match where it is long. */
+/**
+ * A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown.
+ */
 export type Match = { readonly line: number; readonly text: string };
 
 const maxShown = 300;
@@ -26,7 +28,7 @@ export function findMatches(text: string, options: SearchOptions): readonly Matc
   return matches;
 }
 
-/** How often a text stands in another, without overlaps. */
+/** Counts non-overlapping occurrences. */
 export function countOccurrences(text: string, wanted: string): number {
   let count = 0;
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count += 1;

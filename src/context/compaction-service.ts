@@ -1,0 +1,108 @@
+/**
+ * The built-in compaction service: it decides when a conversation is compacted and where it is cut, and has it
+ * summarised.
+ *
+ * 1. The last turns stay as they are. If they do not fit, fewer turns stay; of the last turn, at least its last steps
+ *    stay.
+ * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
+ */
+import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
+import { type SummaryPromptOptions, summaryPrompt } from "./prompts.js";
+import { parseAnswer, summaryInput } from "./summary.js";
+
+export type CompactionRules = SummaryPromptOptions & {
+  readonly triggerRatio: number;
+  readonly targetRatio: number;
+  readonly keepTurns: number;
+};
+
+/** The shares of the budget that the summary and the retained items may take. */
+const summaryRatio = 0.15;
+const retainedRatio = 0.15;
+
+/** The least share of the budget that a compaction must replace. Less is not worth a model call. */
+const minReplacedRatio = 0.05;
+
+export function createCompactionService(rules: CompactionRules): CompactionService {
+  return {
+    isDue: ({ tokens, budget }) => tokens >= rules.triggerRatio * budget,
+    cutOf: (view) => cutOf(view, rules),
+    sumUp: (task) => sumUp(task, rules),
+  };
+}
+
+function cutOf(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
+  const { messages, cuts, tokens, budget, fixed, estimator } = view;
+  const estimated = messages.reduce((sum, message) => sum + estimator.message(message), fixed);
+  // The provider's count and our estimate differ. The room is scaled, because messages are measured by the estimate.
+  const scale = tokens > 0 ? estimated / tokens : 1;
+  const fits = firstThatFits(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
+  const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= fits ? [index] : []));
+  const from = turns.length < keepTurns ? fits : (turns.at(-keepTurns) ?? fits);
+  const cut = cuts.find((index) => index >= from) ?? cuts.at(-1) ?? 0;
+  const replaced = messages.slice(0, cut).reduce((sum, message) => sum + estimator.message(message), 0);
+  return replaced >= minReplacedRatio * budget * scale ? cut : null;
+}
+
+/** The index of the first message such that it and all later messages fit in `room`, which is in tokens. */
+function firstThatFits({ messages, estimator }: CompactionView, room: number): number {
+  let tokens = 0;
+  for (let index = messages.length; index > 0; index -= 1) {
+    const message = messages[index - 1];
+    tokens += message === undefined ? 0 : estimator.message(message);
+    if (tokens > room) return index;
+  }
+  return 0;
+}
+
+async function sumUp(task: CompactionTask, rules: CompactionRules): Promise<Summary> {
+  const { size, estimator, earlier } = task;
+  const maxTokens = size.budget * retainedRatio;
+  const { kept, folded } = foldOldest(earlier?.retained ?? [], maxTokens * 0.75, estimator.text);
+  const maxWords = Math.max(80, Math.floor((size.budget * summaryRatio) / 2));
+  const systemPrompt = summaryPrompt(rules, maxWords);
+  const room = task.summariserBudget - estimator.text(systemPrompt);
+  const text = summaryInput({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
+  const answer = parseAnswer(await task.ask({ systemPrompt, text }));
+  return { summary: answer.summary, retained: addItems(kept, answer.retained, maxTokens, estimator.text) };
+}
+
+/** Retained items are bounded: the oldest items become part of the summary. */
+function foldOldest(items: readonly string[], maxTokens: number, tokensOf: (text: string) => number) {
+  let tokens = 0;
+  let first = items.length;
+  while (first > 0) {
+    tokens += tokensOf(items[first - 1] ?? "");
+    if (tokens > maxTokens) break;
+    first -= 1;
+  }
+  return { kept: items.slice(first), folded: items.slice(0, first) };
+}
+
+/** Earlier items come first, and each item once. An item that does not fit is dropped. */
+function addItems(
+  earlier: readonly string[],
+  added: readonly string[],
+  maxTokens: number,
+  tokensOf: (text: string) => number,
+): readonly string[] {
+  const seen = new Set(earlier.map(comparable));
+  const items = [...earlier];
+  let tokens = earlier.reduce((sum, item) => sum + tokensOf(item), 0);
+  for (const item of added) {
+    const itemTokens = tokensOf(item);
+    if (seen.has(comparable(item)) || tokens + itemTokens > maxTokens) continue;
+    seen.add(comparable(item));
+    items.push(item);
+    tokens += itemTokens;
+  }
+  return items;
+}
+
+/** Two items count as the same if only case, spaces or punctuation differ. */
+function comparable(item: string): string {
+  return item
+    .toLowerCase()
+    .replace(/[\s.,;:!]+/g, " ")
+    .trim();
+}

@@ -1,0 +1,100 @@
+/**
+ * Every text of this room that a model reads. To change what a model reads, change it here.
+ *
+ * The texts of the core are in src/core/transcript/loop-prompts.ts. The texts of a tool are in the tool's own file.
+ */
+import type { FilePart } from "../core/data/message.js";
+
+/**
+ * The summariser's instructions, if the agent's author gives none. `parseAnswer` in summary.ts reads these headings.
+ */
+const summaryInstructions = `You sum up the conversation of an agent with its user, so that the agent can go on from your summary alone.
+
+Answer in this form and with nothing else:
+
+## Keep
+- what must survive word for word, an item each: the user's requests and instructions, decisions and their reasons, names, paths, ids and figures that are still needed. Leave out what is listed as kept already.
+
+## Summary
+What was done and found, what failed and why, what is under way, and what is left to do, in this order.`;
+
+export type SummaryPromptOptions = {
+  /** Instead of the built-in instructions. */
+  readonly prompt?: string;
+  /** Added to the instructions. */
+  readonly directives?: string;
+};
+
+export function summaryPrompt(
+  { prompt = summaryInstructions, directives }: SummaryPromptOptions,
+  maxWords: number,
+): string {
+  const length = `Take at most ${maxWords} words in all.`;
+  return directives === undefined ? `${prompt}\n\n${length}` : `${prompt}\n\n${directives}\n\n${length}`;
+}
+
+export const conversationTitle = "The conversation:";
+
+export function retainedSection(items: readonly string[]): readonly string[] {
+  return section("Kept already, word for word", items);
+}
+
+export function foldedSection(items: readonly string[]): readonly string[] {
+  return section("Kept until now; carry on what is still needed", items);
+}
+
+function section(title: string, items: readonly string[]): readonly string[] {
+  return items.length === 0 ? [] : [`${title}:\n${items.map((item) => `- ${item}`).join("\n")}`];
+}
+
+export function earlierSummary(summary: string): string {
+  return `The summary of what came before:\n${summary}`;
+}
+
+export function userMessage(parts: readonly string[]): string {
+  return `[user]\n${parts.join("\n")}`;
+}
+
+export function agentMessage(parts: readonly string[]): string {
+  return `[agent]\n${parts.join("\n")}`;
+}
+
+export function toolCallNote(name: string, toolCallId: string, input: string): string {
+  return `calls ${name} (${toolCallId}) with ${input}`;
+}
+
+export function toolResultNote(kind: "result" | "error", name: string, toolCallId: string, output: string): string {
+  return `[${kind} of ${name} (${toolCallId})]\n${output}`;
+}
+
+export function fileNote({ mediaType, filename }: Pick<FilePart, "mediaType" | "filename">): string {
+  return `[${mediaType} ${filename ?? "file"}]`;
+}
+
+/** Stands between the beginning and the end of a text that the summariser is shown in part. */
+export function omittedCharacters(count: number): string {
+  return `[… ${count} characters left out …]`;
+}
+
+/** The agent's `context.data`, below the system prompt. */
+export function runDataText(data: { readonly [name: string]: string }): string {
+  return lines(Object.entries(data).map(([name, text]) => ({ name, text })));
+}
+
+/** The message that tells a model what the agent's hints say now. */
+export function hintMessage(hints: readonly { readonly name: string; readonly text: string }[]): string {
+  return `[Not from the user: how things stand now.]\n${lines(hints)}`;
+}
+
+function lines(items: readonly { readonly name: string; readonly text: string }[]): string {
+  return items.map(({ name, text }) => `${name}: ${text}`).join("\n");
+}
+
+/** Stands between the beginning and the end of a tool's output that was cut. `places` are its lines and bytes. */
+export function omittedOutput(places: string, isKept: boolean): string {
+  return `[… left out here: ${places}${isKept ? "" : ", which could not be kept"} …]`;
+}
+
+export function lostFileNote(description: string): string {
+  return `[${description}; it could not be kept]`;
+}

@@ -1,0 +1,23 @@
+/**
+ * Which files a provider's package can send within a tool's result. A package that cannot do so writes the bytes as
+ * text, which no model can read and which fills its context.
+ */
+import type { LanguageModel } from "./language-model.js";
+
+type Support = { readonly provider: RegExp; readonly mediaTypes: RegExp };
+
+/** From the code of the packages. `provider` matches the `provider` of a language model. */
+const known: readonly Support[] = [
+  { provider: /(^|\.)anthropic\b/, mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
+  {
+    provider: /^(openai|azure|azure-openai)\.responses$/,
+    mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i,
+  },
+  { provider: /^google\b/, mediaTypes: /^(image|audio|video)\/|^application\/pdf$/i },
+];
+
+/** Whether a tool's result may contain a file of a media type. An unknown provider gets no files. */
+export function takesInResults({ provider }: LanguageModel): (mediaType: string) => boolean {
+  const support = known.find((entry) => entry.provider.test(provider));
+  return (mediaType) => support?.mediaTypes.test(mediaType) === true;
+}
