@@ -7,9 +7,9 @@
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { scenarios } from "../../src/testing/crash/reference.js";
-import { sweepScenario } from "../../src/testing/crash/reference-sweep.js";
 import { verifies } from "../verifies.js";
+import { scenarios } from "./scenarios/scenarios.js";
+import { sweepScenario } from "./scenarios/sweep.js";
 
 const proven = {
   ...verifies("REC-1", "REC-3", "REC-8", "TOOL-5", "TOOL-6", "RTRY-3", "LOOP-8#one-process"),

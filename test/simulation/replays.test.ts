@@ -4,12 +4,12 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createChance } from "../../src/testing/simulation/chance.js";
-import { temperOf } from "../../src/testing/simulation/director.js";
-import { createPermissions, createTools } from "../../src/testing/simulation/tools.js";
-import { createWorld, type Process } from "../../src/testing/simulation/world.js";
-import { simulate } from "../../src/testing/simulation.js";
+import { createChance } from "../../src/testing/world/chance.js";
+import { createWorld, type Process } from "../../src/testing/world/world.js";
 import { verifies } from "../verifies.js";
+import { simulate } from "./simulate.js";
+import { temperOf } from "./world/director.js";
+import { createPermissions, createTools } from "./world/tools.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
 const seeds = Number(process.env.PAWL_SEEDS ?? 400);

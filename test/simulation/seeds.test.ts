@@ -4,8 +4,8 @@
  */
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../src/core/index.js";
-import { type SimulationReport, simulate } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
+import { type SimulationReport, simulate } from "./simulate.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
 const seeds = Number(process.env.PAWL_SEEDS ?? 2_000);

@@ -1,10 +1,10 @@
 /**
  * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
  */
-import type { Json } from "../../core/data/message.js";
-import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../ports/tool.js";
-import { done } from "../../runtime/tools/done.js";
-import type { Process, World } from "./world.js";
+import type { Json } from "../../../src/core/data/message.js";
+import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../../src/ports/tool.js";
+import { done } from "../../../src/runtime/tools/done.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
 
 /** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
 export type Ledger = Map<string, string>;

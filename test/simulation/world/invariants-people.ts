@@ -2,13 +2,14 @@
  * Invariants of what people were told.
  */
 
-import { hasCalls } from "../../core/machine/state.js";
-import type { RunResult } from "../../core/view/outcome.js";
-import { PawlError } from "../../errors.js";
+import { hasCalls } from "../../../src/core/machine/state.js";
+import type { RunResult } from "../../../src/core/view/outcome.js";
+import { PawlError } from "../../../src/errors.js";
+import type { Invariant } from "../../../src/testing/world/history.js";
 import type { Question } from "./clients.js";
-import type { History, Invariant } from "./history.js";
+import type { SimulationHistory } from "./history.js";
 
-export const peopleInvariants: readonly Invariant[] = [
+export const peopleInvariants: readonly Invariant<SimulationHistory>[] = [
   { number: 1, name: "what was accepted is in the log once, what was refused at most once", check: inputsAreKept },
   { number: 1, name: "results are what the log says", check: resultsAreTrue },
   { number: 1, name: "readers see the log's events once and in order", check: readersSeeTheLog },
@@ -17,7 +18,7 @@ export const peopleInvariants: readonly Invariant[] = [
   { number: 7, name: "no run is interrupted where nothing went wrong", check: nothingInterruptsInCalm },
 ];
 
-function inputsAreKept({ log, clients }: History): string | undefined {
+function inputsAreKept({ log, clients }: SimulationHistory): string | undefined {
   const counts = new Map<string, number>();
   for (const { event } of log)
     if ("input" in event && Array.isArray(event.input))
@@ -38,7 +39,7 @@ function wasAccepted({ answer }: Question): boolean {
   return answer?.type === "result" && answer.result.status !== "interrupted";
 }
 
-function resultsAreTrue({ log, rows, clients }: History): string | undefined {
+function resultsAreTrue({ log, rows, clients }: SimulationHistory): string | undefined {
   for (const { answer } of clients.questions) {
     if (answer?.type !== "result") continue;
     const { result } = answer;
@@ -50,7 +51,7 @@ function resultsAreTrue({ log, rows, clients }: History): string | undefined {
 }
 
 /** An approval that somebody is told of is there for every other process too. */
-function unasked({ approvals }: Extract<RunResult, { status: "awaiting_human" }>, rows: History["rows"]) {
+function unasked({ approvals }: Extract<RunResult, { status: "awaiting_human" }>, rows: SimulationHistory["rows"]) {
   const asked = (callKey: string) =>
     rows.some(
       ({ commit: { state } }) =>
@@ -61,13 +62,16 @@ function unasked({ approvals }: Extract<RunResult, { status: "awaiting_human" }>
   return missing === undefined ? undefined : `${missing.callKey} waits, and the store does not know`;
 }
 
-function unfinished(result: Exclude<RunResult, { status: "awaiting_human" | "interrupted" }>, log: History["log"]) {
+function unfinished(
+  result: Exclude<RunResult, { status: "awaiting_human" | "interrupted" }>,
+  log: SimulationHistory["log"],
+) {
   const end = log.find(({ event }) => event.type === "run_finished" && event.runId === result.runId)?.event;
   if (end?.type === "run_finished" && end.reason === result.reason) return undefined;
   return `${result.runId} is said to have ended with ${result.reason}, in the log it ${end === undefined ? "has not ended" : "ended otherwise"}`;
 }
 
-function readersSeeTheLog({ events, clients }: History): string | undefined {
+function readersSeeTheLog({ events, clients }: SimulationHistory): string | undefined {
   const expected = events.map((event) => `${event.seq} ${event.type}`);
   for (const { process, seen, ended } of clients.readers) {
     const names = seen.map((event) => `${event.seq} ${event.type}`);
@@ -79,7 +83,7 @@ function readersSeeTheLog({ events, clients }: History): string | undefined {
   return undefined;
 }
 
-function observersHearTheLog({ events, facts }: History): string | undefined {
+function observersHearTheLog({ events, facts }: SimulationHistory): string | undefined {
   const known = new Set(events.map((event) => `${event.seq} ${event.type}`));
   const last = new Map<string, number>();
   for (const fact of facts) {
@@ -95,7 +99,7 @@ function observersHearTheLog({ events, facts }: History): string | undefined {
 
 const misuse: ReadonlySet<string> = new Set(["session_busy", "no_such_call", "run_finished", "no_session"]);
 
-function onlyMisuseThrows({ clients }: History): string | undefined {
+function onlyMisuseThrows({ clients }: SimulationHistory): string | undefined {
   for (const question of clients.questions) {
     const { what, process, answer } = question;
     if (answer?.type !== "error" || isExpected(answer.error, question, clients.questions)) continue;
@@ -119,7 +123,7 @@ function isExpected(error: unknown, { what, runId, process }: Question, all: rea
   }
 }
 
-function nothingInterruptsInCalm({ isCalm, clients }: History): string | undefined {
+function nothingInterruptsInCalm({ isCalm, clients }: SimulationHistory): string | undefined {
   for (const { what, process, answer } of clients.questions) {
     if (!isCalm || answer?.type !== "result" || answer.result.status !== "interrupted") continue;
     if (answer.result.reason !== "held_back")

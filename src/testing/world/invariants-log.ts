@@ -17,7 +17,7 @@ import { transition } from "../../core/machine/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
 import type { History, Invariant } from "./history.js";
-import { attemptOf, putTogether, shapeOf } from "./parts.js";
+import { attemptOf, putTogether, shapeOf } from "./message-parts.js";
 
 export const logInvariants: readonly Invariant[] = [
   { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
@@ -39,13 +39,6 @@ export const storedInvariants: readonly Invariant[] = [
   { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
   { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
 ];
-
-/** Where it is known what the model meant. */
-export const meantInvariant: Invariant = {
-  number: 10,
-  name: "what is committed is what the model meant to say",
-  check: messagesAreMeant,
-};
 
 function nothingIsLost({ log, rows, facts }: History): string | undefined {
   const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
@@ -152,17 +145,6 @@ function deltasAreTheMessage({ facts }: History): string | undefined {
       if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
         return `${key} streamed ${JSON.stringify(together)}`;
     }
-  }
-  return undefined;
-}
-
-function messagesAreMeant({ facts, log }: History): string | undefined {
-  const meant = new Map(facts.flatMap((fact) => (fact.type === "model_meant" ? [[fact.attempt, fact.parts]] : [])));
-  for (const { seq, event } of log) {
-    if (event.type !== "model_finished") continue;
-    const said = event.message.parts.map(shapeOf);
-    if (!isDeepStrictEqual(said, meant.get(attemptOf(event))))
-      return `entry ${seq} is ${JSON.stringify(said)}, meant was ${JSON.stringify(meant.get(attemptOf(event)))}`;
   }
   return undefined;
 }

@@ -1,13 +1,13 @@
 /**
  * Plays a reference scenario with every crash of a kind, and counts what came of it.
  */
-import type { Store } from "../../ports/store.js";
-import { createChance } from "../simulation/chance.js";
-import { type Failure, failureOf } from "./failure.js";
-import type { Scenario } from "./reference.js";
-import { differenceFrom, type PlayEnding, playScenario } from "./reference-play.js";
-import { type PlayAt, sweepPairs, sweepSingles } from "./sweep.js";
-import { sumOf, type Tally, tallyOf } from "./tally.js";
+import type { Store } from "../../../src/ports/store.js";
+import { type Failure, failureOf } from "../../../src/testing/crash/failure.js";
+import { type PlayAt, sweepPairs, sweepSingles } from "../../../src/testing/crash/sweep.js";
+import { sumOf, type Tally, tallyOf } from "../../../src/testing/crash/tally.js";
+import { createChance } from "../../../src/testing/world/chance.js";
+import { differenceFrom, type PlayEnding, playScenario } from "./play.js";
+import type { Scenario } from "./scenarios.js";
 
 export type Swept = Tally & {
   /** Moments of the play without crashes at which a process can die. */

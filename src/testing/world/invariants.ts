@@ -1,19 +1,7 @@
 /**
- * What must hold after every simulation, whatever happened in it.
+ * Checks a history against invariants.
  */
 import type { History, Invariant } from "./history.js";
-import { effectInvariants } from "./invariants-effects.js";
-import { logInvariants, meantInvariant } from "./invariants-log.js";
-import { peopleInvariants } from "./invariants-people.js";
-import { toolInvariants } from "./invariants-tools.js";
-
-const invariants: readonly Invariant[] = [
-  ...logInvariants,
-  meantInvariant,
-  ...effectInvariants,
-  ...toolInvariants,
-  ...peopleInvariants,
-];
 
 /** An invariant that does not hold; its number is that of docs/reliability.md. */
 export class InvariantBroken extends Error {
@@ -27,8 +15,11 @@ export class InvariantBroken extends Error {
 }
 
 /** @throws InvariantBroken for the first that does not hold */
-export function checkInvariants(history: History, checked: readonly Invariant[] = invariants): void {
-  for (const invariant of checked) {
+export function checkInvariants<Checked extends History>(
+  history: Checked,
+  invariants: readonly Invariant<Checked>[],
+): void {
+  for (const invariant of invariants) {
     const broken = invariant.check(history);
     if (broken !== undefined) throw new InvariantBroken(invariant, broken);
   }

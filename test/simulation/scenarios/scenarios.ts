@@ -1,12 +1,12 @@
 /**
  * Reference scenarios: what a model says and what people do, each the same in every life of the run.
  */
-import type { RunResult } from "../../core/view/outcome.js";
-import type { ModelRequest } from "../../ports/model.js";
-import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
-import type { ScriptedStep } from "../scripted-model.js";
-import type { Process } from "../simulation/world.js";
-import { attendRun as attend, type Respond } from "./attend.js";
+import type { RunResult } from "../../../src/core/view/outcome.js";
+import type { ModelRequest } from "../../../src/ports/model.js";
+import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
+import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
+import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
+import type { Process } from "../../../src/testing/world/world.js";
 
 type Agent = Process["agent"];
 

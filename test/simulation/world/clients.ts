@@ -1,12 +1,12 @@
 /**
  * People: what they ask of processes, and what they are told.
  */
-import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
-import type { PublicEvent } from "../../core/view/public-event.js";
-import { PawlError } from "../../errors.js";
-import type { ApprovalDecision } from "../../index.js";
-import type { Chance } from "./chance.js";
-import { type Process, retire, type World } from "./world.js";
+import type { PendingApproval, RunResult } from "../../../src/core/view/outcome.js";
+import type { PublicEvent } from "../../../src/core/view/public-event.js";
+import { PawlError } from "../../../src/errors.js";
+import type { ApprovalDecision } from "../../../src/index.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import { type Process, retire, type World } from "../../../src/testing/world/world.js";
 
 /** Something that was asked of a process. */
 export type Question = {

@@ -2,15 +2,26 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
-import { effects } from "../../core/machine/effects.js";
-import { hasCalls, isResting, type State } from "../../core/machine/state.js";
+import { effects } from "../../../src/core/machine/effects.js";
+import { hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
+import { leaseMs } from "../../../src/testing/world/processes.js";
+import {
+  carryOn,
+  kill,
+  noFaults,
+  type Process,
+  ready,
+  type StoreFaults,
+  stop,
+  take,
+  type World,
+} from "../../../src/testing/world/world.js";
 import { type Clients, createClients } from "./clients.js";
 import { createHooks, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
-import { leaseMs, type ProcessOptions, startProcess } from "./processes.js";
+import { type ProcessOptions, startProcess } from "./processes.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
-import { carryOn, kill, noFaults, type Process, ready, type StoreFaults, stop, take, type World } from "./world.js";
 
 /** What a seed makes likely; each probability counts once for a turn. */
 export type Temper = {

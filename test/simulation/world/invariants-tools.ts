@@ -2,10 +2,10 @@
  * Invariants of what took effect in the world, by the tools of the simulation.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Event } from "../../core/machine/event.js";
-import type { Fact, FactOf } from "./facts.js";
-import type { History, Invariant } from "./history.js";
-import { nameOf } from "./invariants-effects.js";
+import type { Event } from "../../../src/core/machine/event.js";
+import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
+import { type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
+import { nameOf } from "../../../src/testing/world/invariants-effects.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
@@ -29,14 +29,10 @@ function atMostOnce({ facts, log }: History): string | undefined {
     const count = (starts.get(fact.callKey) ?? 0) + 1;
     starts.set(fact.callKey, count);
     if (count > 1 && onceOnly.has(fact.tool)) return `${fact.callKey} (${fact.tool}) was started ${count} times`;
-    const agreed = log.filter(({ event }) => answers(event, fact.callKey, ["rerun", "approve"])).length;
+    const agreed = log.filter(({ event }) => isAnswer(event, fact.callKey, ["rerun", "approve"])).length;
     if (fact.tool === "unsure" && count > 1 + agreed) return `${fact.callKey} ran again and nobody agreed`;
   }
   return undefined;
-}
-
-export function answers(event: Event, callKey: string, types: readonly string[]): boolean {
-  return event.type === "answered" && event.callKey === callKey && types.includes(event.answer.type);
 }
 
 function noInventedResults({ facts, log }: History): string | undefined {
@@ -48,7 +44,7 @@ function noInventedResults({ facts, log }: History): string | undefined {
       if (event.type !== "tool_finished" || event.outcome !== "ok" || event.done !== undefined) continue;
       const { callKey, output } = event;
       if (settled.get(callKey)?.some((one) => isDeepStrictEqual(one, output)) === true) continue;
-      if (log.some((entry) => entry.seq === event.causeSeq && answers(entry.event, callKey, ["result"]))) continue;
+      if (log.some((entry) => entry.seq === event.causeSeq && isAnswer(entry.event, callKey, ["result"]))) continue;
       if (output?.type === "text" && output.text.startsWith("given ")) continue;
       return `${callKey} is said to have given ${JSON.stringify(output)}`;
     }
@@ -152,7 +148,7 @@ function nothingUnapproved({ facts }: History): string | undefined {
   for (const fact of facts) {
     if (fact.type === "written")
       for (const event of fact.commit.events) {
-        if (answers(event, event.type === "answered" ? event.callKey : "", ["approve", "modify"]))
+        if (isAnswer(event, event.type === "answered" ? event.callKey : "", ["approve", "modify"]))
           if (event.type === "answered") approved.set(event.callKey, editedInput(event.answer));
       }
     if (fact.type !== "tool_started") continue;

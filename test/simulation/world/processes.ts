@@ -1,14 +1,12 @@
 /**
  * Processes: agents over the same store, each with its own holder, its own way to the store and its own timers.
  */
-import type { Observer } from "../../ports/observer.js";
-import type { Holder } from "../../ports/store.js";
-import { type AgentOptions, buildAgent } from "../../runtime/api/build-agent.js";
-import { createRetryPolicy } from "../../runtime/model/retry.js";
-import { storeOf } from "./store.js";
-import { clockOf, type Process, type World } from "./world.js";
-
-export const leaseMs = 1_000;
+import type { Observer } from "../../../src/ports/observer.js";
+import { type AgentOptions, buildAgent } from "../../../src/runtime/api/build-agent.js";
+import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
+import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
+import { storeOf } from "../../../src/testing/world/store.js";
+import { clockOf, type Process, type World } from "../../../src/testing/world/world.js";
 
 export type ProcessOptions = {
   /** The agent's parts: its model, its tools. The rest is the world's. */
@@ -55,24 +53,4 @@ function watching({ note, sessionId }: World, process: string): Observer {
     },
     onDelta: (delta) => note({ type: "delta", process, delta }),
   };
-}
-
-/** Whether the process that a holder stands for was killed. */
-export function isKilled({ processes }: World, { id }: Holder): boolean {
-  return processes.some((one) => one.name === id && one.status === "killed");
-}
-
-/** Another process, with what `build` makes for it. */
-export function enterWorld(
-  world: World,
-  build: (self: () => Process, named: Pick<Process, "name" | "holder">) => Process["agent"],
-): Process {
-  const pid = world.processes.length + 1;
-  const name = `p${pid}`;
-  const holder: Holder = { id: name, host: "simulated", pid, startedAt: 0 };
-  const agent = build(() => process, { name, holder });
-  const process: Process = { name, holder, agent, status: "running" };
-  world.processes.push(process);
-  world.note({ type: "process", process: name, what: "started" });
-  return process;
 }

@@ -5,15 +5,16 @@
  * requests twice; models and hooks fail in every way; people speak, answer and abort at any moment; clocks jump. Afterwards
  * the invariants are checked.
  */
-import type { Store } from "../ports/store.js";
-import { createMemoryStore } from "../stores/memory/index.js";
-import { createChance } from "./simulation/chance.js";
-import { direct, temperOf } from "./simulation/director.js";
-import { type Fact, traceOf } from "./simulation/facts.js";
-import { historyOf } from "./simulation/history.js";
-import { hookHabitsOf } from "./simulation/hooks.js";
-import { checkInvariants } from "./simulation/invariants.js";
-import { createWorld } from "./simulation/world.js";
+import type { Store } from "../../src/ports/store.js";
+import { createMemoryStore } from "../../src/stores/memory/index.js";
+import { createChance } from "../../src/testing/world/chance.js";
+import { type Fact, traceOf } from "../../src/testing/world/facts.js";
+import { checkInvariants } from "../../src/testing/world/invariants.js";
+import { createWorld } from "../../src/testing/world/world.js";
+import { direct, temperOf } from "./world/director.js";
+import { simulationHistoryOf } from "./world/history.js";
+import { hookHabitsOf } from "./world/hooks.js";
+import { simulationInvariants } from "./world/invariants.js";
 
 export type SimulationOptions = {
   /** An integer; the same seed gives the same simulation. */
@@ -65,7 +66,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     // Chance of their own: worlds without hooks are what they were before there were any.
     const temper = temperOf(world, hookHabitsOf(createChance(seed ^ 0x5bd1e995)));
     const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
-    checkInvariants(await historyOf(world, directed.clients, temper.isCalm));
+    checkInvariants(await simulationHistoryOf(world, directed.clients, temper.isCalm), simulationInvariants);
     return reportOf(seed, directed.turns, world.facts);
   } catch (cause) {
     const what = cause instanceof Error ? cause.message : String(cause);

@@ -2,11 +2,11 @@
  * Hooks of every kind: they answer at once or later, hang, throw, return rubbish, spoil what they are given, and change what they
  * may. They draw from a chance of their own, so that worlds without hooks stay as they are.
  */
-import type { HookPoint } from "../../core/machine/event.js";
-import type { Hook } from "../../ports/hook.js";
-import { hookPoints } from "../../runtime/agent/compile-hooks.js";
-import type { Chance } from "./chance.js";
-import type { Process, World } from "./world.js";
+import type { HookPoint } from "../../../src/core/machine/event.js";
+import type { Hook } from "../../../src/ports/hook.js";
+import { hookPoints } from "../../../src/runtime/agent/compile-hooks.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
 
 /** What the hooks of a world tend to do. */
 export type HookHabits = {

@@ -2,24 +2,25 @@
  * A reference scenario, with processes that die at given points; and how its end compares with the end without crashes.
  */
 import { isDeepStrictEqual } from "node:util";
-import { textOf } from "../../core/data/message.js";
-import type { Entry } from "../../core/machine/event.js";
-import type { RunResult } from "../../core/view/outcome.js";
-import type { Model } from "../../ports/model.js";
-import type { Store } from "../../ports/store.js";
-import type { CanExecuteTool } from "../../ports/tool.js";
-import { createScriptedModel, type ScriptedStep } from "../scripted-model.js";
-import { createChance } from "../simulation/chance.js";
-import { historyOf } from "../simulation/history.js";
-import { checkInvariants } from "../simulation/invariants.js";
-import { attemptOf } from "../simulation/parts.js";
-import { type ProcessOptions, startProcess } from "../simulation/processes.js";
-import { createTools, type Ledger, onceOnly } from "../simulation/tools.js";
-import { createWorld, type Process, type World } from "../simulation/world.js";
-import { callsOf, type PlayedCall } from "./calls.js";
-import { PlayFailure } from "./failure.js";
-import { type Drama, isAroundCommit, playThrough } from "./play.js";
-import type { Scenario } from "./reference.js";
+import { textOf } from "../../../src/core/data/message.js";
+import type { Entry } from "../../../src/core/machine/event.js";
+import type { RunResult } from "../../../src/core/view/outcome.js";
+import type { Model } from "../../../src/ports/model.js";
+import type { Store } from "../../../src/ports/store.js";
+import type { CanExecuteTool } from "../../../src/ports/tool.js";
+import { callsOf, type PlayedCall } from "../../../src/testing/crash/calls.js";
+import { PlayFailure } from "../../../src/testing/crash/failure.js";
+import { type Drama, isAroundCommit, playThrough } from "../../../src/testing/crash/play.js";
+import { createScriptedModel, type ScriptedStep } from "../../../src/testing/scripted-model.js";
+import { createChance } from "../../../src/testing/world/chance.js";
+import { checkInvariants } from "../../../src/testing/world/invariants.js";
+import { attemptOf } from "../../../src/testing/world/message-parts.js";
+import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
+import { simulationHistoryOf } from "../world/history.js";
+import { simulationInvariants } from "../world/invariants.js";
+import { type ProcessOptions, startProcess } from "../world/processes.js";
+import { createTools, type Ledger, onceOnly } from "../world/tools.js";
+import type { Scenario } from "./scenarios.js";
 
 export type PlayOptions = {
   readonly store: Store;
@@ -47,8 +48,8 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
     const { points, result } = await playThrough(world, dramaOf(world, scenario, options), options.dies);
-    const history = await historyOf(world, { questions: [], readers: [] }, false);
-    checkInvariants(history);
+    const history = await simulationHistoryOf(world, { questions: [], readers: [] }, false);
+    checkInvariants(history, simulationInvariants);
     return {
       points,
       told: result.map(toldOf),

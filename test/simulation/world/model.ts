@@ -1,11 +1,11 @@
 /**
  * A model that answers by chance: with text and calls, and with everything that providers do wrong.
  */
-import type { FinishReason, ModelFailure } from "../../core/data/message.js";
-import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
-import type { Chance } from "./chance.js";
-import { attemptOf, putTogether } from "./parts.js";
-import type { Process, World } from "./world.js";
+import type { FinishReason, ModelFailure } from "../../../src/core/data/message.js";
+import type { Model, ModelDelta, ModelRequest } from "../../../src/ports/model.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import { attemptOf, putTogether } from "../../../src/testing/world/message-parts.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
 
 export type ModelHabits = {
   /** The names it calls. */
