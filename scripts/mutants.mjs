@@ -103,7 +103,7 @@ Defects that are put into the source one at a time, and the check that finds eac
 \`scripts/mutants-list.mjs\`; a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
 
 *seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
-that every store passes, of which \`test/stores/mutants.test.ts\` shows the same with more defects of the memory store.
+that every store passes, of which \`test/stores/mutants.long.test.ts\` shows the same with more defects of the memory store.
 
 | defect | in | found by | which says |
 |---|---|---|---|

@@ -11,6 +11,7 @@ import { type ProviderServer, startProviderServer } from "../models/provider-ser
 import { realProviders } from "../models/real-providers.js";
 import { isEvent } from "../support/agents.js";
 import { act, type Fate, type FatedCall, fatedCall, fatedPermission, manyWords } from "../support/fates.js";
+import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { holdRules } from "./provider-rules.js";
 
@@ -165,7 +166,7 @@ test("whatever happens to a session, the providers' packages write what their pr
         }
       }
     }),
-    { numRuns: 25 },
+    { numRuns: sampled({ quick: 3, long: 25 }) },
   );
   expect(summaries).toBeGreaterThan(0);
 });

@@ -9,7 +9,7 @@ import { verifies } from "../verifies.js";
 
 const page = {
   file: "guide/large-outputs.md",
-  command: "PAWL_WRITE_DOCS=1 npx vitest run test/context/large-outputs.test.ts",
+  command: "PAWL_WRITE_DOCS=1 npx vitest run test/context/large-outputs.long.test.ts",
   columns: ["What the tool gave", "What the model saw", "Kept whole"],
 } as const;
 

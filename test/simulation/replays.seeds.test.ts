@@ -6,13 +6,14 @@ import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createChance } from "../../src/testing/world/chance.js";
 import { createWorld, type Process } from "../../src/testing/world/world.js";
+import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { simulate } from "./simulate.js";
 import { temperOf } from "./world/director.js";
 import { createPermissions, createTools } from "./world/tools.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? 400);
+const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 50, long: 400 }));
 
 test("sessions of every kind of trouble replay as they were", {
   ...verifies("REC-6#replay"),

@@ -1,14 +1,15 @@
 /**
- * The real driver in simulated worlds, one a seed. The seeds are the same each time, unless PAWL_SEED says where to begin and
- * PAWL_SEEDS how many; `node scripts/simulate.mjs --seeds 20000` runs more of them, on all processors.
+ * The real driver in simulated worlds, one for each seed. The seeds are the same each time, unless PAWL_SEED says which is the first
+ * and PAWL_SEEDS how many there are. `npm run simulate -- --seeds 20000` runs more of them, on all processors.
  */
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../src/core/index.js";
+import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { type SimulationReport, simulate } from "./simulate.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? 2_000);
+const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 250, long: 2_000 }));
 const inOneTest = 250;
 
 const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({
