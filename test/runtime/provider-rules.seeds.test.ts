@@ -166,7 +166,7 @@ test("whatever happens to a session, the providers' packages write what their pr
         }
       }
     }),
-    { numRuns: sampled({ quick: 3, long: 25 }) },
+    { numRuns: sampled({ quick: 6, long: 25 }) },
   );
   expect(summaries).toBeGreaterThan(0);
 });

@@ -8,12 +8,13 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type AnyTool, createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { connectMcpServer, type McpServer, type McpServerOptions } from "../../src/tools/mcp/index.js";
+import { checkTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
 import { createFolder } from "./folder.js";
 import { startEverythingServer } from "./mcp-servers.js";
 
 const node = process.execPath;
-const published = (name: string) => resolve("node_modules/@modelcontextprotocol", `server-${name}`, "dist/index.js");
+const published = (name: string) => checkTool(`@modelcontextprotocol/server-${name}/dist/index.js`);
 const badServer = resolve("test/fixtures/mcp-server.mjs");
 
 async function connect(options: Partial<McpServerOptions> & Pick<McpServerOptions, "transport">): Promise<McpServer> {

@@ -7,11 +7,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { createEngine, type Engine, type EngineAgent, type Plugin } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createMcpPlugin, type McpPins, type McpServer } from "../../src/tools/mcp/index.js";
+import { checkTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
 import { createFolder } from "./folder.js";
 import { startEverythingServer } from "./mcp-servers.js";
 
-const published = (name: string) => resolve("node_modules/@modelcontextprotocol", `server-${name}`, "dist/index.js");
+const published = (name: string) => checkTool(`@modelcontextprotocol/server-${name}/dist/index.js`);
 const started = (script: string, ...args: readonly string[]) =>
   ({ type: "stdio", command: process.execPath, args: [script, ...args] }) as const;
 const badServer = resolve("test/fixtures/mcp-server.mjs");
