@@ -7,6 +7,6 @@ import { resolve } from "node:path";
 /** The path of a file in one of these packages. */
 export function checkTool(file: string): string {
   const path = resolve("scripts/checks/node_modules", file);
-  if (!existsSync(path)) throw new Error(`${file} is not installed. Run: node scripts/checks/install.mjs`);
+  if (!existsSync(path)) throw new Error(`${file} is not installed. Run: npm run check-tools`);
   return path;
 }
