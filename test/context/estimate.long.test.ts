@@ -1,6 +1,6 @@
 /**
  * How far the estimate of tokens is off, measured against a tokenizer with two public vocabularies, on texts that stay the same
- * for as long as package-lock.json does.
+ * for as long as package-lock.json and scripts/checks/package-lock.json do.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,18 +9,20 @@ import { encode as encodeCl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { encode as encodeO200k } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 import { estimateTokens } from "../../src/index.js";
+import { checkTool } from "../support/check-tools.js";
 import { holdRows } from "../support/page.js";
 import { verifies } from "../verifies.js";
 import { chineseText } from "./chinese-text.js";
 
 const page = {
   file: "guide/tokens.md",
-  command: "PAWL_WRITE_DOCS=1 npx vitest run test/context/estimate.test.ts",
+  command: "PAWL_WRITE_DOCS=1 npx vitest run test/context/estimate.long.test.ts",
   columns: ["Text", "Characters", "`o200k_base`", "`cl100k_base`"],
 } as const;
 
 const most = 100_000;
-const fromPackage = (path: string) => readFileSync(resolve("node_modules", path), "utf8").slice(0, most);
+const fromFile = (path: string) => readFileSync(path, "utf8").slice(0, most);
+const fromPackage = (path: string) => fromFile(resolve("node_modules", path));
 
 /** What the TypeScript compiler says in a language, one message on a line. */
 function messagesIn(language: string): string {
@@ -29,13 +31,13 @@ function messagesIn(language: string): string {
   return Object.values(messages).join("\n").slice(0, most);
 }
 
-const mediaTypes = (): unknown => JSON.parse(readFileSync(resolve("node_modules/mime-db/db.json"), "utf8"));
+const mediaTypes = (): unknown => JSON.parse(readFileSync(checkTool("mime-db/db.json"), "utf8"));
 const digests = Array.from({ length: 500 }, (_, n) => createHash("sha256").update(String(n)).digest());
 
 const texts: { readonly [name: string]: () => string } = {
   "English, this project's licence": () => readFileSync("LICENSE", "utf8"),
   "English with examples (documentation of fast-check and qs)": () =>
-    `${fromPackage("fast-check/README.md")}\n${fromPackage("qs/README.md")}`,
+    `${fromPackage("fast-check/README.md")}\n${fromFile(checkTool("qs/README.md"))}`,
   "TypeScript (sources of zod)": () => fromPackage("zod/src/v4/core/compile.ts"),
   "JavaScript (sources of commander)": () => fromPackage("commander/lib/command.js"),
   "JSON, indented (mime-db)": () => JSON.stringify(mediaTypes(), null, 2).slice(0, most),
