@@ -1,3 +1,14 @@
+/**
+ * Two sets of tests. Every test file is in one of them, by its name:
+ *
+ *     *.test.ts          quick: `npm test`, the developer's loop, at most 90 seconds on two processors with the build
+ *     *.long.test.ts     long: `npm run test:long`. Crash sweeps, real kills, tests that start many processes, outputs of megabytes.
+ *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sampled.ts)
+ *
+ * `npx vitest run test/cli` runs what it names, from both sets. Citations of requirements count over both sets:
+ * test/requirements-reporter.ts.
+ */
+import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { requirementsReporter } from "./test/requirements-reporter.js";
 
@@ -5,10 +16,10 @@ const inContinuousIntegration = process.env.CI !== undefined;
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/fixtures/**"],
     setupFiles: ["test/setup.ts"],
     pool: "forks",
+    // Vitest leaves one processor free unless it is told otherwise.
+    maxWorkers: "100%",
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -19,6 +30,34 @@ export default defineConfig({
       ...(inContinuousIntegration ? (["json"] as const) : []),
     ],
     outputFile: { json: "temp/tests.json" },
-    coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
+    coverage: {
+      // `npm run coverage` installs it first.
+      provider: "custom",
+      customProviderModule: resolve("scripts/checks/node_modules/@vitest/coverage-v8/dist/index.js"),
+      include: ["src/**/*.ts"],
+      reporter: ["text-summary", "html"],
+    },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "quick",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/**/*.long.test.ts", "test/fixtures/**"],
+          // The modules are loaded once for each worker, not once for each file: that halves the processor time.
+          isolate: false,
+          env: { PAWL_TESTS: "quick" },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: ["test/**/*.{long,seeds}.test.ts"],
+          exclude: ["test/fixtures/**"],
+          env: { PAWL_TESTS: "long" },
+        },
+      },
+    ],
   },
 });

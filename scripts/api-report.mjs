@@ -5,8 +5,12 @@
  *     node scripts/api-report.mjs --local     writes the reports
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+import "./checks/install.mjs";
+
+const installed = createRequire(new URL("checks/package.json", import.meta.url));
+const { Extractor, ExtractorConfig, ExtractorLogLevel } = installed("@microsoft/api-extractor");
 
 const isLocal = process.argv.includes("--local");
 const { name: packageName, exports } = JSON.parse(readFileSync("package.json", "utf8"));

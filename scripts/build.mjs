@@ -1,8 +1,8 @@
 /**
- * Builds `dist`, the package: types as the compiler writes them, and one file for each entry point beside the chunks that they share.
- * A program that imports Pawl waits for its files one by one, and a hundred and seventy of them would take it twice as long.
+ * Builds `dist`, the package: types as the compiler writes them, and one JavaScript file for each entry point beside the chunks that they
+ * share. With a file for each module, importing Pawl takes twice as long.
  *
- * Each module on its own is in temp/build, for the scripts that look into Pawl.
+ * temp/build has a file for each module, for the scripts that look into Pawl.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -13,6 +13,7 @@ import { rolldown } from "rolldown";
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
 
+console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 const compiled = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
@@ -27,7 +28,7 @@ if (process.platform !== "win32" && existsSync("node_modules/.bin")) {
   symlinkSync(`../../${bin.pawl}`, "node_modules/.bin/pawl");
 }
 
-/** What no longer has a source. */
+/** Removes the files whose source is gone. */
 function removeStale(folder) {
   for (const file of readdirSync(folder, { recursive: true })) {
     const source = /^(.*?)(\.d\.ts|\.js)$/.exec(file)?.[1];
@@ -35,7 +36,7 @@ function removeStale(folder) {
   }
 }
 
-/** Other packages stay what they are: they are installed beside it. */
+/** Does not bundle other packages: they are installed beside Pawl. */
 async function bundle() {
   const files = [...Object.values(exports).map((entry) => entry.default ?? entry), bin.pawl];
   const names = files.filter((file) => file.endsWith(".js")).map((file) => /^(?:\.\/)?dist\/(.*)\.js$/.exec(file)[1]);

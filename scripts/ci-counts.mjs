@@ -1,17 +1,19 @@
 /**
- * Reads a report, that of the tests (vitest's JSON) or that of `npm run verify`, and prints one line for each failure and then
- * `counts PASSED FAILED`. A report that is missing counts nothing; whoever ran the command knows how it ended.
+ * Reads a report, that of the tests (vitest's JSON) or that of `npm run verify`, and prints a line for each thing it tells:
+ * `failed NAME`, `took SECONDS NAME` for a step of `npm run verify`, and last `counts PASSED FAILED`. A missing report counts nothing: the
+ * exit code of the command says how it ended.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 
 const [path] = process.argv.slice(2);
 const report = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { passed: 0, failed: [] };
-const { passed, failed } = "testResults" in report ? ofTests(report) : report;
-for (const name of failed) console.log(name.replaceAll("\n", " "));
+const { passed, failed, seconds = {} } = "testResults" in report ? ofTests(report) : report;
+for (const name of failed) console.log(`failed ${name.replaceAll("\n", " ")}`);
+for (const [name, took] of Object.entries(seconds)) console.log(`took ${Math.round(took)} ${name}`);
 console.log(`counts ${passed} ${failed.length}`);
 
-/** A file that could not be loaded has no tests of its own and counts as one failure. */
+/** A file that could not be loaded has no tests. It counts as one failure. */
 function ofTests({ numPassedTests, testResults }) {
   const failed = testResults.flatMap((file) => {
     const path = relative(".", file.name);

@@ -7,12 +7,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parentPort } from "node:worker_threads";
-import { createMemoryStore } from "../temp/build/index.js";
-import { openSqliteStore } from "../temp/build/stores/sqlite/index.js";
-import { scenarios } from "../temp/build/testing/crash/reference.js";
-import { sampleScenario, sweepScenario } from "../temp/build/testing/crash/reference-sweep.js";
-import { killTest, simulate } from "../temp/build/testing/index.js";
-import { createChance } from "../temp/build/testing/simulation/chance.js";
+import { createMemoryStore } from "../temp/simulation/src/stores/memory/index.js";
+import { openSqliteStore } from "../temp/simulation/src/stores/sqlite/index.js";
+import { killTest } from "../temp/simulation/src/testing/kill-test.js";
+import { createChance } from "../temp/simulation/src/testing/world/chance.js";
+import { scenarios } from "../temp/simulation/test/simulation/scenarios/scenarios.js";
+import { sampleScenario, sweepScenario } from "../temp/simulation/test/simulation/scenarios/sweep.js";
+import { simulate } from "../temp/simulation/test/simulation/simulate.js";
 
 const jobs = { sweep, sample, seeds, kill, damage };
 

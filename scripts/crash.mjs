@@ -13,7 +13,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
-import { scenarios } from "../temp/build/testing/crash/reference.js";
+import { compileSimulation } from "./compile-simulation.mjs";
+
+compileSimulation();
+const { scenarios } = await import("../temp/simulation/test/simulation/scenarios/scenarios.js");
 
 const page = "docs/reliability.md";
 const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figures -->"];

@@ -55,7 +55,13 @@ function succeeds({ name, program }) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-example-"));
   const { status, signal, stdout, stderr } = spawnSync(process.execPath, [resolve(program)], {
     cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, PAWL_HOME: join(folder, "pawl") },
+    env: {
+      PATH: process.env.PATH,
+      HOME: folder,
+      PAWL_HOME: join(folder, "pawl"),
+      // An example starts a published MCP server, which a user has installed beside Pawl.
+      NODE_PATH: resolve("scripts/checks/node_modules"),
+    },
     encoding: "utf8",
     timeout: timeoutMs,
   });

@@ -1,11 +1,12 @@
 /**
- * One check on one build: `node scripts/mutant-check.mjs DIST CHECK [STORE]`. Ends with 1, and says why, as soon as something does not hold.
+ * One check on one copy of the compiled simulation: `node scripts/mutant-check.mjs FOLDER CHECK [STORE]`. When something does not hold, it
+ * says what and ends with 1.
  */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [dist, check, store = "memory"] = process.argv.slice(2);
-const load = (file) => import(pathToFileURL(resolve(dist, file)).href);
+const [folder, check, store = "memory"] = process.argv.slice(2);
+const load = (file) => import(pathToFileURL(resolve(folder, file)).href);
 const mostSeeds = 1_000;
 const caseMs = 10_000;
 
@@ -21,14 +22,14 @@ function fail(error) {
 }
 
 async function seeds() {
-  const { simulate } = await load("testing/simulation.js");
+  const { simulate } = await load("test/simulation/simulate.js");
   for (let seed = 1; seed <= mostSeeds; seed += 1) await simulate({ seed });
 }
 
 async function crashes() {
-  const { scenarios } = await load("testing/crash/reference.js");
-  const { sweepScenario } = await load("testing/crash/reference-sweep.js");
-  const { createMemoryStore } = await load("stores/memory/index.js");
+  const { scenarios } = await load("test/simulation/scenarios/scenarios.js");
+  const { sweepScenario } = await load("test/simulation/scenarios/sweep.js");
+  const { createMemoryStore } = await load("src/stores/memory/index.js");
   for (const scenario of scenarios) {
     const { failures } = await sweepScenario(scenario, createMemoryStore(), "waits");
     if (failures.length > 0) throw new Error(failures[0].message);
@@ -36,11 +37,11 @@ async function crashes() {
 }
 
 async function conformance() {
-  const { storeConformance } = await load("testing/store-conformance.js");
+  const { storeConformance } = await load("src/testing/store-conformance.js");
   const open =
     store === "memory"
-      ? (await load("stores/memory/index.js")).createMemoryStore
-      : async () => (await load("stores/sqlite/index.js")).openSqliteStore({ path: ":memory:" });
+      ? (await load("src/stores/memory/index.js")).createMemoryStore
+      : async () => (await load("src/stores/sqlite/index.js")).openSqliteStore({ path: ":memory:" });
   const cases = storeConformance(async () => {
     const opened = await open();
     return { store: opened, close: () => opened.close() };

@@ -1,5 +1,5 @@
 /**
- * Applies the mutants of scripts/mutants-list.mjs to copies of the build, one by one, and fails where one survives its check.
+ * Applies the mutants of scripts/mutants-list.mjs to copies of the compiled simulation, one by one. Fails when one survives its check.
  *
  *     npm run mutants                     all of them
  *     npm run mutants -- --only fencing   those whose name has this, or one of several (a,b), in it
@@ -10,7 +10,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import ts from "typescript";
+import { compiled, compileSimulation, simulationFolder } from "./compile-simulation.mjs";
 import { mutants } from "./mutants-list.mjs";
 
 const page = "docs/mutants.md";
@@ -23,6 +23,7 @@ const { values: options } = parseArgs({
 const chosen = mutants.filter(({ name }) => options.only.split(",").some((part) => name.includes(part)));
 const checks = new Map(chosen.map((mutant) => [`${mutant.check} ${storeOf(mutant)}`, mutant]));
 
+compileSimulation();
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const sound = await inCopies(
@@ -43,17 +44,17 @@ function storeOf({ file }) {
   return file.includes("sqlite") ? "SQLite" : "memory";
 }
 
-/** Several at a time, each in a copy of the build of its own; the outcomes in their order. */
+/** Several at a time, each in a copy of its own. The outcomes are in the order of the mutants. */
 async function inCopies(all) {
   const outcomes = [];
   const waiting = [...all.entries()];
   await Promise.all(
     Array.from({ length: Math.min(availableParallelism(), all.length) }, async (_, copy) => {
-      const dist = join(folder, `dist-${copy}`);
-      cpSync("temp/build", dist, { recursive: true });
+      const copyFolder = join(folder, `copy-${copy}`);
+      cpSync(simulationFolder, copyFolder, { recursive: true });
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const [index, mutant] = next;
-        outcomes[index] = await judge(mutant, dist);
+        outcomes[index] = await judge(mutant, copyFolder);
         const { isKilled, by } = outcomes[index];
         console.log(`${isKilled ? "found   " : "passed  "} ${mutant.name}${isKilled ? `: ${by.slice(0, 160)}` : ""}`);
       }
@@ -62,26 +63,21 @@ async function inCopies(all) {
   return outcomes;
 }
 
-async function judge(mutant, dist) {
+async function judge(mutant, copyFolder) {
   const { file, find, replace } = mutant;
   const source = readFileSync(file, "utf8");
   if (source.split(find).length !== 2) throw new Error(`"${mutant.name}" has no place, or several, in ${file}.`);
-  const target = join(dist, file.slice("src/".length).replace(/\.ts$/, ".js"));
+  const target = join(copyFolder, file.replace(/\.ts$/, ".js"));
   const before = readFileSync(target);
   writeFileSync(target, compiled(source.replace(find, () => replace)));
-  const { code, output } = await run(dist, mutant);
+  const { code, output } = await run(copyFolder, mutant);
   writeFileSync(target, before);
   return { ...mutant, isKilled: code !== 0, by: code === null ? "it never ends" : output.trim() };
 }
 
-function compiled(source) {
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023, verbatimModuleSyntax: true };
-  return ts.transpileModule(source, { compilerOptions }).outputText;
-}
-
-function run(dist, mutant) {
+function run(copyFolder, mutant) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["scripts/mutant-check.mjs", dist, mutant.check, storeOf(mutant)], {
+    const child = spawn(process.execPath, ["scripts/mutant-check.mjs", copyFolder, mutant.check, storeOf(mutant)], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
@@ -107,7 +103,7 @@ Defects that are put into the source one at a time, and the check that finds eac
 \`scripts/mutants-list.mjs\`; a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
 
 *seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
-that every store passes, of which \`test/stores/mutants.test.ts\` shows the same with more defects of the memory store.
+that every store passes, of which \`test/stores/mutants.long.test.ts\` shows the same with more defects of the memory store.
 
 | defect | in | found by | which says |
 |---|---|---|---|

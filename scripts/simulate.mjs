@@ -1,5 +1,5 @@
 /**
- * Simulations of the built package, one a seed: `npm run simulate`.
+ * Simulations of the driver in `src`, one for each seed: `npm run simulate`. It needs no build.
  *
  *     npm run simulate -- --seeds 20000       seeds 1 to 20,000, on all processors
  *     npm run simulate -- --from 5 --seeds 1  seed 5 alone; its failure prints what happened
@@ -9,12 +9,14 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { simulate } from "../dist/testing/index.js";
+import { compileSimulation } from "./compile-simulation.mjs";
 
 const mostFailures = 3;
 
-if (isMainThread) await main();
-else parentPort.postMessage(await simulateAll(workerData));
+if (isMainThread) {
+  compileSimulation();
+  await main();
+} else parentPort.postMessage(await simulateAll(workerData));
 
 async function main() {
   const { values } = parseArgs({
@@ -57,6 +59,7 @@ function inThread(data) {
 }
 
 async function simulateAll({ from, until, every }) {
+  const { simulate } = await import("../temp/simulation/test/simulation/simulate.js");
   const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
   const failures = [];
   for (let seed = from; seed < until; seed += every) {

@@ -3,31 +3,35 @@
  *
  *     npm run verify -- --only lint,types     these steps, and what they need
  *     npm run verify -- --without tests       all but these
- *     npm run verify -- --report FILE         also write { passed, failed: [names] } as JSON
+ *     npm run verify -- --report FILE         also write { passed, failed: [names], seconds: { [name]: number } } as JSON
  *
- * At most two steps run at a time. A step starts when what it needs has passed; it counts as failed where that failed.
+ * At most two steps run at a time. A step starts when the steps it needs have passed; it fails when one of them failed.
  */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { parseArgs, styleText } from "node:util";
 
-/** In the order in which they start where nothing holds them. `alone`: no other step runs at the same time. */
+/** In the order in which they start when nothing holds them back. `alone`: no other step runs at the same time. */
 const steps = [
   { name: "build", alone: true },
+  // Steps that run side by side may not install the same packages.
+  { name: "check-tools", alone: true },
   { name: "lint" },
   { name: "types", needs: ["build"] },
-  { name: "boundaries" },
-  { name: "dead-code" },
+  { name: "boundaries", needs: ["check-tools"] },
+  { name: "dead-code", needs: ["check-tools"] },
   { name: "sizes" },
   { name: "docs" },
   { name: "install-size", needs: ["build"] },
-  { name: "package", needs: ["build"] },
+  { name: "package", needs: ["build", "check-tools"] },
   { name: "guide", needs: ["build"] },
   { name: "bundles", needs: ["build"] },
-  { name: "api:check", needs: ["build"] },
+  { name: "api:check", needs: ["build", "check-tools"] },
   { name: "diagram:check", needs: ["build"] },
-  { name: "examples", needs: ["build"] },
+  { name: "examples", needs: ["build", "check-tools"] },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
+  { name: "test:long", needs: ["build", "check-tools"], alone: true },
+  { name: "requirements", needs: ["tests", "test:long"] },
 ];
 const atOnce = 2;
 
@@ -40,9 +44,12 @@ const { values: options } = parseArgs({
 });
 
 const outcomes = await runAll(chosen(options.only?.split(","), options.without.split(",")));
-const failed = [...outcomes].filter(([, passed]) => !passed).map(([name]) => name);
+const failed = [...outcomes].filter(([, { passed }]) => !passed).map(([name]) => name);
 const passed = outcomes.size - failed.length;
-if (options.report !== undefined) writeFileSync(options.report, JSON.stringify({ passed, failed }));
+if (options.report !== undefined) {
+  const seconds = Object.fromEntries([...outcomes].map(([name, outcome]) => [name, outcome.seconds]));
+  writeFileSync(options.report, JSON.stringify({ passed, failed, seconds }));
+}
 if (failed.length > 0) console.log(`\nFailed: ${failed.join(", ")}`);
 console.log(`${passed} of ${outcomes.size} steps passed.`);
 process.exitCode = failed.length > 0 ? 1 : 0;
@@ -60,7 +67,7 @@ function chosen(only, without) {
   return steps.filter((step) => wanted.has(step.name) && !without.includes(step.name));
 }
 
-/** Runs the steps and resolves to what became of each, by name. */
+/** Runs the steps. Resolves to the outcome of each, by name: whether it passed, and how many seconds it took. */
 async function runAll(all) {
   const outcomes = new Map();
   const running = new Map();
@@ -71,13 +78,13 @@ async function runAll(all) {
       waiting = waiting.filter((step) => step !== next);
       running.set(
         next,
-        runStep(next, outcomes).then((passed) => ({ step: next, passed })),
+        runStep(next, outcomes).then((outcome) => ({ step: next, outcome })),
       );
       continue;
     }
-    const { step, passed } = await Promise.race(running.values());
+    const { step, outcome } = await Promise.race(running.values());
     running.delete(step);
-    outcomes.set(step.name, passed);
+    outcomes.set(step.name, outcome);
   }
   return outcomes;
 
@@ -88,22 +95,22 @@ async function runAll(all) {
   }
 }
 
-/** Runs one step, prints its line, and its output where it failed. */
+/** Runs one step, prints its line, and its output if it failed. */
 async function runStep(step, outcomes) {
-  const unmet = (step.needs ?? []).find((need) => outcomes.get(need) === false);
+  const unmet = (step.needs ?? []).find((need) => outcomes.get(need)?.passed === false);
   if (unmet !== undefined) {
     console.log(`${styleText("red", "failed")}  ${step.name.padEnd(14)} not run: ${unmet} failed`);
-    return false;
+    return { passed: false, seconds: 0 };
   }
   const startedAt = performance.now();
   const { code, output } = await runScript(step.script ?? step.name);
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6);
+  const seconds = Math.round((performance.now() - startedAt) / 100) / 10;
   const passed = code === 0;
   console.log(
-    `${passed ? styleText("green", "passed") : styleText("red", "failed")}  ${step.name.padEnd(14)}${seconds} s`,
+    `${passed ? styleText("green", "passed") : styleText("red", "failed")}  ${step.name.padEnd(14)}${seconds.toFixed(1).padStart(6)} s`,
   );
   if (!passed) console.log(`\n${output.trimEnd()}\n`);
-  return passed;
+  return { passed, seconds };
 }
 
 function runScript(script) {

@@ -1,8 +1,8 @@
 /**
  * Every behaviour that this project owes its users, as data. An id never changes its meaning.
  *
- * A test cites the rows that it proves (`verifies("LOOP-3")`). A run of all tests fails while a row that is owed is cited by no
- * passing test, and any run fails on a citation of a row that is not here.
+ * A test cites the rows that it proves (`verifies("LOOP-3")`, or a part of one: `verifies("SEC-5#library")`). A run of tests fails when a
+ * citation names no row. `npm run requirements` fails while no passing test of the two sets cites a row that is owed.
  *
  * Words: a **session** is a conversation and its append-only event log. A **run** is one accepted request in it. A **step** is one
  * model call and the tool calls it asks for; its number is `modelCallIndex`, from 1. An **attempt** is one try of a model call. A
@@ -47,7 +47,9 @@ const rows = {
     "`toolChoice`, `requireDoneTool` (false), `compaction`, `toolOutput` and `usage` (on; `null` turns one off), `services` (replaces the usage, compaction and output services; seen as `ctx.services`).",
   "LOOP-13":
     "Order of a step: limits, steered input, compaction (until none is needed or allowed), `beforeLLMCall`, model, `afterLLMCall`, commit, finish reason. Order of a call: parse, `beforeToolCall`, validate, `canExecuteTool`, approval, run, `afterToolCall`, commit.",
-  "LOOP-14": "The driver stays readable: under 300 lines, checked.",
+  "LOOP-14":
+    "The driver stays readable: one idea a file, checked (300 lines in the first edition; see docs/architecture.md).",
+  "LOOP-22": "Starting a run in a session costs what the model's window holds, not what the session's history holds.",
   // FIN: how a step ends
   "FIN-1":
     "`stop` without tool calls completes the run; its text is the message's text parts joined by a newline, trimmed.",
@@ -81,6 +83,8 @@ const rows = {
     "A consumer more than 1,024 items behind gets one `lagged { fromSeq }` and goes on from the log; it neither stalls the run nor grows a queue.",
   "STRM-8":
     "Each model request carries `{ sessionId, runId, modelCallIndex, attempt }`; a delta that names another is a failure of kind `provider`.",
+  "STRM-9":
+    'Each public event has a place, `seq` and `index` within its entry; `events({ after: "57.2" })` gives exactly what follows. Reading from anywhere costs what is read, not what came before.',
   // RTRY: failure of the model
   "RTRY-1":
     "A failure becomes a typed `ModelFailure` of one kind: `rate_limit, overloaded, timeout, network, context_overflow, quota, auth, invalid_request, content_filter, provider, cancelled`; from the provider's error (status, code, headers), not from a message match where a code exists.",
@@ -262,6 +266,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "TOOL-5": ["results", "ids"],
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
+  "SEC-3": ["library", "server"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   "SEC-6": ["bound", "edit", "shown"],
@@ -284,6 +289,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-12",
   "LOOP-13",
   "LOOP-14",
+  "LOOP-22",
   "FIN-1",
   "FIN-2",
   "FIN-8",
@@ -300,6 +306,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STRM-6",
   "STRM-7",
   "STRM-8",
+  "STRM-9",
   "TOOL-1",
   "TOOL-2",
   "TOOL-3",

@@ -1,7 +1,7 @@
 /**
  * Cites the requirements that a test proves: `test("…", verifies("LOOP-3"), () => …)`.
  *
- * An id may name a part (`FIN-3#length`). `test/requirements.test.ts` reads the citations and fails while a row that is owed has none.
+ * An id may name a part (`FIN-3#output-cap`). The reporter of the tests collects the citations: test/requirements-reporter.ts.
  */
 import type { TestOptions } from "vitest";
 

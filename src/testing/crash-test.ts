@@ -17,11 +17,11 @@ import { agentInvariants } from "./crash/invariants-agent.js";
 import { isAroundCommit, playThrough } from "./crash/play.js";
 import { sweepPairs, sweepSingles } from "./crash/sweep.js";
 import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
-import { createChance } from "./simulation/chance.js";
-import { type Fact, traceOf } from "./simulation/facts.js";
-import { historyOf } from "./simulation/history.js";
-import { checkInvariants, InvariantBroken } from "./simulation/invariants.js";
-import { createWorld, type Process, ready, type World } from "./simulation/world.js";
+import { createChance } from "./world/chance.js";
+import { type Fact, traceOf } from "./world/facts.js";
+import { historyOf } from "./world/history.js";
+import { checkInvariants, InvariantBroken } from "./world/invariants.js";
+import { createWorld, type Process, ready, type World } from "./world/world.js";
 
 export type CrashTestOptions = {
   /**
@@ -135,7 +135,7 @@ async function playAgent(
     const missed = options.at?.find((point) => point > points);
     if (missed !== undefined)
       throw new PawlError("bad_input", `There is no point ${missed}: the play came to its end after ${points}.`);
-    const history = await historyOf(world, { questions: [], readers: [] }, false);
+    const history = await historyOf(world);
     checkInvariants(history, agentInvariants);
     if (result.status === "interrupted") throw new Error(`the run was left ${result.reason}: ${result.error?.message}`);
     for (const sessionId of await familyOf(store, world.sessionId)) await checkSession(store, sessionId);

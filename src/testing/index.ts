@@ -1,6 +1,6 @@
 /**
- * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, a crash
- * kit for agents of one's own, and a simulated world in which the real loop is crashed and raced.
+ * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, and a crash
+ * kit for agents of your own.
  */
 export type { Respond } from "./crash/attend.js";
 export { checkSession } from "./crash/check-session.js";
@@ -20,7 +20,6 @@ export {
   type ScriptedModelOptions,
   type ScriptedStep,
 } from "./scripted-model.js";
-export { InvariantBroken } from "./simulation/invariants.js";
-export { SimulationFailure, type SimulationOptions, type SimulationReport, simulate } from "./simulation.js";
 export { type ConformanceCase, type StoreUnderTest, storeConformance } from "./store-conformance.js";
 export { createTestClock, settled, type TestClock } from "./test-clock.js";
+export { InvariantBroken } from "./world/invariants.js";

@@ -13,8 +13,8 @@ import { callsOf } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
 import { type Ended, startProgram } from "./crash/program.js";
 import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
-import { createChance } from "./simulation/chance.js";
-import { InvariantBroken } from "./simulation/invariants.js";
+import { createChance } from "./world/chance.js";
+import { InvariantBroken } from "./world/invariants.js";
 
 export type KillTestOptions = {
   /**

@@ -8,8 +8,13 @@ type Locked = {
   readonly optionalDependencies?: { readonly [name: string]: string };
 };
 
-const lockfile: { readonly packages: { readonly [folder: string]: Locked } } = JSON.parse(
-  readFileSync("package-lock.json", "utf8"),
+type Lockfile = { readonly packages: { readonly [folder: string]: Locked } };
+
+const lockfiles = ["package-lock.json", "scripts/checks/package-lock.json", "bench/peers/package-lock.json"].map(
+  (path) => ({
+    path,
+    packages: (JSON.parse(readFileSync(path, "utf8")) as Lockfile).packages,
+  }),
 );
 
 /** The folders in which Node looks for a package that is required from this folder, nearest first. */
@@ -20,17 +25,17 @@ function candidates(folder: string, name: string): readonly string[] {
   return [...(folder === "" ? [] : parents.map((parent) => `${parent}/node_modules/${name}`)), `node_modules/${name}`];
 }
 
-describe("the lockfile", () => {
+describe.each(lockfiles)("$path", ({ packages }) => {
   test("names no registry", () => {
-    const withHost = Object.entries(lockfile.packages).filter(([, entry]) => entry.resolved !== undefined);
+    const withHost = Object.entries(packages).filter(([, entry]) => entry.resolved !== undefined);
     expect(withHost).toEqual([]);
   });
 
   // `npm install` beside an existing node_modules leaves out what this platform does not use, and then `npm ci` refuses elsewhere.
   test("has every package that another one asks for, those of other platforms too", () => {
-    const missing = Object.entries(lockfile.packages).flatMap(([folder, entry]) =>
+    const missing = Object.entries(packages).flatMap(([folder, entry]) =>
       Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })
-        .filter((name) => !candidates(folder, name).some((path) => path in lockfile.packages))
+        .filter((name) => !candidates(folder, name).some((path) => path in packages))
         .map((name) => `${folder || "this package"} asks for ${name}`),
     );
     expect(missing).toEqual([]);

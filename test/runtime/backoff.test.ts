@@ -2,14 +2,10 @@
  * The wait before another attempt is a time in the store: whoever dies in it loses nothing, and whoever is there when it is
  * over goes on.
  */
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { buildWorker } from "../../src/engine/worker.js";
 import { createAgent, type WorkerReport } from "../../src/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createWorld } from "../cli/pawl.js";
-import { startProviderServer } from "../models/provider-server.js";
 import { createEcho } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
 import { bothStores, withStore } from "../support/stores.js";
@@ -105,41 +101,4 @@ describe.each(bothStores)("a wait, with the store $name", (kind) => {
       ]);
     }),
   );
-});
-
-test("a process that is killed while it waits loses nothing", verifies("RTRY-3", "REC-3"), async () => {
-  const server = await startProviderServer("openai-chat", [
-    { type: "answer", text: "First.", calls: [{ name: "shell", input: { command: "echo a >> effects" } }] },
-    { type: "failure", failure: "overloaded", headers: { "retry-after": "5" } },
-    { type: "answer", text: "All done." },
-  ]);
-  onTestFinished(() => server.close());
-  const world = createWorld();
-  const env = { OPENAI_BASE_URL: server.baseURL };
-  const flags = ["--model", "openai-compatible/test", "--yes", "--allow-shell"];
-  const running = world.start(["run", "work", "--session", "s", ...flags], { env, input: "" });
-  await running.said("Trying again in 5");
-  running.kill("SIGKILL");
-  await running.ended;
-
-  const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
-  onTestFinished(() => store.close());
-  const [failed] = (await store.read("s")).flatMap(({ event }) => (event.type === "model_failed" ? [event] : []));
-  const until = (failed?.at ?? 0) + 5_000;
-  expect((await store.load("s"))?.state).toMatchObject({ backoff: { until, ms: 5_000 } });
-  // Its holder is dead, and so nobody holds it; it is due when the wait is over.
-  expect(await store.due(until - 1, 10, () => true)).toEqual([]);
-  expect(await store.due(until, 10, () => true)).toEqual(["s"]);
-
-  const resumed = await world.pawl(["resume", "s", ...flags], { env });
-  expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("All done.") });
-  const log = await store.read("s");
-  const [woke] = log.flatMap(({ event }) => (event.type === "timer_fired" ? [event] : []));
-  expect(woke?.at).toBeGreaterThanOrEqual(until);
-  const ended = log.flatMap(({ event }) => (event.type === "model_finished" ? [event] : []));
-  expect(ended.map(({ modelCallIndex, attempt }) => [modelCallIndex, attempt])).toEqual([
-    [1, 1],
-    [2, 2],
-  ]);
-  expect(server.requests).toHaveLength(3);
 });

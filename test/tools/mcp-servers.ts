@@ -4,13 +4,13 @@
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { resolve } from "node:path";
 import { expect, onTestFinished, vi } from "vitest";
+import { checkTool } from "../support/check-tools.js";
 
 /** Starts server-everything for a test; gives its address. */
 export async function startEverythingServer(): Promise<string> {
   const port = await freePort();
-  const script = resolve("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+  const script = checkTool("@modelcontextprotocol/server-everything/dist/index.js");
   const child = spawn(process.execPath, [script, "streamableHttp"], {
     env: { ...process.env, PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],

@@ -12,9 +12,9 @@ import type { Model } from "../../ports/model.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, ToolContext } from "../../ports/tool.js";
 import { normaliseTools } from "../../runtime/tools/compile-tools.js";
-import { enterWorld, isKilled, leaseMs } from "../simulation/processes.js";
-import { storeOf } from "../simulation/store.js";
-import { clockOf, type Process, type World } from "../simulation/world.js";
+import { enterWorld, isKilled, leaseMs } from "../world/processes.js";
+import { storeOf } from "../world/store.js";
+import { clockOf, type Process, type World } from "../world/world.js";
 
 export type AgentProcessOptions = {
   readonly agent: Agent;

@@ -4,7 +4,7 @@
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
-import type { Process } from "../simulation/world.js";
+import type { Process } from "../world/world.js";
 
 /** What somebody says to a call that waits; to one that runs elsewhere, `result`. */
 export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;

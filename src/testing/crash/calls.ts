@@ -5,7 +5,7 @@
 import { toolCallsOf } from "../../core/data/message.js";
 import type { Entry } from "../../core/machine/event.js";
 import { callKeyOf } from "../../core/machine/state.js";
-import type { Fact } from "../simulation/facts.js";
+import type { Fact } from "../world/facts.js";
 
 export type PlayedCall = {
   readonly tool: string;

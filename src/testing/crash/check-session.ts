@@ -2,9 +2,9 @@
  * A session, checked by what is stored of it alone: whoever wrote it, and however often it died.
  */
 import type { Store } from "../../ports/store.js";
-import type { Invariant } from "../simulation/history.js";
-import { checkInvariants, InvariantBroken } from "../simulation/invariants.js";
-import { storedInvariants } from "../simulation/invariants-log.js";
+import type { Invariant } from "../world/history.js";
+import { checkInvariants, InvariantBroken } from "../world/invariants.js";
+import { storedInvariants } from "../world/invariants-log.js";
 
 const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "what is stored is whole" };
 
@@ -32,8 +32,5 @@ export async function checkSession(store: Store, sessionId: string): Promise<voi
   const row = { type: "written", process: "", epoch: 0, at: 0, commit } as const;
   if (seq !== log.length)
     throw new InvariantBroken(undamaged, `the state is that of entry ${seq}, the log ends at ${log.length}`);
-  checkInvariants(
-    { facts: [], rows: [row], log, events: [], clients: { questions: [], readers: [] }, isCalm: false },
-    storedInvariants,
-  );
+  checkInvariants({ facts: [], rows: [row], log }, storedInvariants);
 }

@@ -1,8 +1,8 @@
 /**
  * What did not hold in a play with crashes.
  */
-import { type Fact, traceOf } from "../simulation/facts.js";
-import { InvariantBroken } from "../simulation/invariants.js";
+import { type Fact, traceOf } from "../world/facts.js";
+import { InvariantBroken } from "../world/invariants.js";
 
 /** `invariant`: its number in docs/reliability.md, where one is broken. */
 export type Failure = { readonly invariant: number | null; readonly message: string };

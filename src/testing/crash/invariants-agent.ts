@@ -2,10 +2,9 @@
  * What must hold after a play with anybody's agent: what the log, the rows and the starts of calls tell.
  */
 import type { Event } from "../../core/machine/event.js";
-import type { History, Invariant } from "../simulation/history.js";
-import { effectInvariants, nameOf } from "../simulation/invariants-effects.js";
-import { logInvariants } from "../simulation/invariants-log.js";
-import { answers } from "../simulation/invariants-tools.js";
+import { type History, type Invariant, isAnswer } from "../world/history.js";
+import { effectInvariants, nameOf } from "../world/invariants-effects.js";
+import { logInvariants } from "../world/invariants-log.js";
 
 export const agentInvariants: readonly Invariant[] = [
   ...logInvariants,
@@ -33,7 +32,7 @@ function startedOnce(history: History): string | undefined {
     starts.set(callKey, count);
     const decision = decisions.get(callKey);
     const recover = decision !== undefined && "policy" in decision ? decision.policy.recover : undefined;
-    const agreed = history.log.filter(({ event }) => answers(event, callKey, ["rerun", "approve"])).length;
+    const agreed = history.log.filter(({ event }) => isAnswer(event, callKey, ["rerun", "approve"])).length;
     if (recover === "fail" && count > 1) return `${callKey} (${tool}) was started ${count} times`;
     if (recover === "ask" && count > 1 + agreed) return `${callKey} (${tool}) ran again and nobody agreed`;
   }
@@ -69,7 +68,7 @@ function nothingUnapproved(history: History): string | undefined {
   for (const fact of history.facts) {
     if (fact.type === "written")
       for (const event of fact.commit.events)
-        if (event.type === "answered" && answers(event, event.callKey, ["approve", "modify"]))
+        if (event.type === "answered" && isAnswer(event, event.callKey, ["approve", "modify"]))
           approved.add(event.callKey);
     if (fact.type !== "tool_started" || approved.has(fact.callKey)) continue;
     if (decisions.get(fact.callKey)?.verdict === "ask") return `${nameOf(fact)}, which nobody approved`;

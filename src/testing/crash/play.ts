@@ -2,7 +2,7 @@
  * Plays something through in a world, with processes that die at given points: each is followed by another one, until what
  * people asked for is answered.
  */
-import { kill, type Process, ready, type Turn, take, type World } from "../simulation/world.js";
+import { kill, type Process, ready, type Turn, take, type World } from "../world/world.js";
 
 /** What is played: the same in every life. */
 export type Drama<Result> = {

@@ -1,0 +1,211 @@
+/**
+ * Invariants of the log and of its rows.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { type Message, toolCallsOf } from "../../core/data/message.js";
+import type { EventOf } from "../../core/machine/event.js";
+import {
+  callKeyOf,
+  initialState,
+  isResting,
+  isTerminal,
+  isWaiting,
+  maxRestarts,
+  type State,
+} from "../../core/machine/state.js";
+import { transition } from "../../core/machine/transition.js";
+import type { MessageDelta } from "../../ports/model.js";
+import type { FactOf } from "./facts.js";
+import type { History, Invariant } from "./history.js";
+import { attemptOf, putTogether, shapeOf } from "./message-parts.js";
+
+export const logInvariants: readonly Invariant[] = [
+  { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
+  { number: 2, name: "epochs never go back, and a holder whose lease is gone writes nothing", check: oneWriter },
+  { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
+  { number: 4, name: "one result for each call, in call order, in all that a model is sent", check: oneResultEach },
+  { number: 10, name: "deltas put together equal the committed message", check: deltasAreTheMessage },
+  { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
+  { number: 12, name: "what is active can be claimed", check: nothingStays },
+  { number: 13, name: "counters never go down within a run", check: countersOnlyGrow },
+];
+
+/** Those that need no more than the log and the state that goes with it. */
+export const storedInvariants: readonly Invariant[] = [
+  { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
+  { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
+  { number: 4, name: "one result for each call", check: oneResultEach },
+  { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
+];
+
+function nothingIsLost({ log, rows, facts }: History): string | undefined {
+  const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
+  if (gap !== -1) return `entry ${gap + 1} is numbered ${log[gap]?.seq}`;
+  const written = rows.flatMap((row) => row.commit.events);
+  if (written.length !== log.length) return `${written.length} events were written, the log has ${log.length}`;
+  const other = log.findIndex((entry, index) => !isDeepStrictEqual(entry.event, written[index]));
+  if (other !== -1) return `entry ${other + 1} is not what was written`;
+  const ahead = facts.find((fact) => fact.type === "confirmed" && fact.seq !== null && fact.seq > log.length);
+  return ahead === undefined ? undefined : "an entry was acknowledged that is not there";
+}
+
+function oneWriter({ facts }: History): string | undefined {
+  let epoch = 0;
+  for (const fact of facts) {
+    if (fact.type === "claimed") {
+      if (fact.epoch <= epoch) return `epoch ${fact.epoch} follows ${epoch}`;
+      epoch = fact.epoch;
+    }
+    if (fact.type === "written" && fact.epoch !== epoch)
+      return `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the present one`;
+  }
+  return undefined;
+}
+
+function oneMessageEach({ log }: History): string | undefined {
+  const last = new Map<string, number>();
+  for (const { seq, event } of log) {
+    if (event.type !== "model_finished") continue;
+    const { runId, modelCallIndex } = event;
+    const expected = (last.get(runId) ?? 0) + 1;
+    if (modelCallIndex !== expected) return `entry ${seq} is message ${modelCallIndex} of ${runId}, not ${expected}`;
+    last.set(runId, modelCallIndex);
+  }
+  return undefined;
+}
+
+function oneResultEach({ log, rows, facts }: History): string | undefined {
+  const open = new Map<string, Set<string>>();
+  for (const { seq, event } of log) {
+    if (event.type === "model_finished") {
+      const { runId, modelCallIndex } = event;
+      if ((open.get(runId)?.size ?? 0) > 0) return `entry ${seq} follows calls without a result`;
+      const keys = toolCallsOf(event.message).map((_, index) => callKeyOf(runId, modelCallIndex, index + 1));
+      open.set(runId, new Set(keys));
+    }
+    if (event.type === "tool_finished" && open.get(event.runId)?.delete(event.callKey) !== true)
+      return `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`;
+    if (event.type === "run_finished" && (open.get(event.runId)?.size ?? 0) > 0 && !endsWithSummary(log, event))
+      return `entry ${seq} ends ${event.runId} with calls open`;
+  }
+  if (rows.some(({ commit }) => isTerminal(commit.state) && "calls" in commit.state)) return "an ended run has calls";
+  for (const fact of facts)
+    if (fact.type === "model_called") {
+      const problem = problemOf(fact.request.messages);
+      if (problem !== undefined) return `${fact.request.runId}/${fact.request.modelCallIndex} is sent ${problem}`;
+    }
+  return undefined;
+}
+
+/** What a model asks for in its summary is not taken up. */
+function endsWithSummary(log: History["log"], { runId }: EventOf<"run_finished">): boolean {
+  const prepared = log.findLast(({ event }) => event.type === "prepared" && event.runId === runId)?.event;
+  return prepared?.type === "prepared" && prepared.purpose === "summary";
+}
+
+function problemOf(messages: readonly Message[]): string | undefined {
+  const ids = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "tool" && messages[index - 1]?.role !== "assistant") return "results that follow no calls";
+    if (message.role !== "assistant") continue;
+    const calls = toolCallsOf(message).map((call) => call.toolCallId);
+    for (const id of calls) {
+      if (ids.has(id)) return `two calls with the id '${id}'`;
+      ids.add(id);
+    }
+    const next = messages[index + 1];
+    const results = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    if (!isDeepStrictEqual(results, calls)) return `results [${results}] of calls [${calls}]`;
+  }
+  const last = messages.at(-1)?.role;
+  return last === "user" || last === "tool" ? undefined : `a conversation that ends with '${last}'`;
+}
+
+/** Those who watch learn of a delta a little later, and so perhaps after the commit of its message. */
+function deltasAreTheMessage({ facts }: History): string | undefined {
+  const streams = new Map<string, MessageDelta[]>();
+  for (const fact of facts) {
+    if (fact.type !== "delta") continue;
+    const key = `${fact.process} ${attemptOf(fact.delta)}`;
+    const stream = streams.get(key) ?? [];
+    const before = stream.at(-1);
+    if (fact.delta.seq !== (before?.seq ?? 0) + 1) return `delta ${fact.delta.seq} of ${key} is out of order`;
+    if ((before === undefined) !== (fact.delta.kind === "start")) return `${key} does not begin with one start`;
+    if (before?.kind === "done" || before?.kind === "error") return `${key} goes on after its end`;
+    streams.set(key, [...stream, fact.delta]);
+  }
+  for (const fact of facts) {
+    if (fact.type !== "written") continue;
+    for (const event of fact.commit.events) {
+      if (event.type !== "model_finished") continue;
+      const key = `${fact.process} ${attemptOf(event)}`;
+      const together = putTogether(streams.get(key) ?? []);
+      if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
+        return `${key} streamed ${JSON.stringify(together)}`;
+    }
+  }
+  return undefined;
+}
+
+function logFoldsToRows({ log, rows }: History): string | undefined {
+  let state: State = initialState;
+  let folded = 0;
+  for (const { commit } of rows) {
+    const end = commit.expectedSeq + commit.events.length;
+    for (const entry of log.slice(folded, end)) state = transition(state, entry.event);
+    folded = end;
+    if (state.seq !== end) return `the entries up to ${end} do not all apply`;
+    if (!isDeepStrictEqual(state, commit.state))
+      return `up to ${end} the log gives ${JSON.stringify(state)}, the row has ${JSON.stringify(commit.state)}`;
+  }
+  return undefined;
+}
+
+function restartsAreCounted({ log }: History): string | undefined {
+  let restarts = 0;
+  for (const { seq, event } of log) {
+    if (event.type === "restarted") restarts += 1;
+    if (restarts > maxRestarts)
+      return `at entry ${seq} the run is restarted for the ${restarts}th time without progress`;
+    const progressed = event.type === "tool_finished" && event.causeSeq === undefined;
+    const isOver = event.type === "run_finished";
+    if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) restarts = 0;
+  }
+  return undefined;
+}
+
+function nothingStays({ rows }: History): string | undefined {
+  for (const { commit } of rows) {
+    const { state, dueAt, release, activity } = commit;
+    const where = `after entry ${state.seq} ('${state.status}')`;
+    if (isResting(state) || isWaiting(state)) continue;
+    if (dueAt === null || activity !== "active") return `${where} the session is not due`;
+    if (release === true) return `${where} the lease was given back`;
+  }
+  return undefined;
+}
+
+function countersOnlyGrow({ rows }: History): string | undefined {
+  let before: FactOf<"written">["commit"]["state"] = initialState;
+  for (const { commit } of rows) {
+    const now = commit.state;
+    if (before.status !== "idle" && now.status !== "idle" && before.runId === now.runId) {
+      const counts = { ...before.counters, ...tokensOf(before), modelCallIndex: before.modelCallIndex };
+      const present: { readonly [name: string]: number } = {
+        ...now.counters,
+        ...tokensOf(now),
+        modelCallIndex: now.modelCallIndex,
+      };
+      for (const [name, count] of Object.entries(counts))
+        if ((present[name] ?? 0) < count) return `${name} went from ${count} to ${present[name]} at entry ${now.seq}`;
+    }
+    before = now;
+  }
+  return undefined;
+}
+
+function tokensOf({ usage }: { readonly usage: { readonly inputTokens?: number; readonly outputTokens?: number } }) {
+  return { inputTokens: usage.inputTokens ?? 0, outputTokens: usage.outputTokens ?? 0 };
+}

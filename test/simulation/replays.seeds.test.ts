@@ -1,0 +1,49 @@
+/**
+ * Whatever happened to a session, its log replays without a difference: sessions of simulated worlds, by seeds.
+ */
+import { expect, test } from "vitest";
+import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createChance } from "../../src/testing/world/chance.js";
+import { createWorld, type Process } from "../../src/testing/world/world.js";
+import { sampled } from "../support/sampled.js";
+import { verifies } from "../verifies.js";
+import { simulate } from "./simulate.js";
+import { temperOf } from "./world/director.js";
+import { createPermissions, createTools } from "./world/tools.js";
+
+const first = Number(process.env.PAWL_SEED ?? 1);
+const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 50, long: 400 }));
+
+test("sessions of every kind of trouble replay as they were", {
+  ...verifies("REC-6#replay"),
+  timeout: 300_000,
+}, async () => {
+  let entries = 0;
+  for (let seed = first; seed < first + seeds; seed += 1) {
+    const store = createMemoryStore();
+    await simulate({ seed, store });
+    if ((await store.load("session")) === null) continue;
+    const replay = await observer(store, seed).session("session").replay({ policy: "recorded" });
+    expect(replay.difference, `seed ${seed}`).toBeNull();
+    entries += replay.entries;
+  }
+  expect(entries).toBeGreaterThan(seeds * 10);
+});
+
+/** The same agent, in a world where nothing happens. */
+function observer(store: Store, seed: number) {
+  const { habits } = temperOf(createWorld(createMemoryStore(), createChance(seed), "session"), null);
+  const world = { ...createWorld(createMemoryStore(), createChance(1), "session"), turn: async () => {} };
+  const [process] = world.processes;
+  const bench = { world, ledger: new Map(), process: () => process as Process };
+  return createAgent({
+    model: createScriptedModel([]),
+    tools: createTools(bench),
+    canExecuteTool: createPermissions(bench),
+    retry: { maxRetries: 3 },
+    toolOutput: null,
+    compaction: habits.window === null ? null : { contextWindow: habits.window, model: createScriptedModel([]) },
+    store,
+  });
+}

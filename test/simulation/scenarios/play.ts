@@ -1,0 +1,153 @@
+/**
+ * A reference scenario, with processes that die at given points; and how its end compares with the end without crashes.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { textOf } from "../../../src/core/data/message.js";
+import type { Entry } from "../../../src/core/machine/event.js";
+import type { RunResult } from "../../../src/core/view/outcome.js";
+import type { Model } from "../../../src/ports/model.js";
+import type { Store } from "../../../src/ports/store.js";
+import type { CanExecuteTool } from "../../../src/ports/tool.js";
+import { callsOf, type PlayedCall } from "../../../src/testing/crash/calls.js";
+import { PlayFailure } from "../../../src/testing/crash/failure.js";
+import { type Drama, isAroundCommit, playThrough } from "../../../src/testing/crash/play.js";
+import { createScriptedModel, type ScriptedStep } from "../../../src/testing/scripted-model.js";
+import { createChance } from "../../../src/testing/world/chance.js";
+import { checkInvariants } from "../../../src/testing/world/invariants.js";
+import { attemptOf } from "../../../src/testing/world/message-parts.js";
+import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
+import { simulationHistoryOf } from "../world/history.js";
+import { simulationInvariants } from "../world/invariants.js";
+import { type ProcessOptions, startProcess } from "../world/processes.js";
+import { createTools, type Ledger, onceOnly } from "../world/tools.js";
+import type { Scenario } from "./scenarios.js";
+
+export type PlayOptions = {
+  readonly store: Store;
+  readonly sessionId: string;
+  /** The points at which the process dies that is at work, counted through all lives, in order. */
+  readonly dies: readonly number[];
+  /** Whether a wait is a point: every one, or those around commits. */
+  readonly points: "waits" | "commits";
+  /** Whether the next process can see that the one before it is dead; it waits for the end of its lease otherwise. */
+  readonly sameHost: boolean;
+};
+
+export type PlayEnding = {
+  /** Points that there were. */
+  readonly points: number;
+  /** What the people were told: status, reason and text of each run. */
+  readonly told: readonly string[];
+  /** What people said, as far as it is in the log. */
+  readonly inputs: readonly string[];
+  readonly calls: ReadonlyMap<string, PlayedCall>;
+};
+
+/** Plays a scenario to its end, and checks the invariants. @throws PlayFailure which has the trace */
+export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<PlayEnding> {
+  const world = createWorld(options.store, createChance(1), options.sessionId);
+  try {
+    const { points, result } = await playThrough(world, dramaOf(world, scenario, options), options.dies);
+    const history = await simulationHistoryOf(world, { questions: [], readers: [] }, false);
+    checkInvariants(history, simulationInvariants);
+    return {
+      points,
+      told: result.map(toldOf),
+      inputs: inputsOf(history.log),
+      calls: callsOf(history.log, world.facts),
+    };
+  } catch (cause) {
+    const { dies, points } = options;
+    const crashes = dies.length === 0 ? "without a crash" : `dies at ${dies.join(" and ")} of its ${points}`;
+    const where = `${scenario.name}, ${crashes}`;
+    throw new PlayFailure(where, cause, world.facts);
+  }
+}
+
+function dramaOf(world: World, scenario: Scenario, { points, sameHost }: PlayOptions): Drama<readonly RunResult[]> {
+  const { sessionId } = world;
+  const { whenStill } = scenario;
+  const ledger: Ledger = new Map();
+  const options: ProcessOptions = {
+    sameHost,
+    parts(self) {
+      const bench = { world, ledger, process: self };
+      return {
+        model: modelOf(world, self, scenario),
+        tools: createTools(bench),
+        canExecuteTool: permissionsOf(world, self),
+        limits: { abortGraceMs: 600 },
+      };
+    },
+  };
+  return {
+    start() {
+      const process = startProcess(world, options);
+      return { process, attended: scenario.attend(process.agent, sessionId) };
+    },
+    isPoint: (turn) => points === "waits" || isAroundCommit(turn),
+    lastsOn: ({ what }) => what === "slow tool",
+    ...(whenStill === undefined ? {} : { whenStill: ({ agent }: Process) => whenStill(agent, sessionId) }),
+  };
+}
+
+/**
+ * What is wrong with an end, compared with the one without crashes: what was told is the same; a call that may run only once may be
+ * in doubt, and took effect once where it is not.
+ */
+export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | undefined {
+  if (!isDeepStrictEqual(ending.told, clean.told)) return `people were told ${ending.told.join("; ")}`;
+  if (!isDeepStrictEqual(ending.inputs, clean.inputs)) return `in the log is what people said: ${ending.inputs}`;
+  const calls = [...ending.calls.keys()].sort();
+  if (!isDeepStrictEqual(calls, [...clean.calls.keys()].sort())) return `the calls are ${calls}`;
+  for (const [callKey, { tool, outcome, acts }] of ending.calls) {
+    const expected = clean.calls.get(callKey)?.outcome;
+    const mayBeInDoubt = onceOnly.has(tool) || expected === "aborted" || expected === "error";
+    const isDoubt = outcome === "interrupted" || outcome === "aborted";
+    if (outcome !== expected && !(mayBeInDoubt && isDoubt)) return `${callKey} (${tool}) ended '${outcome}'`;
+    if (onceOnly.has(tool) && acts > 1) return `${callKey} (${tool}) took effect ${acts} times`;
+    if (outcome === "ok" && tool !== "outside" && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
+  }
+  return undefined;
+}
+
+/** The answers take their time, but for `look`. */
+function permissionsOf(world: World, process: () => Process): CanExecuteTool {
+  return async ({ tool }) => {
+    if (tool.name === "look") return "allow";
+    await world.turn(process(), "policy");
+    if (tool.name === "forbidden") return { verdict: "deny", reason: "nobody may" };
+    return tool.name === "questioned" ? { verdict: "ask", question: "May it?" } : "allow";
+  };
+}
+
+function modelOf(world: World, process: () => Process, scenario: Scenario): Model {
+  return createScriptedModel(
+    (request) => {
+      world.note({
+        type: "model_called",
+        process: process().name,
+        request: { ...request, messages: [...request.messages] },
+      });
+      const step = scenario.answer(request);
+      world.note({ type: "model_meant", attempt: attemptOf(request), parts: meant(step) });
+      return { ...step, wait: world.turn(process(), "model") };
+    },
+    { record: false },
+  );
+}
+
+function meant({ text, calls = [] }: ScriptedStep): readonly string[] {
+  return [...(text === undefined ? [] : [`text: ${text}`]), ...calls.map((call) => `call: ${call.id} ${call.name}`)];
+}
+
+function toldOf(result: RunResult): string {
+  return `${result.runId} ${result.status}${"reason" in result ? ` ${result.reason}` : ""}: ${result.text}`;
+}
+
+function inputsOf(log: readonly Entry[]): readonly string[] {
+  const inputs = log.flatMap(({ event }) =>
+    event.type === "run_started" || event.type === "run_queued" || event.type === "steered" ? (event.input ?? []) : [],
+  );
+  return inputs.map(textOf).sort();
+}

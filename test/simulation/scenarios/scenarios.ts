@@ -1,0 +1,106 @@
+/**
+ * Reference scenarios: what a model says and what people do, each the same in every life of the run.
+ */
+import type { RunResult } from "../../../src/core/view/outcome.js";
+import type { ModelRequest } from "../../../src/ports/model.js";
+import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
+import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
+import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
+import type { Process } from "../../../src/testing/world/world.js";
+
+type Agent = Process["agent"];
+
+export type Scenario = {
+  readonly name: string;
+  /** The answer to a request. The same for each attempt, but where it says otherwise. */
+  readonly answer: (request: ModelRequest) => ScriptedStep;
+  /** Everything that the people ask for, from the start: whoever asks again, asks for the same. Gives the results that they get. */
+  readonly attend: (agent: Agent, sessionId: string) => Promise<readonly RunResult[]>;
+  /** What somebody does when nothing goes on by itself. */
+  readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
+};
+
+function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: ApprovalDecision = { type: "approve" }) {
+  const given: ApprovalDecision = { type: "result", output: "given from outside" };
+  const respond: Respond = ({ why }) =>
+    why === "external" ? given : why === "recovery" ? { type: "rerun" } : onPolicy;
+  return attend({ agent }, { sessionId, runId, input: `do ${runId}`, respond });
+}
+
+let number = 0;
+
+function call(name: string) {
+  number += 1;
+  return { name, id: `id${number}`, input: { n: number } };
+}
+
+function steps(...script: readonly ScriptedStep[]): Scenario["answer"] {
+  return ({ modelCallIndex }) => script[modelCallIndex - 1] ?? { text: "Nothing more." };
+}
+
+const tools: Scenario = {
+  name: "tools of every kind of recovery, side by side and alone",
+  answer: steps(
+    { text: "First", calls: [call("look"), call("keyed"), call("once")] },
+    { calls: [call("alone"), call("traceable"), call("broken"), call("forbidden")] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const failing: ScriptedStep = {
+  text: "Half of",
+  error: { kind: "overloaded", message: "529", statusCode: 529 },
+  usage: { inputTokens: 3 },
+};
+const answers = steps({ calls: [call("keyed")] }, { text: "Whole." });
+
+const retries: Scenario = {
+  name: "attempts that fail",
+  answer: (request) => (request.attempt === 1 ? failing : answers(request)),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const people: Scenario = {
+  name: "approvals, edits, results from outside",
+  answer: steps(
+    { calls: [call("guarded"), call("questioned"), call("look")] },
+    { calls: [call("outside"), call("unsure")] },
+    { text: "Done." },
+  ),
+  // An edit of the input counts as an approval of what it becomes.
+  attend: async (agent, sessionId) => [
+    await attendRun(agent, sessionId, "run", { type: "modify", input: { n: 1_000 } }),
+  ],
+};
+
+const queue: Scenario = {
+  name: "a steer, and a run that waits for the one before it",
+  answer: ({ runId, modelCallIndex }) =>
+    runId === "run" && modelCallIndex === 1 ? { calls: [keyed] } : { text: `Done with ${runId}.` },
+  async attend(agent, sessionId) {
+    const session = agent.session(sessionId);
+    const first = attendRun(agent, sessionId, "run");
+    await session.send("do next", { runId: "next" });
+    await session.send("and mind this", { runId: "steer", mode: "steer" });
+    return [await first, await attendRun(agent, sessionId, "next")];
+  },
+};
+const keyed = call("keyed");
+
+const abort: Scenario = {
+  name: "an abort while tools run, and the run after it",
+  answer: ({ runId }) => (runId === "run" ? { calls: slowCalls } : { text: "After." }),
+  attend: async (agent, sessionId) => [
+    await attendRun(agent, sessionId, "run"),
+    await attendRun(agent, sessionId, "next"),
+  ],
+  whenStill: async (agent, sessionId) => {
+    const session = agent.session(sessionId);
+    const state = await session.state();
+    if (state.status === "tool_running" && state.runId === "run") await session.abort();
+  },
+};
+const slowCalls = [call("slow"), call("once"), call("alone")];
+
+export const scenarios: readonly Scenario[] = [tools, retries, people, queue, abort];

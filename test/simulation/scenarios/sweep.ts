@@ -1,0 +1,81 @@
+/**
+ * Plays a reference scenario with every crash of a kind, and counts what came of it.
+ */
+import type { Store } from "../../../src/ports/store.js";
+import { type Failure, failureOf } from "../../../src/testing/crash/failure.js";
+import { type PlayAt, sweepPairs, sweepSingles } from "../../../src/testing/crash/sweep.js";
+import { sumOf, type Tally, tallyOf } from "../../../src/testing/crash/tally.js";
+import { createChance } from "../../../src/testing/world/chance.js";
+import { differenceFrom, type PlayEnding, playScenario } from "./play.js";
+import type { Scenario } from "./scenarios.js";
+
+export type Swept = Tally & {
+  /** Moments of the play without crashes at which a process can die. */
+  readonly points: number;
+  /** Plays with crashes. */
+  readonly plays: number;
+  /** What did not hold, each with its trace. */
+  readonly failures: readonly Failure[];
+};
+
+/** `waits`: one crash at every wait; `commits`: one around every commit; `pairs`: every two around commits. */
+export type Sweep = "waits" | "commits" | "pairs";
+
+export async function sweepScenario(scenario: Scenario, store: Store, kind: Sweep): Promise<Swept> {
+  const run = await beginRun(scenario, store, kind);
+  await (kind === "pairs" ? sweepPairs : sweepSingles)(run.playAt, run.points);
+  return run.swept();
+}
+
+export type Sample = { readonly deaths: number; readonly count: number; readonly seed: number };
+
+/** Some of the many ways to die this often around commits. */
+export async function sampleScenario(
+  scenario: Scenario,
+  store: Store,
+  { deaths, count, seed }: Sample,
+): Promise<Swept> {
+  const run = await beginRun(scenario, store, `sample ${seed}`);
+  const chance = createChance(seed);
+  for (let number = 0; number < count; number += 1) {
+    const dies = new Set<number>();
+    // Lives after a death have points of their own: more than the play without crashes.
+    while (dies.size < deaths) dies.add(1 + chance.below(run.points + deaths));
+    await run.playAt([...dies].sort((a, b) => a - b));
+  }
+  return run.swept();
+}
+
+type Run = { readonly points: number; readonly playAt: PlayAt; readonly swept: () => Swept };
+
+/** Plays without a crash first, which all others are compared with. */
+async function beginRun(scenario: Scenario, store: Store, name: string): Promise<Run> {
+  const failures: Failure[] = [];
+  const tallies: Tally[] = [];
+  let plays = 0;
+  const play = (dies: readonly number[]): Promise<PlayEnding> =>
+    playScenario(scenario, {
+      store,
+      sessionId: [scenario.name, name, plays].join(" "),
+      dies,
+      points: name === "waits" ? "waits" : "commits",
+      // Half of the time the next process sees that the one before it is dead; otherwise its lease has to end.
+      sameHost: (dies[0] ?? 0) % 2 === 0,
+    });
+  const clean = await play([]);
+  const playAt = async (dies: readonly number[]): Promise<PlayEnding> => {
+    plays += 1;
+    try {
+      const ending = await play(dies);
+      const difference = differenceFrom(clean, ending);
+      if (difference !== undefined)
+        failures.push({ invariant: null, message: `${scenario.name}, dies at ${dies.join(" and ")}: ${difference}` });
+      tallies.push(tallyOf(ending.calls.values()));
+      return ending;
+    } catch (error) {
+      failures.push(failureOf(error));
+      return clean;
+    }
+  };
+  return { points: clean.points, playAt, swept: () => ({ ...sumOf(tallies), points: clean.points, plays, failures }) };
+}

@@ -1,0 +1,99 @@
+/**
+ * The simulation: the real driver over a store and a world that chance rules, by a seed.
+ *
+ * Processes run, are killed, stopped past their lease and continued; the store fails, loses answers, is busy and gets
+ * requests twice; models and hooks fail in every way; people speak, answer and abort at any moment; clocks jump. Afterwards
+ * the invariants are checked.
+ */
+import type { Store } from "../../src/ports/store.js";
+import { createMemoryStore } from "../../src/stores/memory/index.js";
+import { createChance } from "../../src/testing/world/chance.js";
+import { type Fact, traceOf } from "../../src/testing/world/facts.js";
+import { checkInvariants } from "../../src/testing/world/invariants.js";
+import { createWorld } from "../../src/testing/world/world.js";
+import { direct, temperOf } from "./world/director.js";
+import { simulationHistoryOf } from "./world/history.js";
+import { hookHabitsOf } from "./world/hooks.js";
+import { simulationInvariants } from "./world/invariants.js";
+
+export type SimulationOptions = {
+  /** An integer; the same seed gives the same simulation. */
+  readonly seed: number;
+  /** Turns with trouble, before everything is let come to its end; by chance 40 to 160. */
+  readonly turns?: number;
+  /** The store that the processes share; a new one in memory unless given. */
+  readonly store?: Store;
+  /** The id of the session, which must be new; "session". */
+  readonly sessionId?: string;
+  /** Lines of the trace in a failure; 80. */
+  readonly traceLines?: number;
+};
+
+/** How much a simulation covered. */
+export type SimulationReport = {
+  readonly seed: number;
+  readonly turns: number;
+  readonly processes: number;
+  readonly commits: number;
+  readonly entries: number;
+  readonly modelCalls: number;
+  readonly toolCalls: number;
+  readonly kills: number;
+  readonly stops: number;
+  /** Entries of the log, by type. */
+  readonly events: { readonly [type: string]: number };
+};
+
+/** A simulation in which an invariant did not hold. Its message has the trace, and the command that repeats it. */
+export class SimulationFailure extends Error {
+  override readonly name = "SimulationFailure";
+  readonly seed: number;
+
+  constructor(seed: number, what: string, trace: string, options: { readonly cause: unknown }) {
+    super(`Seed ${seed}: ${what}\n\n${trace}\n\nAgain: node scripts/simulate.mjs --seed ${seed}`, options);
+    this.seed = seed;
+  }
+}
+
+/**
+ * Runs one simulation, and checks what it did.
+ * @throws SimulationFailure
+ */
+export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const { seed, traceLines = 80 } = options;
+  const world = createWorld(options.store ?? createMemoryStore(), createChance(seed), options.sessionId ?? "session");
+  try {
+    // Chance of their own: worlds without hooks are what they were before there were any.
+    const temper = temperOf(world, hookHabitsOf(createChance(seed ^ 0x5bd1e995)));
+    const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
+    checkInvariants(await simulationHistoryOf(world, directed.clients, temper.isCalm), simulationInvariants);
+    return reportOf(seed, directed.turns, world.facts);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw new SimulationFailure(seed, what, traceOf(world.facts, traceLines), { cause });
+  }
+}
+
+function reportOf(seed: number, turns: number, facts: readonly Fact[]): SimulationReport {
+  const count = (belongs: (fact: Fact) => boolean) => facts.filter(belongs).length;
+  return {
+    seed,
+    turns,
+    processes: count((fact) => fact.type === "process" && fact.what === "started"),
+    commits: count((fact) => fact.type === "written"),
+    entries: facts.reduce((sum, fact) => sum + (fact.type === "written" ? fact.commit.events.length : 0), 0),
+    modelCalls: count((fact) => fact.type === "model_called"),
+    toolCalls: count((fact) => fact.type === "tool_started"),
+    kills: count((fact) => fact.type === "process" && fact.what === "killed"),
+    stops: count((fact) => fact.type === "process" && fact.what === "stopped"),
+    events: Object.fromEntries(countEvents(facts)),
+  };
+}
+
+function countEvents(facts: readonly Fact[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const fact of facts)
+    if (fact.type === "written")
+      for (const { type } of fact.commit.events) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}

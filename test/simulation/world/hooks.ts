@@ -1,0 +1,111 @@
+/**
+ * Hooks of every kind: they answer at once or later, hang, throw, return rubbish, spoil what they are given, and change what they
+ * may. They draw from a chance of their own, so that worlds without hooks stay as they are.
+ */
+import type { HookPoint } from "../../../src/core/machine/event.js";
+import type { Hook } from "../../../src/ports/hook.js";
+import { hookPoints } from "../../../src/runtime/agent/compile-hooks.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
+
+/** What the hooks of a world tend to do. */
+export type HookHabits = {
+  readonly chance: Chance;
+  /** Where they are called. */
+  readonly points: readonly HookPoint[];
+  /** The probability that one fails, in one of many ways. */
+  readonly fails: number;
+  /** The probability that one changes what it may. */
+  readonly changes: number;
+};
+
+/** A third of the worlds have hooks. */
+export function hookHabitsOf(chance: Chance): HookHabits | null {
+  if (!chance.happens(1 / 3)) return null;
+  return {
+    chance,
+    points: hookPoints.filter(() => chance.happens(0.4)),
+    fails: chance.pick([0, 0.05, 0.3]),
+    changes: chance.pick([0, 0.1, 0.3]),
+  };
+}
+
+/** Two hooks of a process, at the same points; the failures of the second block nothing. */
+export function createHooks(world: World, process: () => Process, habits: HookHabits): readonly Hook[] {
+  const make = (name: string, more: Pick<Hook, "onFailure">): Hook => {
+    const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = { name, timeoutMs: 500, ...more };
+    for (const point of habits.points)
+      hook[point] = ((subject: object) => act(point, subject, world, process, habits)) as never;
+    return hook;
+  };
+  return [make("first", {}), make("second", { onFailure: "open" })];
+}
+
+type Act = (place: { readonly subject: object; readonly world: World; readonly process: () => Process }) => unknown;
+
+const misdeeds: readonly Act[] = [
+  () => {
+    throw new Error("a hook broke");
+  },
+  () => Promise.reject(undefined),
+  () => new Promise(() => {}),
+  () => "rubbish",
+  async () => ({ input: 1, block: 2 }),
+  ({ subject }) => {
+    (subject as { spoilt?: boolean }).spoilt = true;
+  },
+  // Its time may be over by then.
+  ({ world, process }) => world.turn(process(), "slow tool"),
+];
+
+function act(point: HookPoint, subject: object, world: World, process: () => Process, habits: HookHabits): unknown {
+  const { chance, fails, changes } = habits;
+  if (chance.happens(fails)) return chance.pick(misdeeds)({ subject, world, process });
+  const answer = chance.happens(changes) ? changeAt(point, subject, world, process, chance) : undefined;
+  return chance.happens(0.7) ? answer : world.turn(process(), "hook").then(() => answer);
+}
+
+/** What a hook may change there, by chance. */
+function changeAt(
+  point: HookPoint,
+  subject: object,
+  { number, note }: World,
+  process: () => Process,
+  chance: Chance,
+): unknown {
+  const n = number();
+  switch (point) {
+    case "beforeRun":
+      return chance.happens(0.3) ? { refuse: `refused ${n}` } : { input: `changed ${n}` };
+    case "beforeLLMCall":
+      return chance.pick<unknown>([
+        { systemPrompt: `prompt ${n}` },
+        { activeTools: ["look", "keyed", "guarded"] },
+        { toolChoice: "none" },
+        { providerOptions: { p: { n } } },
+      ]);
+    case "beforeToolCall":
+      return chance.pick<unknown>([
+        { block: `blocked ${n}` },
+        { stop: `stopped ${n}` },
+        { input: { n } },
+        { input: { n: "none" } },
+      ]);
+    case "afterToolCall": {
+      const { callKey } = subject as { readonly callKey: string };
+      const output = `masked ${n}`;
+      note({ type: "tool_settled", process: process().name, callKey, output: { type: "text", text: output } });
+      return { output };
+    }
+    case "beforeStop":
+      return { message: `go on ${n}` };
+    case "onError":
+      return chance.pick(["retry", "giveUp"]);
+    case "beforeStep":
+    case "afterLLMCall":
+    case "afterStep":
+    case "onCompacted":
+    case "afterRun":
+      return undefined;
+  }
+}

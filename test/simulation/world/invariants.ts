@@ -1,0 +1,30 @@
+/**
+ * What must hold after every simulation and every play of a reference scenario.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { History, Invariant } from "../../../src/testing/world/history.js";
+import { effectInvariants } from "../../../src/testing/world/invariants-effects.js";
+import { logInvariants } from "../../../src/testing/world/invariants-log.js";
+import { attemptOf, shapeOf } from "../../../src/testing/world/message-parts.js";
+import type { SimulationHistory } from "./history.js";
+import { peopleInvariants } from "./invariants-people.js";
+import { toolInvariants } from "./invariants-tools.js";
+
+export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
+  ...logInvariants,
+  { number: 10, name: "what is committed is what the model meant to say", check: messagesAreMeant },
+  ...effectInvariants,
+  ...toolInvariants,
+  ...peopleInvariants,
+];
+
+function messagesAreMeant({ facts, log }: History): string | undefined {
+  const meant = new Map(facts.flatMap((fact) => (fact.type === "model_meant" ? [[fact.attempt, fact.parts]] : [])));
+  for (const { seq, event } of log) {
+    if (event.type !== "model_finished") continue;
+    const said = event.message.parts.map(shapeOf);
+    if (!isDeepStrictEqual(said, meant.get(attemptOf(event))))
+      return `entry ${seq} is ${JSON.stringify(said)}, meant was ${JSON.stringify(meant.get(attemptOf(event)))}`;
+  }
+  return undefined;
+}

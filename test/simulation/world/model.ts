@@ -1,0 +1,171 @@
+/**
+ * A model that answers by chance: with text and calls, and with everything that providers do wrong.
+ */
+import type { FinishReason, ModelFailure } from "../../../src/core/data/message.js";
+import type { Model, ModelDelta, ModelRequest } from "../../../src/ports/model.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import { attemptOf, putTogether } from "../../../src/testing/world/message-parts.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
+
+export type ModelHabits = {
+  /** The names it calls. */
+  readonly tools: readonly string[];
+  /** The probability that an attempt fails, in one of many ways. */
+  readonly fails: number;
+  /** The probability that a stream repeats and numbers its deltas. */
+  readonly stutters: number;
+  /** Tokens of its context window, where that is small: then it does not say what it used, and conversations are summed up often. */
+  readonly window: number | null;
+};
+
+export function createModel(world: World, process: () => Process, habits: ModelHabits): Model {
+  return {
+    id: "simulated",
+    async *stream(request, signal) {
+      world.note({
+        type: "model_called",
+        process: process().name,
+        request: { ...request, messages: [...request.messages] },
+      });
+      const { chance } = world;
+      const obeys = chance.happens(0.8);
+      for (const piece of piecesOf(answer(world, habits, request), chance)) {
+        await world.turn(process(), "model", obeys ? signal : undefined);
+        if (obeys && signal.aborted) return;
+        for (const delta of piece) {
+          if (delta === broken) throw new Error("socket hang up");
+          yield delta;
+        }
+      }
+    },
+  };
+}
+
+/** Sums up, mostly: it also fails, says nothing, says too much, and asks for tools. */
+export function createSummariser(world: World, process: () => Process): Model {
+  const { chance } = world;
+  return {
+    id: "summariser",
+    async *stream(_request, signal) {
+      const said = chance.below(12);
+      await world.turn(process(), "model", signal);
+      if (signal.aborted) return;
+      if (said === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
+      if (said === 1) throw new Error("socket hang up");
+      if (said > 3) yield* textOf("text", `## Keep\n- item ${world.number() % 5}\n## Summary\nshort ${world.number()}`);
+      if (said === 3) yield* textOf("text", "at length ".repeat(2_000));
+      if (said === 4) yield callOf(world, ["look"], 1);
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10, outputTokens: 5 } };
+    },
+  };
+}
+
+/** In the place of a delta: the stream throws. */
+const broken: ModelDelta = { kind: "start", model: "broken" };
+
+function answer(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+  const { chance } = world;
+  const whole = content(world, habits, request);
+  world.note({ type: "model_meant", attempt: attemptOf(request), parts: putTogether(whole) });
+  if (chance.happens(habits.fails)) return spoilt(whole, request, chance, habits.window);
+  if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
+  return whole;
+}
+
+function content(world: World, { tools, window }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+  const { chance } = world;
+  const deltas: ModelDelta[] = [{ kind: "start" }];
+  if (chance.happens(0.2)) deltas.push(...textOf("reasoning", `think ${world.number()}`));
+  const mayCall = request.tools.length > 0 && request.toolChoice !== "none";
+  const calls = mayCall && chance.happens(request.modelCallIndex < 4 ? 0.7 : 0.2) ? 1 + chance.below(4) : 0;
+  if (calls === 0 || chance.happens(0.3)) deltas.push(...textOf("text", `say ${world.number()}`));
+  for (let position = 1; position <= calls; position += 1) deltas.push(callOf(world, tools, position));
+  const unified: FinishReason["unified"] = chance.happens(0.04)
+    ? chance.pick(["length", "content-filter", "other"] as const)
+    : calls > 0
+      ? "tool-calls"
+      : "stop";
+  const usage = window === null ? { inputTokens: 10, outputTokens: 5 } : {};
+  deltas.push({ kind: "done", finishReason: { unified }, usage });
+  return deltas;
+}
+
+function textOf(kind: "text" | "reasoning", text: string): readonly ModelDelta[] {
+  const id = kind;
+  const [first = "", second = ""] = text.split(/(?<= )/);
+  return [
+    { kind: `${kind}-start`, id },
+    { kind: `${kind}-delta`, id, text: first },
+    { kind: `${kind}-delta`, id, text: second },
+    { kind: `${kind}-end`, id },
+  ];
+}
+
+/** Ids that repeat, unknown tools and arguments that are no JSON come up too. */
+function callOf({ chance, number }: World, tools: readonly string[], position: number): ModelDelta {
+  const id = chance.happens(0.1) ? chance.pick(["", "same"]) : `call_${position}`;
+  const name = chance.happens(0.03) ? "unknown" : chance.pick(tools);
+  const n = number();
+  return { kind: "tool-call", id, name, input: chance.happens(0.03) ? `{"n": ${n}` : JSON.stringify({ n }) };
+}
+
+/** A stream that ends as streams should not. */
+function spoilt(
+  whole: readonly ModelDelta[],
+  request: ModelRequest,
+  chance: Chance,
+  window: number | null,
+): readonly ModelDelta[] {
+  const begun = whole.slice(0, chance.below(whole.length));
+  switch (chance.below(window === null ? 9 : 10)) {
+    case 0:
+      return [...begun, failing({ kind: "rate_limit", message: "429", statusCode: 429, retryAfterMs: 700 })];
+    case 1:
+      return [...begun, failing({ kind: "network", message: "connection reset" })];
+    case 2:
+      return [failing({ kind: "overloaded", message: "529", statusCode: 529 })];
+    case 3:
+      return begun;
+    case 4:
+      return [...begun, broken];
+    case 5:
+      return [{ kind: "start" }, { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10 } }];
+    case 6:
+      return without(numbered(whole, request), chance.below(whole.length - 1));
+    case 7:
+      return whole.map((delta) => ({ ...delta, attempt: request.attempt + 1 }));
+    case 9:
+      return [failing({ kind: "context_overflow", message: "too long", statusCode: 400 })];
+    default:
+      return [...whole.slice(0, -1), failing({ kind: "auth", message: "401", statusCode: 401 })];
+  }
+}
+
+function without<Item>(items: readonly Item[], place: number): readonly Item[] {
+  return items.filter((_, index) => index !== place);
+}
+
+function failing(failure: ModelFailure): ModelDelta {
+  return { kind: "error", failure, usage: { inputTokens: 10 } };
+}
+
+function numbered(deltas: readonly ModelDelta[], request: ModelRequest): readonly ModelDelta[] {
+  const { sessionId, runId, modelCallIndex, attempt } = request;
+  return deltas.map((delta, index) => ({ ...delta, sessionId, runId, modelCallIndex, attempt, seq: index + 1 }));
+}
+
+/** Each delta may come again, at once and later, after the end too. */
+function stuttered(deltas: readonly ModelDelta[], chance: Chance): readonly ModelDelta[] {
+  const said: ModelDelta[] = [];
+  for (const delta of deltas) {
+    said.push(delta);
+    while (chance.happens(0.3)) said.push(chance.pick(said));
+  }
+  return said;
+}
+
+function piecesOf(deltas: readonly ModelDelta[], chance: Chance): readonly (readonly ModelDelta[])[] {
+  if (deltas.length < 2 || chance.happens(0.6)) return [deltas];
+  const cut = chance.below(deltas.length);
+  return [deltas.slice(0, cut), deltas.slice(cut)];
+}

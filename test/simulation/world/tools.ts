@@ -1,0 +1,181 @@
+/**
+ * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
+ */
+import type { Json } from "../../../src/core/data/message.js";
+import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../../src/ports/tool.js";
+import { done } from "../../../src/runtime/tools/done.js";
+import type { Process, World } from "../../../src/testing/world/world.js";
+
+/** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
+export type Ledger = Map<string, string>;
+
+export type Bench = {
+  readonly world: World;
+  readonly ledger: Ledger;
+  readonly process: () => Process;
+};
+
+type Input = { readonly n: number };
+
+/** Looks at its input elsewhere, which takes its time. */
+function slowSchema({ world, process }: Bench): InputSchema<Input> {
+  const check = async (value: unknown) => {
+    await world.turn(process(), "validation");
+    const fits = typeof value === "object" && value !== null && "n" in value && typeof value.n === "number";
+    return fits ? { success: true, value } : { success: false, error: new Error("n must be a number") };
+  };
+  return { jsonSchema: schema, validate: check };
+}
+
+const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+const timeoutMs = 4_000;
+
+/** Those that may take effect only once, whatever crashes. */
+export const onceOnly: ReadonlySet<string> = new Set(["once", "checked", "guarded", "questioned", "deaf", "broken"]);
+/** Those that somebody has to approve. */
+export const approvalNeeded: ReadonlySet<string> = new Set(["guarded", "questioned"]);
+/** Those that may not be used. */
+export const forbidden: ReadonlySet<string> = new Set(["forbidden"]);
+
+/** The tools of a process, by name. */
+export function createTools(bench: Bench): readonly Tool<Input>[] {
+  const { world } = bench;
+  const tool = (name: string, more: Partial<Tool<Input>> = {}): Tool<Input> => ({
+    name,
+    description: name,
+    input: schema,
+    execute: (input, context) => work(bench, name, input, context, context.signal),
+    ...more,
+  });
+  return [
+    tool("look", { readOnly: true }),
+    tool("keyed", { recover: "rerun" }),
+    tool("once"),
+    tool("unsure", { recover: "ask" }),
+    tool("traceable", { recover: { reconcile: (call) => reconcile(bench, call) } }),
+    tool("guarded", { needsApproval: true }),
+    tool("questioned"),
+    tool("forbidden"),
+    tool("checked", { input: slowSchema(bench) }),
+    tool("alone", { sequential: true, recover: "rerun" }),
+    tool("broken", {
+      execute: async (input, context) => {
+        await work(bench, "broken", input, context, context.signal);
+        throw new Error("it broke");
+      },
+    }),
+    tool("slow", {
+      recover: "rerun",
+      timeoutMs,
+      execute: async (input, context) => {
+        start(bench, "slow", input, context, context.signal);
+        await world.turn(bench.process(), "slow tool", context.signal);
+        return context.signal.aborted ? failed(bench, context) : finish(bench, "slow", input, context);
+      },
+    }),
+    tool("deaf", {
+      timeoutMs,
+      graceMs: 300,
+      // Some go on long after the grace of an abort.
+      execute: async (input, context) => {
+        if (world.chance.happens(0.5)) return await work(bench, "deaf", input, context);
+        start(bench, "deaf", input, context);
+        await world.turn(bench.process(), "slow tool");
+        return finish(bench, "deaf", input, context);
+      },
+    }),
+    tool("sudden", {
+      recover: "rerun",
+      execute: (input, context) => {
+        start(bench, "sudden", input, context);
+        return finish(bench, "sudden", input, context);
+      },
+    }),
+    tool("finish", { recover: "rerun", execute: () => done("all done") }),
+    { name: "outside", description: "outside", input: schema },
+  ];
+}
+
+/** The rules for `questioned` and `forbidden`; all else is allowed. Some answers take their time. */
+export function createPermissions({ world, process }: Bench): CanExecuteTool {
+  const { chance } = world;
+  return ({ tool }) => {
+    const permission =
+      tool.name === "forbidden"
+        ? ({ verdict: "deny", reason: "nobody may" } as const)
+        : tool.name !== "questioned"
+          ? "allow"
+          : ({ verdict: "ask", question: "May it?", ...(chance.happens(0.3) ? { expiresInMs: 2_000 } : {}) } as const);
+    return chance.happens(0.8) ? permission : world.turn(process(), "policy").then(() => permission);
+  };
+}
+
+function start(
+  { world, process }: Bench,
+  tool: string,
+  input: Input,
+  context: ToolContext,
+  signal?: AbortSignal,
+): void {
+  const { idempotencyKey: callKey, attempt } = context;
+  const { name } = process();
+  const heeds = signal === undefined ? {} : ({ heeds: true } as const);
+  world.note({ type: "tool_started", process: name, callKey, tool, attempt, input: input.n, ...heeds });
+  signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", process: name, callKey }));
+}
+
+/** A turn until it takes effect, and one until it says so. */
+async function work(
+  bench: Bench,
+  tool: string,
+  input: Input,
+  context: ToolContext,
+  signal?: AbortSignal,
+): Promise<Json> {
+  const { world, process } = bench;
+  start(bench, tool, input, context, signal);
+  await world.turn(process(), `${tool} works`, signal);
+  if (signal?.aborted === true) return failed(bench, context);
+  const output = finish(bench, tool, input, context, false);
+  await world.turn(process(), `${tool} answers`, signal);
+  settle(bench, context.idempotencyKey, output);
+  return output;
+}
+
+function settle({ world, process }: Bench, callKey: string, text: string | null): void {
+  const output = text === null ? null : ({ type: "text", text } as const);
+  world.note({ type: "tool_settled", process: process().name, callKey, output });
+}
+
+function finish(
+  bench: Bench,
+  tool: string,
+  input: Input,
+  { idempotencyKey: callKey }: ToolContext,
+  settles = true,
+): string {
+  const { world, ledger } = bench;
+  const known = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
+  if (known === undefined) world.note({ type: "tool_acted", callKey, tool, input: input.n });
+  const output = known ?? `${tool} did ${input.n}`;
+  ledger.set(callKey, output);
+  if (settles) settle(bench, callKey, output);
+  return output;
+}
+
+function failed(bench: Bench, { idempotencyKey: callKey }: ToolContext): never {
+  settle(bench, callKey, null);
+  throw new Error("stopped by its signal");
+}
+
+async function reconcile(bench: Bench, call: { readonly idempotencyKey: string }): Promise<Reconciled> {
+  const { world, ledger, process } = bench;
+  const { idempotencyKey: callKey } = call;
+  await world.turn(process(), "reconcile");
+  const output = ledger.get(callKey);
+  if (output !== undefined) {
+    settle(bench, callKey, output);
+    return { status: "finished", output };
+  }
+  return { status: world.chance.pick(["not_started", "unknown"] as const) };
+}

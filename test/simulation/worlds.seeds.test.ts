@@ -1,0 +1,88 @@
+/**
+ * The real driver in simulated worlds, one for each seed. The seeds are the same each time, unless PAWL_SEED says which is the first
+ * and PAWL_SEEDS how many there are. `npm run simulate -- --seeds 20000` runs more of them, on all processors.
+ */
+import { describe, expect, test } from "vitest";
+import type { EventType } from "../../src/core/index.js";
+import { sampled } from "../support/sampled.js";
+import { verifies } from "../verifies.js";
+import { type SimulationReport, simulate } from "./simulate.js";
+
+const first = Number(process.env.PAWL_SEED ?? 1);
+const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 250, long: 2_000 }));
+const inOneTest = 250;
+
+const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({
+  from: first + part * inOneTest,
+  until: Math.min(first + (part + 1) * inOneTest, first + seeds),
+}));
+
+const proven = verifies(
+  "REC-1",
+  "REC-2",
+  "REC-3",
+  "REC-5",
+  "REC-8",
+  "LOOP-8#one-process",
+  "LOOP-10",
+  "RTRY-3",
+  "RTRY-6",
+  "HOOK-3",
+  "STRM-1",
+  "STRM-2",
+  "TOOL-5",
+  "TOOL-6",
+);
+
+/** Entries that the seeds led to, by type. */
+const reached = new Map<string, number>();
+
+describe("no invariant is broken", () => {
+  test.each(parts)("by seeds from $from", { ...proven, timeout: 600_000 }, async ({ from, until }) => {
+    const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
+    for (let seed = from; seed < until; seed += 1) add(covered, await simulate({ seed }));
+    console.log(`seeds ${from} to ${until - 1}: ${JSON.stringify(covered)}`);
+    if (until - from === inOneTest) for (const count of Object.values(covered)) expect(count).toBeGreaterThan(100);
+  });
+});
+
+test.runIf(seeds >= 2_000)("the seeds lead to entries of every type that a session without children has", () => {
+  expect([...reached.keys()].sort()).toEqual([...expectedTypes].sort());
+});
+
+test("a seed gives the same simulation each time", async () => {
+  for (let seed = first; seed < first + 20; seed += 1)
+    expect(await simulate({ seed })).toEqual(await simulate({ seed }));
+});
+
+const expectedTypes: readonly EventType[] = [
+  "session_created",
+  "run_started",
+  "run_queued",
+  "steered",
+  "prepared",
+  "compaction_started",
+  "compacted",
+  "model_finished",
+  "model_failed",
+  "timer_fired",
+  "tool_decided",
+  "tool_finished",
+  "answered",
+  "abort_requested",
+  "restarted",
+  "late_result",
+  "run_finished",
+  "after_run_hooks_called",
+];
+
+type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;
+
+function add(covered: { -readonly [Key in keyof Covered]: number }, report: SimulationReport): void {
+  covered.commits += report.commits;
+  covered.modelCalls += report.modelCalls;
+  covered.toolCalls += report.toolCalls;
+  covered.kills += report.kills;
+  covered.stops += report.stops;
+  for (const [type, count] of Object.entries(report.events)) reached.set(type, (reached.get(type) ?? 0) + count);
+}
