@@ -4,8 +4,8 @@
 import { reasons } from "../core/index.js";
 import type { Reason, RunResult, Usage } from "../index.js";
 import { shortId } from "./home.js";
-import type { Paint } from "./paint.js";
 import { counted, duration, oneLine, visible } from "./text.js";
+import type { Paint } from "./text-style.js";
 
 /** The sentence that stands for a reason where the model said nothing. */
 export function fixedText(reason: Reason): string {

@@ -9,6 +9,7 @@ import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
+import type { WorkOptions } from "./drive-session.js";
 import {
   type Add,
   addModel,
@@ -19,9 +20,8 @@ import {
   positive,
   sessionArgument,
 } from "./options.js";
-import { addPeopleCommands } from "./people-program.js";
+import { addPeopleCommands } from "./people-commands.js";
 import type { Terminal } from "./terminal.js";
-import type { WorkOptions } from "./work.js";
 
 /** @param finish is given the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {

@@ -17,8 +17,8 @@ import {
 import { closingLine, fixedText } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
-import type { Paint } from "./paint.js";
 import { cut, duration, shortInput, shortResult, visible } from "./text.js";
+import type { Paint } from "./text-style.js";
 
 export type Piece = { readonly to: "out" | "err"; readonly text: string };
 

@@ -4,9 +4,9 @@
  * A line of progress may stand at the end of standard error. It is taken away before anything else is written.
  */
 import { stderr, stdin, stdout } from "node:process";
-import { createPaint, type Paint } from "./paint.js";
 import { createTerminalRedaction, type Redaction } from "./redaction.js";
 import { jsonLine } from "./text.js";
+import { createPaint, type Paint } from "./text-style.js";
 
 export type Terminal = {
   readonly out: (text: string) => void;

@@ -4,8 +4,8 @@
  * Waiting for somebody may take days: it gets a fixed piece of the width, so that the rest stays readable.
  */
 import type { LoopTrace, TracedAttempt, TracedCall, TracedHook, TraceRecord, TraceSpan } from "../index.js";
-import type { Colour, Paint } from "./paint.js";
 import { counted, cut, duration, oneLine, visible, widthOf } from "./text.js";
+import type { Colour, Paint } from "./text-style.js";
 
 type StepRecord = Extract<TraceRecord, { readonly type: "step" }>;
 type Kind = "model" | "tool" | "hook" | "wait";

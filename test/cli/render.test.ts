@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { readReply } from "../../src/cli/ask.js";
-import { createPaint, noPaint } from "../../src/cli/paint.js";
+import { readReply } from "../../src/cli/ask-approval.js";
 import { createProgress } from "../../src/cli/progress.js";
 import { createRenderer, type RenderOptions } from "../../src/cli/render.js";
+import { createPaint, noPaint } from "../../src/cli/text-style.js";
 import type { Json, MessageDelta, PublicEvent, RunResult, StreamItem } from "../../src/index.js";
 import type { DeltaBody } from "../../src/ports/model.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { noPaint, type Paint } from "../../src/cli/paint.js";
 import { widthOf } from "../../src/cli/text.js";
+import { noPaint, type Paint } from "../../src/cli/text-style.js";
 import { waterfall } from "../../src/cli/waterfall.js";
 import type { TraceRecordOf } from "../../src/index.js";
 import { verifies } from "../verifies.js";

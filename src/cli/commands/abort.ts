@@ -2,10 +2,10 @@
  * `pawl abort`: ends a run, whichever process drives it, and waits until it has ended.
  */
 import type { RunResult } from "../../index.js";
-import { outcomeOf } from "../conversation.js";
 import { exitCodes } from "../exit.js";
 import { createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
+import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 
 export type AbortOptions = { readonly json?: true };

@@ -14,15 +14,15 @@ import {
   PawlError,
   type Store,
 } from "../../index.js";
+import type { WorkOptions } from "../drive-session.js";
 import { editorOf, inEditor } from "../editor.js";
 import { exitCodes } from "../exit.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, getSession, homeOf, openStore, shortId } from "../home.js";
-import { agoOf, callId, describe, listPending, matching, type PendingCall, splitId, theOne } from "../pending.js";
-import { whoDecides } from "../person.js";
+import { agoOf, callId, describe, listPending, matching, type PendingCall, splitId, theOne } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { exact, visible } from "../text.js";
-import type { WorkOptions } from "../work.js";
+import { whoDecides } from "../user-name.js";
 import { resume } from "./resume.js";
 
 export type AnswerCommandOptions = WorkOptions & {

@@ -3,7 +3,7 @@
  */
 import { exitCodes } from "../exit.js";
 import { homeOf, openStore } from "../home.js";
-import { describe, listPending, matching, type PendingCall } from "../pending.js";
+import { describe, listPending, matching, type PendingCall } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, jsonLine } from "../text.js";
 

@@ -10,7 +10,7 @@ import { detectSandbox } from "../../tools/index.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore } from "../home.js";
 import { modelLabel } from "../model-label.js";
-import { listPending } from "../pending.js";
+import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
 

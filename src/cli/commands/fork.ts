@@ -3,12 +3,12 @@
  */
 import { randomUUID } from "node:crypto";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { type RequestFlags, startOptions, type WorkOptions, withWork } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { agentName, createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
-import { type RequestFlags, startOptions, type WorkOptions, withWork } from "../work.js";
 
 export type ForkOptions = WorkOptions &
   RequestFlags & {

@@ -2,12 +2,12 @@
  * `pawl resume`: carries on what was interrupted, answers what waits, or follows what another process does.
  */
 import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
-import { outcomeOf } from "../conversation.js";
+import { type WorkOptions, withWork } from "../drive-session.js";
 import { agentName, checkShell } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
+import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
-import { type WorkOptions, withWork } from "../work.js";
 
 /** What was allowed when the run began is not allowed again by itself: permissions belong to who is there. */
 export async function resume(id: string, options: WorkOptions, terminal: Terminal): Promise<number> {

@@ -4,10 +4,10 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { type RequestFlags, realFolder, startOptions, type WorkOptions, withWork } from "../drive-session.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { type RequestFlags, realFolder, startOptions, type WorkOptions, withWork } from "../work.js";
 
 export type RunCommandOptions = WorkOptions &
   RequestFlags & {

@@ -5,13 +5,13 @@
  */
 import { type Agent, createWorker, type Model, type SessionInfo, type Store, type WorkerReport } from "../../index.js";
 import { chooseModel } from "../../models/index.js";
+import type { WorkOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
 import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
-import type { WorkOptions } from "../work.js";
 import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
 
 export type WorkerCommandOptions = Omit<WorkOptions, "model"> & {

@@ -7,15 +7,15 @@ import { setImmediate } from "node:timers/promises";
 import { isResting } from "../core/index.js";
 import type { Store, StreamItem } from "../index.js";
 import { type Agent, isHolderDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
-import { type Asker, ask } from "./ask.js";
+import { type Asker, ask } from "./ask-approval.js";
 import { describeError, exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
-import { whoDecides } from "./person.js";
+import type { JsonView } from "./run-view.js";
+import { listenForTyping, type Typing } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
-import { listenForTyping, type Typing } from "./typing.js";
-import type { JsonView } from "./view.js";
+import { whoDecides } from "./user-name.js";
 
 export type Conversation = {
   readonly agent: Agent;

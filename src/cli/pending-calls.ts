@@ -5,9 +5,9 @@
  */
 import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../index.js";
 import { shortId } from "./home.js";
-import type { Paint } from "./paint.js";
 import type { Redaction } from "./redaction.js";
 import { age, cut, duration, exact, oneLine, visible, wholeInput } from "./text.js";
+import type { Paint } from "./text-style.js";
 
 export type PendingCall = StoredApproval & {
   /** What a person calls it. */

@@ -10,7 +10,7 @@ import { readFileSync } from "node:fs";
 import { stdin } from "node:process";
 import { setImmediate } from "node:timers/promises";
 import type { Interruptions } from "./interruptions.js";
-import { question } from "./question.js";
+import { question } from "./prompt-line.js";
 import type { Terminal } from "./terminal.js";
 
 export type Typing = {

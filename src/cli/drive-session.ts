@@ -14,16 +14,16 @@ import {
 } from "../index.js";
 import { chooseModel } from "../models/index.js";
 import { detectSandbox } from "../tools/index.js";
-import { converse } from "./conversation.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent } from "./folder-agent.js";
 import { homeOf, openStore, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
 import { modelLabel } from "./model-label.js";
 import { createPermissions } from "./permissions.js";
+import { converse } from "./run-on-terminal.js";
+import { createJsonView, createTextView, redactedView } from "./run-view.js";
 import type { Terminal } from "./terminal.js";
 import { visible } from "./text.js";
-import { createJsonView, createTextView, redactedView } from "./view.js";
 
 export type WorkOptions = {
   readonly model?: string;

@@ -7,10 +7,10 @@ import type { ApprovalDecision, Json, PendingApproval } from "../index.js";
 import { editorOf, inEditor } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
-import { question } from "./question.js";
+import { question } from "./prompt-line.js";
+import { dropTyped } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
 import { exact, wholeInput } from "./text.js";
-import { dropTyped } from "./typing.js";
 
 export type Reply =
   | { readonly type: "yes" }
