@@ -1,24 +1,24 @@
 /**
- * A line from a person on a terminal.
+ * Reads a line from a person on a terminal.
  */
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Interruptions } from "./interruptions.js";
 
-export type QuestionOptions = {
-  /** What stands on the line already. */
-  readonly given?: string;
-  /** Takes the question back. */
+export type PromptLineOptions = {
+  /** Text that is on the line already, which the person may edit. */
+  readonly initialText?: string;
+  /** Cancels the prompt. */
   readonly signal?: AbortSignal;
-  /** Lines that were pasted with the first one belong to it. */
-  readonly takesLines?: true;
+  /** Lines pasted together with the first one are part of the answer. */
+  readonly joinsPastedLines?: true;
 };
 
-/** What the person said; null where they leave: end of input, Ctrl-C, or the process is to go. */
-export async function question(
+/** @returns the line; null on Ctrl-C, at the end of input, after `signal`, and when the process should exit */
+export async function promptLine(
   prompt: string,
   interruptions: Interruptions,
-  { given = "", signal, takesLines }: QuestionOptions = {},
+  { initialText = "", signal, joinsPastedLines }: PromptLineOptions = {},
 ): Promise<string | null> {
   if (interruptions.leave.aborted || interruptions.stop.aborted) return null;
   const lines = createInterface({ input: stdin, output: stderr });
@@ -30,21 +30,21 @@ export async function question(
   });
   lines.once("close", end);
   const signals = [interruptions.leave, ...(signal === undefined ? [] : [signal])];
-  for (const one of signals) one.addEventListener("abort", end, { once: true });
+  for (const source of signals) source.addEventListener("abort", end, { once: true });
   try {
-    const asked = lines.question(prompt, { signal: over.signal });
+    const answer = lines.question(prompt, { signal: over.signal });
     const more: string[] = [];
-    // The first line is the question's own.
+    // `question` takes the first line, so this listener gets only the lines after it.
     lines.on("line", (line) => more.push(line));
-    if (given !== "") lines.write(given);
-    const first = await asked;
-    return takesLines === true ? [first, ...more].join("\n") : first;
+    if (initialText !== "") lines.write(initialText);
+    const first = await answer;
+    return joinsPastedLines === true ? [first, ...more].join("\n") : first;
   } catch (error) {
     if (!over.signal.aborted) throw error;
     stderr.write("\n");
     return null;
   } finally {
-    for (const one of signals) one.removeEventListener("abort", end);
+    for (const source of signals) source.removeEventListener("abort", end);
     lines.close();
   }
 }

@@ -1,82 +1,82 @@
 /**
- * A run on the terminal, from its start to its end: shown as it happens, answered for where it asks, stopped where somebody stops it.
+ * Drives a run from a terminal: shows what happens, asks the person about calls, and stops on Ctrl-C and SIGTERM.
  *
- * It goes in legs: each shows all that happens until the run ends or waits, and only then is anybody asked.
+ * Showing and asking alternate. All events are shown until the run ends or waits; only then is the person asked.
  */
 import { setImmediate } from "node:timers/promises";
 import { isResting } from "../core/index.js";
 import type { Store, StreamItem } from "../index.js";
 import { type Agent, isHolderDead, PawlError, type PendingApproval, type RunResult, type Session } from "../index.js";
-import { type Asker, ask } from "./ask-approval.js";
+import { askApproval } from "./ask-approval.js";
 import { describeError, exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
-import type { JsonView } from "./run-view.js";
-import { listenForTyping, type Typing } from "./steering-input.js";
+import type { RunView } from "./run-view.js";
+import { listenForSteering, type SteeringInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
-import { whoDecides } from "./user-name.js";
+import { userName } from "./user-name.js";
 
-export type Conversation = {
+export type TerminalRun = {
   readonly agent: Agent;
   readonly sessionId: string;
   readonly store: Store;
-  readonly view: JsonView;
+  readonly view: RunView;
   readonly terminal: Terminal;
   readonly permissions: Permissions;
   readonly interruptions: Interruptions;
-  /** Somebody is there to be asked. */
+  /** Whether a person can be asked. */
   readonly canAsk: boolean;
 };
 
-/** The process goes, and the run is not over: the exit code. */
-type Left = { readonly left: number };
+/** The process exits before the run has ended. */
+type Departure = { readonly exitCode: number };
 
-/** How long what runs may take to settle when the process is told to go; milliseconds. */
+/** How long tools that run may take to finish after SIGTERM; milliseconds. */
 const graceMs = 5_000;
 
 /**
- * Shows a run to its end, or to where it waits for somebody who is not there.
+ * Shows a run until it ends, or until it waits and nobody can be asked.
  *
- * @param after the last entry that need not be shown
- * @param start begins the run, or goes on with it, and gives its result
+ * @param after the last entry that is not to be shown
+ * @param start starts or resumes the run
  * @returns the exit code
  */
-export async function converse(
-  conversation: Conversation,
+export async function runOnTerminal(
+  run: TerminalRun,
   after: number,
   start: (session: Session) => Promise<RunResult>,
 ): Promise<number> {
-  const { agent, sessionId, view, terminal, canAsk } = conversation;
+  const { agent, sessionId, view, terminal, canAsk } = run;
   const session = agent.session(sessionId);
-  const seen: Seen = { seq: after, unasked: new Set(), denied: 0, hasEnd: false, hasSteered: false };
-  let result = await leg(conversation, session, seen, () => start(session));
-  while (!("left" in result)) {
+  const state: StreamState = { seq: after, unasked: new Set(), denied: 0, hasEnd: false, hasSteered: false };
+  let result = await runUntilPause(run, session, state, () => start(session));
+  while (!("exitCode" in result)) {
     if (result.status !== "awaiting_human") {
-      if (!(await isUnderWay(session, seen))) break;
-      result = await leg(conversation, session, seen, () => outcomeOf(session));
+      if (!(await isUnderWay(session, state))) break;
+      result = await runUntilPause(run, session, state, () => outcomeOf(session));
       continue;
     }
-    const answers = await answersTo(result.approvals, conversation);
-    if (conversation.interruptions.stop.aborted)
-      result = await leg(conversation, session, seen, async () => {
+    const answers = await answersTo(result.approvals, run);
+    if (run.interruptions.stop.aborted)
+      result = await runUntilPause(run, session, state, async () => {
         await session.abort(byCtrlC);
         return outcomeOf(session);
       });
-    else if (answers.length === 0 || conversation.interruptions.leave.aborted) break;
+    else if (answers.length === 0 || run.interruptions.leave.aborted) break;
     else
-      result = await leg(conversation, session, seen, async () => {
+      result = await runUntilPause(run, session, state, async () => {
         for (const answer of answers) await answer(session);
         return outcomeOf(session);
       });
   }
-  if ("left" in result) return result.left;
+  if ("exitCode" in result) return result.exitCode;
   view.end(result);
-  if (seen.denied > 0 && !canAsk) terminal.err(`${nobodyAsked(seen.denied)}\n`);
+  if (state.denied > 0 && !canAsk) terminal.err(`${nobodyAsked(state.denied)}\n`);
   return exitCodeOf(result);
 }
 
-/** The result from here on: also where the run has ended meanwhile. */
+/** Resumes the session and returns the result; returns the last result if the run has ended meanwhile. */
 export async function outcomeOf(session: Session): Promise<RunResult> {
   try {
     return await session.resume();
@@ -88,154 +88,158 @@ export async function outcomeOf(session: Session): Promise<RunResult> {
 }
 
 function nobodyAsked(denied: number): string {
-  return `Denied, since nobody could be asked: ${denied} ${denied === 1 ? "call" : "calls"}. Run it on a terminal, let it wait with --park, or allow every tool with --yes.`;
+  const calls = `${denied} ${denied === 1 ? "call was" : "calls were"}`;
+  return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow every tool with --yes.`;
 }
 
-/** What was shown, and said. */
-type Seen = {
-  /** The last entry. */
+/** What the stream has shown so far. */
+type StreamState = {
+  /** The last entry that was shown. */
   seq: number;
-  /** Calls that nobody was asked about, and how many of them were denied. */
+  /** Calls that nobody was asked about. */
   readonly unasked: Set<string>;
+  /** How many of `unasked` were denied. */
   denied: number;
-  /** The end was the last of it. */
+  /** Whether the last entry ends or suspends the run. */
   hasEnd: boolean;
+  /** Whether the person has sent a message. */
   hasSteered: boolean;
 };
 
-/** What a person says when the run is just over begins the next one. */
-async function isUnderWay(session: Session, { hasSteered }: Seen): Promise<boolean> {
+/** A message that arrives just after the run has ended starts the next run. */
+async function isUnderWay(session: Session, { hasSteered }: StreamState): Promise<boolean> {
   return hasSteered && !isResting(await session.state());
 }
 
-/** What the person types goes in before the next model call. */
-function listen({ terminal, interruptions, canAsk }: Conversation, session: Session, seen: Seen): Typing | null {
+/** Sends each line that the person types to the run. */
+function listen(
+  { terminal, interruptions, canAsk }: TerminalRun,
+  session: Session,
+  state: StreamState,
+): SteeringInput | null {
   if (!canAsk) return null;
   const onLine = async (line: string) => {
     try {
       await session.steer(line);
-      seen.hasSteered = true;
-      terminal.err(`${terminal.paint("dim", "  It goes in before the next model call.")}\n`);
+      state.hasSteered = true;
+      terminal.err(`${terminal.style("dim", "  The model gets this with its next call.")}\n`);
     } catch (error) {
-      terminal.err(`  It was not said: ${terminal.redaction.text(describeError(error, false))}\n`);
+      terminal.err(`  The message was not sent: ${terminal.redaction.text(describeError(error, false))}\n`);
     }
   };
-  return listenForTyping({ terminal, interruptions, onLine });
+  return listenForSteering({ terminal, interruptions, onLine });
 }
 
-async function leg(
-  conversation: Conversation,
+async function runUntilPause(
+  run: TerminalRun,
   session: Session,
-  seen: Seen,
+  state: StreamState,
   act: () => Promise<RunResult>,
-): Promise<RunResult | Left> {
-  const { view, interruptions } = conversation;
+): Promise<RunResult | Departure> {
+  const { view, interruptions } = run;
   const over = new AbortController();
   const show = async (items: AsyncIterable<StreamItem>) => {
     for await (const item of items) {
-      view.see(item);
-      note(seen, item);
-      // Ctrl-C before there was a run to end.
-      if (item.type === "run_started" && interruptions.stop.aborted) void stop(conversation, session);
+      view.show(item);
+      updateState(state, item);
+      // The person pressed Ctrl-C before the run had begun.
+      if (item.type === "run_started" && interruptions.stop.aborted) void stop(run, session);
     }
   };
-  const shown = show(session.events({ after: seen.seq, signal: over.signal }));
+  const shown = show(session.events({ after: state.seq, signal: over.signal }));
   shown.catch(() => {});
-  const departure = watchDeparture(conversation, session);
-  const typing = listen(conversation, session, seen);
+  const departure = watchDeparture(run, session);
+  const steeringInput = listen(run, session, state);
   try {
-    const result = await Promise.race([act(), departure.left]);
-    await typing?.end("left" in result || result.status !== "awaiting_human" ? "leave" : "finish");
+    const result = await Promise.race([act(), departure.departed]);
+    await steeringInput?.end("exitCode" in result || result.status !== "awaiting_human" ? "discard" : "finish");
     over.abort();
-    const [watched] = await Promise.allSettled([shown]);
-    // A store that gave out can show no more; the result says so.
-    if ("left" in result || result.status === "interrupted") return result;
-    if (watched.status === "rejected") throw watched.reason;
-    // A run that another process ended may have ended before it was followed.
-    if (!seen.hasEnd) await show(session.events({ after: seen.seq, follow: false }));
+    const [showing] = await Promise.allSettled([shown]);
+    // After a failure of the store, the stream fails too. The result tells the cause.
+    if ("exitCode" in result || result.status === "interrupted") return result;
+    if (showing.status === "rejected") throw showing.reason;
+    // If another process ended the run, the stream may have been aborted before it showed the end.
+    if (!state.hasEnd) await show(session.events({ after: state.seq, follow: false }));
     return result;
   } finally {
-    await typing?.end("leave");
-    departure.forget();
+    await steeringInput?.end("discard");
+    departure.dispose();
     over.abort();
     view.pause();
   }
 }
 
-function note(seen: Seen, item: StreamItem): void {
+function updateState(state: StreamState, item: StreamItem): void {
   if ("seq" in item) {
-    seen.seq = item.seq;
-    seen.hasEnd = item.type === "final" || item.type === "suspended";
+    state.seq = item.seq;
+    state.hasEnd = item.type === "final" || item.type === "suspended";
   }
-  if (item.type === "tool_call") seen.unasked.add(item.callKey);
-  if (item.type === "approval_requested") seen.unasked.delete(item.callKey);
-  if (item.type === "tool_result" && item.outcome === "denied" && seen.unasked.has(item.callKey)) seen.denied += 1;
+  if (item.type === "tool_call") state.unasked.add(item.callKey);
+  if (item.type === "approval_requested") state.unasked.delete(item.callKey);
+  if (item.type === "tool_result" && item.outcome === "denied" && state.unasked.has(item.callKey)) state.denied += 1;
 }
 
 const byCtrlC = { note: "Ctrl-C" };
 
-/** Resolves where the process goes before the run has ended. */
-function watchDeparture(conversation: Conversation, session: Session) {
-  const { agent, interruptions, terminal } = conversation;
-  let resolve = (_: Left) => {};
-  const left = new Promise<Left>((settle) => {
+/** `departed` resolves if the process should exit before the run has ended. */
+function watchDeparture(run: TerminalRun, session: Session) {
+  const { agent, interruptions, terminal } = run;
+  let resolve = (_: Departure) => {};
+  const departed = new Promise<Departure>((settle) => {
     resolve = settle;
   });
   const onStop = async () => {
-    if ((await stop(conversation, session)) === "detached") resolve({ left: exitCodes.aborted });
+    if ((await stop(run, session)) === "detached") resolve({ exitCode: exitCodes.aborted });
   };
   const onLeave = async () => {
-    terminal.err(`Leaving: what runs has ${graceMs / 1_000} s to settle.\n`);
+    terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
     await agent.shutdown({ graceMs });
-    // A run that was driven here has its result by now, and tells more.
+    // If this process drives the run, the run's result is there by now. It says more than the exit code.
     await setImmediate();
-    resolve({ left: exitCodes.interrupted });
+    resolve({ exitCode: exitCodes.interrupted });
   };
   interruptions.stop.addEventListener("abort", onStop, { once: true });
   interruptions.leave.addEventListener("abort", onLeave, { once: true });
-  const forget = () => {
+  const dispose = () => {
     interruptions.stop.removeEventListener("abort", onStop);
     interruptions.leave.removeEventListener("abort", onLeave);
   };
-  return { left, forget };
+  return { departed, dispose };
 }
 
-/** Ends the run where this process drives it. A run of another process is left alone: who only watches ends nothing. */
-async function stop({ store, terminal }: Conversation, session: Session): Promise<"aborted" | "detached"> {
+/** Aborts the run if this process drives it. A run of another process goes on: this process only follows it. */
+async function stop({ store, terminal }: TerminalRun, session: Session): Promise<"aborted" | "detached"> {
   try {
     const holder = (await findSession(store, session.id))?.holder ?? null;
     if (holder !== null && holder.pid !== process.pid && !isHolderDead(holder)) {
       const id = shortId(session.id);
-      terminal.err(`The run goes on in process ${holder.pid}. To end it: pawl abort ${id}\n`);
+      terminal.err(`The run continues in process ${holder.pid}. To end it: pawl abort ${id}\n`);
       return "detached";
     }
     await session.abort(byCtrlC);
   } catch (error) {
-    // The run fails by the same store; a second Ctrl-C leaves at once.
+    // The store that refused the abort also fails the run. If not, a second Ctrl-C exits at once.
     terminal.err(`${terminal.redaction.text(describeError(error, false))}\n`);
   }
   return "aborted";
 }
 
-type Answering = (session: Session) => Promise<unknown>;
+type SendAnswer = (session: Session) => Promise<unknown>;
 
-/** What is to be answered: by what was allowed before, and by whom can be asked. Nothing where they leave. */
-async function answersTo(
-  approvals: readonly PendingApproval[],
-  conversation: Conversation & Asker,
-): Promise<readonly Answering[]> {
-  const answers: Answering[] = [];
+/** Answers from the permissions, else from the person. Empty if the person leaves before the last answer. */
+async function answersTo(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
+  const answers: SendAnswer[] = [];
   for (const approval of approvals) {
     const { callKey, name, why, inputHash } = approval;
     const decision =
-      why === "policy" && conversation.permissions.isAllowed(name)
+      why === "policy" && run.permissions.isAllowed(name)
         ? ({ type: "approve" } as const)
-        : conversation.canAsk
-          ? await ask(approval, conversation)
+        : run.canAsk
+          ? await askApproval(approval, run)
           : null;
-    const shown = { by: whoDecides(), ...(inputHash === undefined ? {} : { inputHash }) };
-    if (decision !== null) answers.push((session) => session.answer(callKey, decision, shown));
-    else if (conversation.canAsk) return [];
+    const options = { by: userName(), ...(inputHash === undefined ? {} : { inputHash }) };
+    if (decision !== null) answers.push((session) => session.answer(callKey, decision, options));
+    else if (run.canAsk) return [];
   }
   return answers;
 }

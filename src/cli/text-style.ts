@@ -1,19 +1,22 @@
 /**
- * Colour, only where somebody looks at a terminal.
+ * Colours and styles of text, on a terminal only.
  */
 import { styleText } from "node:util";
 
-export type Colour = "bold" | "cyan" | "dim" | "green" | "red" | "yellow";
-export type Paint = (colour: Colour, text: string) => string;
+export type TextStyle = "bold" | "cyan" | "dim" | "green" | "red" | "yellow";
+export type StyleText = (style: TextStyle, text: string) => string;
 
-export const noPaint: Paint = (_, text) => text;
+export const plainText: StyleText = (_, text) => text;
 
-/** @param environment honours `NO_COLOR` (https://no-color.org), and terminals that say they are dumb */
-export function createPaint(
+/**
+ * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), or if `TERM` is
+ * `dumb`.
+ */
+export function createStyleText(
   stream: { readonly isTTY?: boolean },
   environment: { readonly [name: string]: string | undefined },
-): Paint {
-  const wanted = stream.isTTY === true && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb";
-  // The stream was looked at here: `styleText` would look at standard output.
-  return wanted ? (colour, text) => styleText(colour, text, { validateStream: false }) : noPaint;
+): StyleText {
+  const isStyled = stream.isTTY === true && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb";
+  // `styleText` would check standard output, and the stream may be standard error.
+  return isStyled ? (style, text) => styleText(style, text, { validateStream: false }) : plainText;
 }

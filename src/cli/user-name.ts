@@ -1,15 +1,15 @@
 /**
- * Who decides, as it is recorded with an answer (SEC-6).
+ * The name that is recorded with a person's answer (SEC-6).
  */
 import { userInfo } from "node:os";
 
-/** The one who is named, or the user whose process this is. */
-export function whoDecides(named?: string): string {
-  if (named !== undefined && named.trim() !== "") return named.trim();
+/** The given name, or the user that owns this process. */
+export function userName(name?: string): string {
+  if (name !== undefined && name.trim() !== "") return name.trim();
   try {
     return userInfo().username;
   } catch {
-    // A container may run under a user that its system does not know.
+    // In a container, the process may run under a user id that has no name.
     return `user ${process.getuid?.() ?? "unknown"}`;
   }
 }
