@@ -1,6 +1,6 @@
 /**
- * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, a crash
- * kit for agents of one's own, and a simulated world in which the real loop is crashed and raced.
+ * `pawl/testing`: a scripted model, a test clock, the conformance suite for stores, a crash kit for your own agents,
+ * and a simulation that crashes the real loop and runs processes against each other.
  */
 export type { Respond } from "./crash/attend.js";
 export { checkSession } from "./crash/check-session.js";
