@@ -1,6 +1,6 @@
 /**
- * Reads a report, that of the tests (vitest's JSON) or that of `npm run verify`, and prints one line for each failure and then
- * `counts PASSED FAILED`. A report that is missing counts nothing; whoever ran the command knows how it ended.
+ * Reads the report of the tests (vitest's JSON) or of `npm run verify`. Prints one line for each failure, then
+ * `counts PASSED FAILED`. A missing report counts as 0 and 0; the command's own exit code tells how it ended.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -11,7 +11,7 @@ const { passed, failed } = "testResults" in report ? ofTests(report) : report;
 for (const name of failed) console.log(name.replaceAll("\n", " "));
 console.log(`counts ${passed} ${failed.length}`);
 
-/** A file that could not be loaded has no tests of its own and counts as one failure. */
+/** A file that could not be loaded has no tests, and counts as one failure. */
 function ofTests({ numPassedTests, testResults }) {
   const failed = testResults.flatMap((file) => {
     const path = relative(".", file.name);
