@@ -237,7 +237,7 @@ describe("pawl approve", () => {
     const failed = await world.pawl(["approve", "b", "--edit"], { env: { EDITOR: "false" } });
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("No answer was sent") });
     const none = await world.pawl(["approve", "b", "--edit"]);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("set EDITOR") });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("Set EDITOR") });
     const unchanged = await world.pawl(["approve", "b", "--edit"], { env: { EDITOR: "true" } });
     expect(unchanged).toMatchObject({ code: 0, stdout: "Approved b/1/1 (edit_file).\n" });
   });

@@ -172,13 +172,13 @@ describe("pawl worker", () => {
   );
 
   test(
-    "takes up what is answered while it waits; one of two, once",
+    "continues a session that is answered while it waits; one of two workers does it, once",
     verifies("CLI-4#part-2", "LOOP-8#between-processes"),
     async () => {
       const world = createWorld(files);
       await world.pawl(["run", replace, "--session", "s", "--park"]);
       const workers = [1, 2].map(() => world.start(["worker", "--json"], { input: "" }));
-      await Promise.all(workers.map((one) => one.said("Waiting for what is due")));
+      await Promise.all(workers.map((one) => one.said("Waiting for sessions that are due")));
       await world.pawl(["approve", "s"]);
       await Promise.race(workers.map((one) => one.said('"type":"final"')));
       for (const one of workers) one.kill("SIGTERM");
