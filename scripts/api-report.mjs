@@ -1,7 +1,8 @@
 /**
- * The public API as text, one report for each entry point: etc/<entry>.api.md. A change of the API is a change of a report.
+ * The public API as text, one report for each entry point: etc/<entry>.api.md. A change of the API shows as a change
+ * of a report.
  *
- *     node scripts/api-report.mjs             fails where a report is not up to date
+ *     node scripts/api-report.mjs             fails if a report is not up to date
  *     node scripts/api-report.mjs --local     writes the reports
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -30,7 +31,7 @@ if (isLocal) for (const file of leftOver) rmSync(join("etc", file));
 if (!isLocal && outdated.length + leftOver.length > 0) {
   for (const file of outdated) console.error(`${file} is not up to date.`);
   for (const file of leftOver) console.error(`etc/${file} belongs to no entry point.`);
-  console.error("Look at what changed in the public API, then write the reports with: npm run api");
+  console.error("Check the changes of the public API, then write the reports with: npm run api");
   process.exitCode = 1;
 }
 

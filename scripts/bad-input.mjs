@@ -1,4 +1,4 @@
-/** Writes the tables of docs/bad-input.md from what the tests in test/bad-input see. */
+/** Writes the tables of docs/bad-input.md from the results of the tests in test/bad-input. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 

@@ -1,10 +1,11 @@
 /**
- * What a bundler makes of the package: `.` and `./core` stay small, and `./core` runs in a browser.
+ * Checks the bundles of the package: `.` and `./core` stay small, and `./core` runs in a browser.
  *
- * The bundle for a browser is run in a context that has the language and what browsers have for texts, nothing of Node, and no `eval`:
- * there it walks the machine through all that can happen and plays recorded sessions, with the same outcome as here.
+ * The browser bundle runs in a context with the language and the browser's text classes, without Node and without
+ * `eval`. There it walks the machine through all events and plays recorded sessions. The outcome must be the same as
+ * in Node.
  *
- * Importing `.` loads no other package: each would be a good part of what a program waits for when it starts.
+ * Importing `.` loads no other package, because each would slow the start of a program.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -15,7 +16,7 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { work } from "./bundles/core-work.mjs";
 
-/** Minified and compressed, with all that it needs of other packages. */
+/** The maximum size of each entry, minified and compressed, including the code of other packages. */
 const mostKibibytes = { ".": 96, "./core": 18 };
 const recordings = "test/golden/v1";
 
@@ -23,7 +24,7 @@ const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 for (const [entry, most] of Object.entries(mostKibibytes)) {
   const { code } = await bundle(exports[entry].default, "node", { format: "esm", minify: true });
   const kibibytes = gzipSync(code).length / 1024;
-  console.log(`${entry}: ${kibibytes.toFixed(1)} KiB, minified and compressed; ${most} KiB is the most.`);
+  console.log(`${entry}: ${kibibytes.toFixed(1)} KiB, minified and compressed; the limit is ${most} KiB.`);
   if (kibibytes > most) process.exitCode = 1;
 }
 
@@ -44,9 +45,9 @@ const browser = createContext(
 new Script(code).runInContext(browser);
 const outcome = new Script("bundle.work(sessions)").runInContext(browser);
 assert.deepEqual(JSON.parse(outcome), JSON.parse(work(sessions)));
-console.log(`./core walks its machine and plays ${JSON.parse(sessions).length} sessions as a browser's bundle.`);
+console.log(`./core walks its machine and plays ${JSON.parse(sessions).length} sessions as a browser bundle.`);
 
-/** One file, with everything in it that can be. */
+/** Bundles an entry and its dependencies into one file. */
 async function bundle(input, platform, options, external = () => false) {
   const build = await rolldown({ input, platform, external, onLog: () => {} });
   const { output } = await build.generate({ codeSplitting: false, ...options });

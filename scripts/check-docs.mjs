@@ -1,4 +1,4 @@
-/** Every link in the project's pages leads somewhere: relative ones to a file that exists, and to a heading it has. */
+/** Checks the links in the project's pages: a relative link must lead to an existing file, and to a heading in it. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
@@ -32,14 +32,14 @@ function linksOf(page) {
 function problemOf(page, link) {
   const [path, anchor] = link.split("#", 2);
   const target = path === "" ? page : resolve(dirname(page), decodeURIComponent(path));
-  if (!existsSync(target)) return `${page}: ${link} leads to nothing`;
+  if (!existsSync(target)) return `${page}: ${link} leads to a file that does not exist`;
   if (anchor === undefined || anchor === "" || statSync(target).isDirectory() || !target.endsWith(".md"))
     return undefined;
   if (headingsOf(target).has(anchor)) return undefined;
   return `${page}: ${link}: ${relative(".", target)} has no such heading`;
 }
 
-/** The anchors of a page's headings, as code hosts make them. */
+/** The anchors of a page's headings, as code hosts build them. */
 function headingsOf(page) {
   const anchors = new Set();
   for (const [, heading] of withoutFences(readFileSync(page, "utf8")).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {

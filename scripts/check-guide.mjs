@@ -1,8 +1,9 @@
 /**
- * The code in the guide is what the package takes: each block of it compiles, against the built package.
+ * Compiles each code block of the guide against the built package.
  *
- * A block stands for itself. What it uses of the package without importing it is imported here; what is around it (`model`, `tools`,
- * `store`, …) is declared in scripts/guide/surroundings.d.ts. The README's program is run, too: scripts/check-package.mjs.
+ * Each block is compiled alone. This script adds imports for names of the package that a block uses without an
+ * import. Other names (`model`, `tools`, `store`, …) are declared in scripts/guide/surroundings.d.ts.
+ * scripts/check-package.mjs runs the README's program.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -21,7 +22,7 @@ const options = {
   skipLibCheck: true,
   noEmit: true,
 };
-/** What TypeScript says of a name that stands for nothing. */
+/** TypeScript's error for an undeclared name. */
 const nameless = new Set([2304, 2503, 2552, 18004]);
 
 rmSync(folder, { recursive: true, force: true });
@@ -37,13 +38,15 @@ const whole = compile(
   blocks.map((block) => write(block.name, `${importsFor(block)}\n${block.code}`)),
   bare,
 );
-const problems = blocks.flatMap((block) => diagnosticsOf(whole, block).map((diagnostic) => told(block, diagnostic)));
+const problems = blocks.flatMap((block) =>
+  diagnosticsOf(whole, block).map((diagnostic) => problemLine(block, diagnostic)),
+);
 
 for (const problem of problems) console.error(problem);
 console.log(`${blocks.length} blocks of code in the guide, ${problems.length} problems.`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
-/** The blocks of a page, each with the line that it begins after. */
+/** The code blocks of a page, each with the number of the line before it. */
 function blocksOf(page) {
   const text = readFileSync(page, "utf8");
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code, index }) => {
@@ -62,7 +65,7 @@ function compile(files, before) {
   return ts.createProgram([...files, entries, surroundings], options, undefined, before);
 }
 
-/** An import of each entry point, to find what they export. */
+/** Imports every entry point, to find its exports. */
 function entryImports() {
   const { name, exports } = JSON.parse(readFileSync("package.json", "utf8"));
   return Object.entries(exports)
@@ -71,7 +74,7 @@ function entryImports() {
     .join("\n");
 }
 
-/** Entry points by what they export; the first one that does. */
+/** Maps each exported name to the first entry point that exports it. */
 function exportsOf(program) {
   const checker = program.getTypeChecker();
   const found = new Map();
@@ -81,7 +84,7 @@ function exportsOf(program) {
   return found;
 }
 
-/** On one line, so that lines can still be told. */
+/** The added imports stand on one line, so that error lines map to lines of the page. */
 function importsFor(block) {
   const names = diagnosticsOf(bare, block)
     .filter(({ code }) => nameless.has(code))
@@ -96,7 +99,7 @@ function diagnosticsOf(program, { name }) {
   return ts.getPreEmitDiagnostics(program, program.getSourceFile(join(folder, `${name}.ts`)));
 }
 
-function told({ page, line }, { file, start, messageText }) {
+function problemLine({ page, line }, { file, start, messageText }) {
   const within = file.getLineAndCharacterOfPosition(start).line;
   return `${page}:${line + within}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
 }

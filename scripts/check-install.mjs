@@ -1,9 +1,9 @@
 /**
- * What a user's `npm install` brings: at most 8 packages, of a bounded size, none of which runs a script when it is installed.
+ * Checks a user's `npm install`: at most 8 packages of a bounded size, none of which runs an install script.
  *
- *     node scripts/check-install.mjs [FOLDER]     the package in this folder, by default here; it must be installed and built
+ *     node scripts/check-install.mjs [FOLDER]     checks the package in this folder (default: here), which must be installed and built
  *
- * A folder whose package is private counts for nothing itself: it is where the package was installed.
+ * A private package in the folder is not counted: it is the project into which the package was installed.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -31,22 +31,22 @@ const problems = [
     .map((name) => `${own.name} itself runs a script at install: ${name}`),
 ];
 if (packages > mostPackages) {
-  problems.push(`An install brings ${packages} packages; ${mostPackages} are the most: ${folders.join(", ")}`);
+  problems.push(`An install brings ${packages} packages; the limit is ${mostPackages}: ${folders.join(", ")}`);
 }
-if (bytes > mostBytes) problems.push(`An install takes ${megabytes(bytes)}; ${megabytes(mostBytes)} is the most.`);
+if (bytes > mostBytes) problems.push(`An install takes ${megabytes(bytes)}; the limit is ${megabytes(mostBytes)}.`);
 
 for (const problem of problems) console.error(problem);
 console.log(`An install brings ${packages} packages, ${megabytes(bytes)}.`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
-/** The folders of everything that is installed without being asked for: no dev dependencies, no optional peers. */
+/** The folders of all packages that an install always brings: no dev dependencies, no optional peers. */
 function productionFolders(packages) {
   return Object.entries(packages)
     .filter(([folder, entry]) => folder !== "" && !entry.dev && !entry.devOptional && !entry.peer)
     .map(([folder]) => folder);
 }
 
-/** A `binding.gyp` makes npm run node-gyp, as if an install script said so. */
+/** A `binding.gyp` counts as an install script: npm runs node-gyp because of it. */
 function scriptsOf(folder) {
   const { scripts = {} } = readJson(join(folder, "package.json"));
   const named = installScripts.filter((name) => scripts[name] !== undefined);

@@ -1,10 +1,11 @@
 /**
- * The package as strangers get it: packed to temp/pawl.tgz, installed by npm into an empty folder outside of this checkout, and used
- * there, on this Node and on Node 24 where that can be had.
+ * Tests the package as users get it: packed to temp/pawl.tgz, installed by npm into an empty folder outside this
+ * checkout, and used there, on this Node and, if it can be installed, on Node 24.
  *
- *   1. The install is small, and the pages in it have no link that leads to nothing.
- *   2. With nothing else installed every entry point loads, its types too, and the command line starts; what needs an optional peer says so.
- *   3. With the packages that the README names, the README's program does what it is there for. Its model is a server on this machine.
+ *   1. The install is small, and the pages in it have no broken links.
+ *   2. With nothing else installed, every entry point loads, its types compile, and the command line starts. Parts that need an
+ *      optional peer report that it is missing.
+ *   3. With the packages that the README names, the README's program works. Its model is a local server.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -20,11 +21,11 @@ import { node24 } from "./install-node24.mjs";
 const { name, bin, exports, devDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 const tarball = resolve("temp/pawl.tgz");
 const nodes = [...new Set([process.execPath, node24() ?? process.execPath])];
-/** Types of these come with packages that are not there. */
+/** The types of these entry points need packages that are not installed. */
 const typedByPeers = ["./tools/mcp", "./protocols/opentelemetry"];
 
 mkdirSync("temp", { recursive: true });
-// Without scripts: packing would build again, under the feet of whatever uses the present build.
+// Without scripts, because packing would build again while other processes use the current build.
 const packed = run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", "temp"]);
 renameSync(join("temp", JSON.parse(packed)[0].filename), tarball);
 
@@ -42,7 +43,7 @@ function install(...packages) {
   run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", ...packages], { cwd: folder });
 }
 
-/** With nothing else installed. */
+/** Checks the package with nothing else installed. */
 function checkBare() {
   console.log(run(process.execPath, [resolve("scripts/check-install.mjs"), folder]).trimEnd());
   run(process.execPath, [resolve("scripts/check-docs.mjs")], { cwd: join(folder, "node_modules", name) });
@@ -57,7 +58,7 @@ function checkBare() {
   }
 }
 
-/** The README's only program, as it stands there. */
+/** Runs the README's only program, unchanged. */
 async function checkReadme() {
   const [program, ...others] = [...readFileSync("README.md", "utf8").matchAll(/^```ts\n(.*?)^```$/gms)];
   assert.ok(program !== undefined && others.length === 0, "The README has one program.");
@@ -90,11 +91,13 @@ async function checkReadme() {
       large.happened.told.map(({ name, input }) => ({ name, input })),
       [{ name: "refund", input: { order: "1041", cents: 20_000 } }],
     );
-    console.log(`The README's program refunds, and asks where it is much, on ${run(node, ["--version"]).trim()}.`);
+    console.log(
+      `The README's program makes small refunds, and asks about large ones, on ${run(node, ["--version"]).trim()}.`,
+    );
   }
 }
 
-/** The program with a model that asks for a refund of so many cents, and then says that it was made. */
+/** Runs the program with a model that requests a refund of this many cents and then reports it. */
 async function runReadme(node, startProviderServer, cents) {
   const server = await startProviderServer("anthropic-messages", [
     { type: "answer", calls: [{ name: "refund", input: { order: "1041", cents } }] },
@@ -113,7 +116,7 @@ async function runReadme(node, startProviderServer, cents) {
   }
 }
 
-/** The tests' model provider, which speaks Anthropic's protocol. */
+/** Starts the tests' model provider, which speaks Anthropic's protocol. */
 async function testServer() {
   const compiled = resolve("temp/provider-server.mjs");
   await bundle({ input: "test/models/provider-server.ts", platform: "node" }, compiled);
@@ -126,7 +129,9 @@ async function bundle(options, file) {
   await build.close();
 }
 
-/** Compiles a program in the folder as a strict project does; fails where it, or what this package says of its types, is wrong. */
+/**
+ * Compiles a program in the folder with strict options. Fails on an error in the program or in this package's types.
+ */
 function checkTypes(file, source, options = {}) {
   writeFileSync(join(folder, file), `${source}\nexport {};\n`);
   const compilerOptions = {
@@ -154,12 +159,12 @@ function checkTypes(file, source, options = {}) {
   assert.deepEqual(problems, []);
 }
 
-/** The version that this checkout is tested with. */
+/** The version of a package that this checkout is tested with. */
 function lockedVersion(dependency) {
   return JSON.parse(readFileSync("package-lock.json", "utf8")).packages[`node_modules/${dependency}`].version;
 }
 
-/** Runs a command to its end and gives its standard output; one that fails ends the check with what it said. */
+/** Runs a command to its end and returns its standard output. If it fails, the check ends with its output. */
 function run(command, commandArguments, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, commandArguments, { encoding: "utf8", ...options });
   if (status === 0) return stdout;

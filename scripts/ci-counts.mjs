@@ -13,7 +13,7 @@ for (const name of failed) console.log(`failed ${name.replaceAll("\n", " ")}`);
 for (const [name, took] of Object.entries(seconds)) console.log(`took ${Math.round(took)} ${name}`);
 console.log(`counts ${passed} ${failed.length}`);
 
-/** A file that could not be loaded has no tests. It counts as one failure. */
+/** A file that could not be loaded has no tests, and counts as one failure. */
 function ofTests({ numPassedTests, testResults }) {
   const failed = testResults.flatMap((file) => {
     const path = relative(".", file.name);

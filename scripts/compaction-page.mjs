@@ -1,4 +1,4 @@
-/** Writes the table of docs/compaction.md from what the tests in test/compaction see. */
+/** Writes the table of docs/compaction.md from the results of the tests in test/compaction. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 

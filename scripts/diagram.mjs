@@ -1,8 +1,8 @@
 /**
- * docs/guide/machine.md: the machine as a diagram and as tables, found out by walking it.
+ * Writes docs/guide/machine.md: the machine as a diagram and as tables, found by walking it.
  *
  *     node scripts/diagram.mjs             writes the page
- *     node scripts/diagram.mjs --check     fails where it is not up to date
+ *     node scripts/diagram.mjs --check     fails if the page is not up to date
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { transitionTable } from "../dist/core/index.js";
@@ -13,7 +13,9 @@ const page = pageOf(walk());
 
 if (!process.argv.includes("--check")) writeFileSync(path, page);
 else if (readIfThere(path) !== page) {
-  console.error(`${path} is not up to date. Look at what changed in the machine, then write it with: npm run diagram`);
+  console.error(
+    `${path} is not up to date. Check the changes of the machine, then write the page with: npm run diagram`,
+  );
   process.exitCode = 1;
 }
 

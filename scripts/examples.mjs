@@ -1,11 +1,11 @@
 /**
- * Runs the examples as a user would, against the built package: each is a program that checks its own result.
+ * Runs the examples against the built package, as a user would. Each is a program that checks its own result.
  *
  *     npm run examples                 all of them
  *     npm run examples -- NAME …       these
  *
- * An example is examples/NAME.ts or examples/NAME/main.ts. It runs in an empty folder of its own, with a PAWL_HOME of its own and
- * none of the environment's model keys, and has failed when it exits with anything but 0 or takes longer than a minute.
+ * An example is examples/NAME.ts or examples/NAME/main.ts. It runs in an empty folder with its own PAWL_HOME, and
+ * without the environment's model keys. It fails if its exit code is not 0, or if it takes longer than a minute.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

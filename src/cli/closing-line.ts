@@ -1,24 +1,24 @@
 /**
- * The last line of a run: how it ended, and what it took.
+ * The last line of a run: how it ended, its steps, tokens, cost and time.
  */
 import { reasons } from "../core/index.js";
 import type { Reason, RunResult, Usage } from "../index.js";
 import { shortId } from "./home.js";
-import type { Paint } from "./paint.js";
 import { counted, duration, oneLine, visible } from "./text.js";
+import type { StyleText } from "./text-style.js";
 
-/** The sentence that stands for a reason where the model said nothing. */
+/** The sentence that stands for the reason if the model gave no text. */
 export function fixedText(reason: Reason): string {
   return reasons[reason].text;
 }
 
-/** How it ended, and what it took: `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
-export function closingLine(result: RunResult, elapsedMs: number | null, paint: Paint): string {
+/** For example `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
+export function closingLine(result: RunResult, elapsedMs: number | null, style: StyleText): string {
   const facts = [counted(result.steps, "step"), ...tokens(result.usage), ...cost(result.usage)];
   if (elapsedMs !== null) facts.push(duration(Math.max(0, elapsedMs)));
   facts.push(`session ${visible(shortId(result.sessionId))}`);
   const { colour, text } = ending(result);
-  return `${paint(colour, text)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+  return `${style(colour, text)} ${style("dim", `· ${facts.join(" · ")}`)}`;
 }
 
 function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red"; readonly text: string } {
@@ -26,7 +26,7 @@ function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red
     case "completed":
       return { colour: "green", text: result.reason === "other" ? `done: ${fixedText("other")}` : "done" };
     case "failed": {
-      const why = [fixedText(result.reason), result.error?.message].filter((one) => one !== undefined && one !== "");
+      const why = [fixedText(result.reason), result.error?.message].filter((part) => part !== undefined && part !== "");
       return { colour: "red", text: `failed (${result.reason}): ${oneLine(why.join(" "))}` };
     }
     case "aborted":

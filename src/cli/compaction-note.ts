@@ -1,5 +1,5 @@
 /**
- * The line about a compaction: what it came to, or why nothing changed.
+ * The line about a compaction: how much it saved, or why it failed.
  */
 import type { PublicEvent } from "../index.js";
 import { counted, oneLine } from "./text.js";
@@ -8,9 +8,9 @@ type Compacted = Extract<PublicEvent, { readonly type: "compacted" }>;
 
 export function compactionNote({ summary, replaced, tokensBefore, tokensAfter, fault }: Compacted): string {
   if (summary === undefined)
-    return `The conversation is long and could not be summed up${fault === undefined ? "" : `: ${oneLine(fault.message)}`}`;
-  const what = replaced === undefined ? "the conversation so far" : counted(replaced.messages, "message");
-  return `Summed up ${what} to make room${sizes(tokensBefore, tokensAfter)}.`;
+    return `The conversation is long and could not be summarised${fault === undefined ? "" : `: ${oneLine(fault.message)}`}`;
+  const subject = replaced === undefined ? "the conversation so far" : counted(replaced.messages, "message");
+  return `Summarised ${subject} to make room${sizes(tokensBefore, tokensAfter)}.`;
 }
 
 function sizes(before: number | undefined, after: number | undefined): string {

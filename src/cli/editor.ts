@@ -1,5 +1,5 @@
 /**
- * A person's editor: what `VISUAL` or `EDITOR` names.
+ * The person's editor, which `VISUAL` or `EDITOR` names.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "./home.js";
 
-/** The command line of the editor, as in EDITOR="code --wait"; undefined where there is none. */
+/** The command line of the editor, as in EDITOR="code --wait"; undefined if neither variable is set. */
 export function editorOf({ VISUAL, EDITOR }: Environment): string | undefined {
   return VISUAL || EDITOR || undefined;
 }
 
-/** What the person made of a text; null where the editor failed or was left by an error (`:cq`). */
-export function inEditor(editor: string, text: string): string | null {
+/** @returns the edited text; null if the editor ends with an error, as after `:cq` in vi */
+export function editText(editor: string, text: string): string | null {
   const folder = mkdtempSync(join(tmpdir(), "pawl-edit-"));
   try {
     const file = join(folder, "input.json");

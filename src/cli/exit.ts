@@ -1,5 +1,5 @@
 /**
- * What the process says at its end: an exit code that a script can go by, and errors in words.
+ * How the process ends: exit codes for scripts, and error messages for people.
  */
 import { reasons } from "../core/index.js";
 import { type ErrorCode, PawlError, type RunResult } from "../index.js";
@@ -19,7 +19,7 @@ export function exitCodeOf(result: RunResult): number {
   }
 }
 
-/** Errors of who calls: another command line is needed, not another try. */
+/** Errors of the caller: only a different command line helps, not another attempt. */
 const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "agent_mismatch",
   "bad_configuration",
@@ -37,7 +37,7 @@ export function exitCodeOfError(error: unknown): number {
   return error instanceof PawlError && usageErrors.has(error.code) ? exitCodes.usage : exitCodes.failed;
 }
 
-/** An error for a person. Where it came from is told only to those who ask (`--debug`). */
+/** An error as a message for a person; with its stack if `--debug` is set. */
 export function describeError(error: unknown, isDebugging: boolean): string {
   if (isDebugging) return error instanceof Error ? withCauses(error) : String(error);
   const message = error instanceof Error ? error.message : String(error);

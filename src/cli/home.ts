@@ -9,11 +9,11 @@ import { openSqliteStore } from "../stores/sqlite/index.js";
 
 export type Environment = { readonly [name: string]: string | undefined };
 
-/** `PAWL_HOME`, or the folder for programs' data that the user's system names (XDG), or that of this standard. */
+/** `PAWL_HOME`, else `XDG_DATA_HOME/pawl`, else `~/.local/share/pawl`, which is the default of the XDG standard. */
 export function homeOf(environment: Environment): string {
   const { PAWL_HOME: own, XDG_DATA_HOME: data } = environment;
   if (own !== undefined && own !== "") return resolve(own);
-  // The standard says that a relative path is to be ignored.
+  // The XDG standard says to ignore a relative path.
   if (data !== undefined && isAbsolute(data)) return join(data, "pawl");
   return join(homedir(), ".local", "share", "pawl");
 }
@@ -28,18 +28,18 @@ export function openStore(home: string): Promise<Store> {
 }
 
 /**
- * The session of that id, or of the one id that begins so; undefined where there is none.
- * @throws PawlError `bad_input` where several begin so
+ * The session with this id, or the only session whose id begins with it; undefined if there is none.
+ * @throws PawlError `bad_input` if several ids begin with it
  */
 export async function findSession(store: Store, id: string): Promise<SessionSummary | undefined> {
   const all = await store.list();
-  const exact = all.find((one) => one.sessionId === id);
+  const exact = all.find((session) => session.sessionId === id);
   if (exact !== undefined || id === "") return exact;
-  const [first, ...others] = all.filter((one) => one.sessionId.startsWith(id));
+  const [first, ...others] = all.filter((session) => session.sessionId.startsWith(id));
   if (others.length === 0) return first;
   throw new PawlError(
     "bad_input",
-    `${1 + others.length} sessions begin with ${JSON.stringify(id)}. Give more of the id; "pawl sessions" lists them.`,
+    `The ids of ${1 + others.length} sessions begin with ${JSON.stringify(id)}. Give more characters; "pawl sessions" lists the ids.`,
   );
 }
 
@@ -47,13 +47,10 @@ export async function findSession(store: Store, id: string): Promise<SessionSumm
 export async function getSession(store: Store, id: string): Promise<SessionSummary> {
   const found = await findSession(store, id);
   if (found !== undefined) return found;
-  throw new PawlError(
-    "no_session",
-    `There is no session ${JSON.stringify(id)}. "pawl sessions" lists those there are.`,
-  );
+  throw new PawlError("no_session", `There is no session ${JSON.stringify(id)}. "pawl sessions" lists all sessions.`);
 }
 
-/** The first characters of an id: enough to tell it from the others, and never less than 8. */
+/** The first 8 characters of an id, or as many as tell it from the others. */
 export function shortId(id: string, all: readonly string[] = []): string {
   for (let length = 8; length < id.length; length++) {
     const short = id.slice(0, length);

@@ -1,15 +1,15 @@
 /**
- * Ctrl-C and the signals that ask a process to go (CLI-3, REC-10).
+ * Ctrl-C, and the signals that ask a process to exit (CLI-3, REC-10).
  */
 import { exitCodes } from "./exit.js";
 import type { Terminal } from "./terminal.js";
 
 export type Interruptions = {
-  /** Aborted by the first Ctrl-C: the run is to end, and its end to be waited for. The second leaves at once. */
+  /** Aborted by the first Ctrl-C: end the run and wait for its end. A second Ctrl-C exits at once. */
   readonly stop: AbortSignal;
-  /** Aborted by SIGTERM and by a terminal that was closed: what runs is to settle, and the process to go. */
+  /** Aborted by SIGTERM, and when the terminal closes: let tools that run finish within a grace period, then exit. */
   readonly leave: AbortSignal;
-  /** What Ctrl-C does, where it comes as a key. */
+  /** Does what Ctrl-C does. In raw mode the terminal sends a character for Ctrl-C, and no signal. */
   readonly interrupt: () => void;
 };
 

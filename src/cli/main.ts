@@ -24,17 +24,17 @@ async function main(): Promise<number> {
 }
 
 function fail(error: unknown): number {
-  // What commander throws it has told already; showing help is no error.
+  // Commander has printed its message already. Help and the version exit with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
   terminal.err(
-    `${terminal.paint("red", "pawl:")} ${visible(terminal.redaction.text(describeError(error, isDebugging)))}\n`,
+    `${terminal.style("red", "pawl:")} ${visible(terminal.redaction.text(describeError(error, isDebugging)))}\n`,
   );
   return exitCodeOfError(error);
 }
 
 async function leave(exitCode: number): Promise<void> {
   await terminal.flush();
-  // What is left behind, a tool that ignores its signal or a kept connection, does not hold the process.
+  // A tool that ignores its signal, or an open connection, must not keep the process alive.
   process.exit(exitCode);
 }
 

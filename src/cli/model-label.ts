@@ -1,5 +1,5 @@
 /**
- * How a model is called for a person: wherever the demo model's name is shown, it says what it is.
+ * A model's name for a person. The demo model always shows that it is not an LLM.
  */
 export function modelLabel(id: string): string {
   return id === "demo" ? "demo (demo model, not an LLM)" : id;

@@ -1,11 +1,12 @@
 /**
- * Which calls run without being asked for (SEC-5): those that change nothing, and what the person has allowed in this run.
+ * Which calls run without a question (SEC-5): calls of read-only tools, and of tools that the person allowed for this
+ * run.
  */
 import type { CanExecuteTool } from "../index.js";
 
 export type Permissions = {
   readonly canExecuteTool: CanExecuteTool;
-  /** The person said yes to this tool beforehand. */
+  /** Whether the person allowed this tool in advance. */
   readonly isAllowed: (tool: string) => boolean;
   /** Allows a tool until the process ends. */
   readonly allow: (tool: string) => void;
@@ -13,16 +14,16 @@ export type Permissions = {
 
 export type PermissionOptions = {
   readonly allowAll: boolean;
-  /** How long a question waits before it counts as denied; for ever unless given. */
+  /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
   readonly expiresInMs?: number | undefined;
 };
 
 export function createPermissions({ allowAll, expiresInMs }: PermissionOptions): Permissions {
-  const asked = expiresInMs === undefined ? "ask" : ({ verdict: "ask", expiresInMs } as const);
+  const ask = expiresInMs === undefined ? "ask" : ({ verdict: "ask", expiresInMs } as const);
   const allowed = new Set<string>();
   const isAllowed = (tool: string) => allowAll || allowed.has(tool);
   return {
-    canExecuteTool: ({ tool }) => (tool.readOnly || isAllowed(tool.name) ? "allow" : asked),
+    canExecuteTool: ({ tool }) => (tool.readOnly || isAllowed(tool.name) ? "allow" : ask),
     isAllowed,
     allow: (tool) => allowed.add(tool),
   };

@@ -1,5 +1,5 @@
 /**
- * The commands, their options and their help.
+ * The program `pawl`: its commands, their options and their help.
  */
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
@@ -9,6 +9,7 @@ import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
+import type { DriveOptions } from "./drive-session.js";
 import {
   type Add,
   addModel,
@@ -19,21 +20,20 @@ import {
   positive,
   sessionArgument,
 } from "./options.js";
-import { addPeopleCommands } from "./people-program.js";
+import { addPeopleCommands } from "./people-commands.js";
 import type { Terminal } from "./terminal.js";
-import type { WorkOptions } from "./work.js";
 
-/** @param finish is given the exit code of the command that ran */
+/** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
   const program = new Command("pawl")
     .description(
-      "Runs an agent on a folder. What happened is kept: a run that was cut off is carried on with pawl resume.",
+      "Runs an agent on a folder. Every run is recorded, so pawl resume can continue one that was interrupted.",
     )
     .version(versionOf(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
-    .helpCommand("help [command]", "show help of a command")
+    .helpCommand("help [command]", "show the help of a command")
     .exitOverride()
-    .showHelpAfterError("(--help shows what can be said, with examples)")
+    .showHelpAfterError("(--help shows the commands and options, with examples)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
   addRun(program, terminal, finish);
   addResume(program, terminal, finish);
@@ -42,11 +42,11 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addReplay(program, terminal, finish);
   addSessions(program, terminal, finish);
   addDoctor(program, terminal, finish);
-  for (const command of withSubcommands(program)) command.option("--debug", "show where an error comes from");
+  for (const command of withSubcommands(program)) command.option("--debug", "print the stack of an error");
   program.addHelpText(
     "after",
     examples(
-      'pawl run "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md"',
+      'pawl run "Find the TODO comments under src, then write a report to TODO.md"',
       "pawl sessions",
       "pawl resume 3f8c",
       "pawl approvals",
@@ -58,13 +58,13 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
 const addRun: Add = (program, terminal, finish) => {
   const command = program
     .command("run")
-    .description("run a task on a folder")
-    .argument("[task...]", "what is to be done; from standard input where it is left out")
-    .option("--json", "print one JSON event a line");
+    .description("run an agent on a folder with a task")
+    .argument("[task...]", "what the agent should do (default: read from standard input)")
+    .option("--json", "print one JSON event per line");
   addRunOptions(addPermissions(addModel(command)))
-    .option("--root <folder>", "the folder to work on (default: this one, or that of the session)")
-    .option("--session <id>", "go on with this session, or begin one of this id")
-    .option("--continue", "go on with the latest session of this folder")
+    .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
+    .option("--session <id>", "continue this session, or start one with this id")
+    .option("--continue", "continue the latest session of this folder")
     .addHelpText(
       "after",
       `${examples(
@@ -83,18 +83,18 @@ const addRun: Add = (program, terminal, finish) => {
 const addResume: Add = (program, terminal, finish) => {
   const command = program
     .command("resume")
-    .description("carry on a run that was interrupted or waits; follow one that another process drives")
+    .description("continue a run that was interrupted or waits, or follow one that another process drives")
     .argument(...sessionArgument)
-    .option("--json", "print one JSON event a line");
+    .option("--json", "print one JSON event per line");
   addPermissions(addModel(command))
     .addHelpText("after", `${examples("pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`)
-    .action(async (id: string, options: WorkOptions) => finish(await resume(id, options, terminal)));
+    .action(async (id: string, options: DriveOptions) => finish(await resume(id, options, terminal)));
 };
 
 const addAbort: Add = (program, terminal, finish) => {
   program
     .command("abort")
-    .description("end the run of a session, whichever process drives it")
+    .description("end the run of a session, even if another process drives it")
     .argument(...sessionArgument)
     .option("--json", "print the result as JSON")
     .addHelpText("after", examples("pawl abort 3f8c"))
@@ -104,11 +104,11 @@ const addAbort: Add = (program, terminal, finish) => {
 const addReplay: Add = (program, terminal, finish) => {
   program
     .command("replay")
-    .description("run a session's log against the present code, touching nothing; tell the first difference")
+    .description("replay a session's log with the current code, changing nothing, and show the first difference")
     .argument(...sessionArgument)
-    .option("--allow-shell", "its runs had the shell")
-    .option("--ignore-prompt", "leave another system prompt, or other descriptions of tools, aside")
-    .option("--json", "print what came of it as JSON")
+    .option("--allow-shell", "give the replayed agent a shell, as the recorded runs had")
+    .option("--ignore-prompt", "ignore changes of the system prompt and of tool descriptions")
+    .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
       `${examples("pawl replay 3f8c", "pawl replay 3f8c --allow-shell --json | jq .difference")}
@@ -122,8 +122,8 @@ const addSessions: Add = (program, terminal, finish) => {
   const command = program
     .command("sessions")
     .description("list sessions, newest first")
-    .option("--limit <count>", "how many", positive, 20)
-    .option("--json", "print one JSON object a line")
+    .option("--limit <count>", "how many to list", positive, 20)
+    .option("--json", "print one JSON object per line")
     .addHelpText("after", examples("pawl sessions", "pawl sessions show 3f8c", "pawl sessions export 3f8c > log.jsonl"))
     .action(async (options: sessions.JsonOption & { readonly limit: number }) =>
       finish(await sessions.list(options, terminal)),
@@ -133,22 +133,22 @@ const addSessions: Add = (program, terminal, finish) => {
       .command(name)
       .description(description)
       .argument(...sessionArgument);
-  named("show", "show what was said and done")
-    .option("--json", "print one JSON event a line")
-    .option("--numbers", "show the entries' numbers, as pawl fork --at takes them")
+  named("show", "show the transcript of a session")
+    .option("--json", "print one JSON event per line")
+    .option("--numbers", "show entry numbers, for pawl fork --at")
     .addHelpText("after", examples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
     .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
       finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
     );
-  named("export", "print the log, one JSON entry a line, without the keys in it")
-    .option("--raw", "print it as it is stored: keys and passwords in it are shown")
-    .option("--json", "the same: the log is always JSON")
+  named("export", "print the log as JSON, one entry per line, with secrets redacted")
+    .option("--raw", "print the log as stored, with keys and passwords in it")
+    .option("--json", "no effect: the log is always JSON")
     .addHelpText("after", examples("pawl sessions export 3f8c > log.jsonl"))
     .action(async (id: string, options: { readonly raw?: true }) =>
       finish(await sessions.exportLog(id, options, terminal)),
     );
-  named("delete", "delete a session, its log and what it keeps; refused while its run is under way")
-    .option("--json", "print what was deleted as JSON")
+  named("delete", "delete a session and all its data, unless its run is under way")
+    .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", examples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: sessions.JsonOption, self: Command) =>
       finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
@@ -158,7 +158,7 @@ const addSessions: Add = (program, terminal, finish) => {
 const addDoctor: Add = (program, terminal, finish) => {
   program
     .command("doctor")
-    .description("look whether everything works: Node, SQLite, folders, keys, model servers, sandbox")
+    .description("check Node, SQLite, folders, keys, model servers and the sandbox")
     .option("--json", "print the findings as JSON")
     .addHelpText("after", examples("pawl doctor", "pawl doctor --json"))
     .action(async (options: { readonly json?: true }) => finish(await doctor(options, terminal)));

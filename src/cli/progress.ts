@@ -1,57 +1,57 @@
 /**
- * What is under way and for how long: a fold over the items of a stream.
+ * Tells what is under way and for how long. It is a fold over the items of a stream.
  */
 import type { StreamItem } from "../index.js";
 import { cut, duration, oneLine } from "./text.js";
 
 export type Progress = {
-  readonly see: (item: StreamItem, now: number) => void;
-  /** What has gone on for so long that it is worth a line; null where nothing has. */
+  readonly update: (item: StreamItem, now: number) => void;
+  /** A line about the activity that began first; null if that was less than a second ago. */
   readonly line: (now: number) => string | null;
 };
 
-/** Anything that takes longer gets a line; milliseconds. */
+/** An activity gets a line once it takes longer than this; milliseconds. */
 const patienceMs = 1_000;
 
-type Activity = { readonly since: number; readonly what: string; readonly until?: number };
+type Activity = { readonly since: number; readonly name: string; readonly until?: number };
 
 export function createProgress(): Progress {
   const calls = new Map<string, Activity>();
   let model: Activity | null = null;
 
-  function see(item: StreamItem, now: number): void {
+  function update(item: StreamItem, now: number): void {
     switch (item.type) {
       case "run_started":
       case "restarted":
         calls.clear();
-        model = { since: now, what: "the model" };
+        model = { since: now, name: "the model" };
         break;
       case "delta":
-        // Text shows by itself that something goes on.
-        model = item.delta.kind === "text-delta" ? null : (model ?? { since: now, what: "the model" });
+        // Text on the screen shows by itself that the model is at work.
+        model = item.delta.kind === "text-delta" ? null : (model ?? { since: now, name: "the model" });
         break;
       case "attempt_failed":
         model =
-          item.retryInMs === undefined ? null : { since: now, what: "the next attempt", until: now + item.retryInMs };
+          item.retryInMs === undefined ? null : { since: now, name: "the next attempt", until: now + item.retryInMs };
         break;
       case "step_finished":
         model = null;
         break;
       case "tool_call":
-        calls.set(item.callKey, { since: now, what: item.name });
+        calls.set(item.callKey, { since: now, name: item.name });
         break;
       case "approval_answered":
-        calls.set(item.callKey, { since: now, what: item.name });
+        calls.set(item.callKey, { since: now, name: item.name });
         break;
       case "approval_requested":
         calls.delete(item.callKey);
         break;
       case "progress":
-        calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, what: item.note });
+        calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, name: item.note });
         break;
       case "call_complete":
         calls.delete(item.callKey);
-        if (calls.size === 0) model = { since: now, what: "the model" };
+        if (calls.size === 0) model = { since: now, name: "the model" };
         break;
       case "suspended":
       case "final":
@@ -68,10 +68,10 @@ export function createProgress(): Progress {
     const [first] = activities;
     if (first === undefined || now - first.since < patienceMs) return null;
     const left = first.until === undefined ? null : first.until - now;
-    if (left !== null && left > 0) return `… ${first.what} in ${duration(left)}`;
+    if (left !== null && left > 0) return `… ${first.name} in ${duration(left)}`;
     const more = activities.length > 1 ? ` and ${activities.length - 1} more` : "";
-    return `… ${cut(oneLine(first.what), 60)}${more}, ${duration(now - first.since)}`;
+    return `… ${cut(oneLine(first.name), 60)}${more}, ${duration(now - first.since)}`;
   }
 
-  return { see, line };
+  return { update, line };
 }

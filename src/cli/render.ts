@@ -1,9 +1,9 @@
 /**
- * What happens in a session, as lines for a person: a fold over the items of its stream.
+ * Renders the items of a session's stream as lines for a person. It is a fold over the items.
  *
- * 1. What the model says goes to `out`, everything about it to `err`; so the answer can be piped.
- * 2. Text that came as deltas is not shown again when its event comes; text that did not, is.
- * 3. Nothing reaches a terminal but what `visible` lets through.
+ * 1. The model's text goes to `out`, everything else to `err`, so that the answer can be piped.
+ * 2. Text is shown once: as deltas, or from its event if no deltas came.
+ * 3. All text passes through `visible`, so that it cannot control the terminal.
  */
 import { type Json, textOfOutput } from "../core/index.js";
 import {
@@ -17,116 +17,117 @@ import {
 import { closingLine, fixedText } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
-import type { Paint } from "./paint.js";
 import { cut, duration, shortInput, shortResult, visible } from "./text.js";
+import type { StyleText } from "./text-style.js";
 
 export type Piece = { readonly to: "out" | "err"; readonly text: string };
 
 export type RenderOptions = {
-  readonly paint: Paint;
-  /** Columns of a line. */
+  readonly style: StyleText;
+  /** The width of a line. */
   readonly columns: number;
-  /** What the person asked for is shown as well. */
+  /** Whether the person's own messages are shown too. Default false. */
   readonly showInput?: boolean;
-  /** Questions are put to the person, and need not be announced. */
+  /** Whether the person is asked about calls, so that no line announces them. Default false. */
   readonly canAsk?: boolean;
 };
 
 export type Renderer = {
   readonly show: (item: StreamItem) => readonly Piece[];
-  /** The last line; of a run that stopped without an event as well. */
+  /** The last line of a run, for a run that stopped without an event. */
   readonly end: (result: RunResult, at: number) => readonly Piece[];
-  /** Nothing stands on the present line. */
+  /** Whether the cursor is at the start of a line. */
   readonly isAtLineStart: () => boolean;
 };
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
-/** What is remembered between items. */
-type Page = {
+/** What the renderer remembers between items. */
+type RenderState = {
   readonly pieces: Piece[];
-  /** Where a line stands open. */
-  line: "out" | "err" | null;
-  /** The end of a delta that may be half a character. */
-  half: string;
-  /** Text that was streamed since the last call, and where the present attempt began in it. */
+  /** The stream whose last line is not complete. */
+  openLine: "out" | "err" | null;
+  /** The first half of a character, if the last delta ended with one. */
+  halfCharacter: string;
+  /** The text streamed since the last tool call. */
   streamed: string;
+  /** The current attempt, and where its text begins in `streamed`. */
   attempt: { readonly key: string; readonly from: number };
-  /** Reasoning that was streamed in the present attempt. */
-  thought: string;
-  /** Calls run side by side: a result has to say which it belongs to. */
-  isSideBySide: boolean;
-  /** Calls that are open. One that began before this page did has no input here. */
+  /** The reasoning streamed in the current attempt. */
+  reasoning: string;
+  /** Several calls are open, so each result needs the name of its call. */
+  isParallel: boolean;
+  /** Open calls. A call that began before the renderer was created has no input here. */
   readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
   startedAt: number | null;
 };
 
 export function createRenderer(options: RenderOptions): Renderer {
-  const page: Page = {
+  const state: RenderState = {
     pieces: [],
-    line: null,
-    half: "",
+    openLine: null,
+    halfCharacter: "",
     streamed: "",
     attempt: { key: "", from: 0 },
-    thought: "",
-    isSideBySide: false,
+    reasoning: "",
+    isParallel: false,
     calls: new Map(),
     startedAt: null,
   };
   return {
     show(item) {
-      if ("at" in item) page.startedAt ??= item.at;
-      showItem(page, item, options);
-      return page.pieces.splice(0);
+      if ("at" in item) state.startedAt ??= item.at;
+      showItem(state, item, options);
+      return state.pieces.splice(0);
     },
     end(result, at) {
-      note(page, closingLine(result, page.startedAt === null ? null : at - page.startedAt, options.paint));
-      return page.pieces.splice(0);
+      writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
+      return state.pieces.splice(0);
     },
-    isAtLineStart: () => page.line === null,
+    isAtLineStart: () => state.openLine === null,
   };
 }
 
-function showItem(page: Page, item: StreamItem, options: RenderOptions): void {
+function showItem(state: RenderState, item: StreamItem, options: RenderOptions): void {
   switch (item.type) {
     case "delta":
-      showDelta(page, item.delta, options);
+      showDelta(state, item.delta, options);
       break;
     case "snapshot":
-      beginAttempt(page, item);
-      say(page, textOf(item.message));
+      beginAttempt(state, item);
+      writeText(state, textOf(item.message));
       break;
     case "lagged":
-      // What was missed comes from the log, whole.
-      page.streamed = "";
-      closeLine(page);
+      // The log has the missed text. It comes as a whole with the next event.
+      state.streamed = "";
+      closeLine(state);
       break;
     case "progress":
       break;
     default:
-      showEvent(page, item, options);
+      showEvent(state, item, options);
   }
 }
 
-function showDelta(page: Page, delta: MessageDelta, { paint }: RenderOptions): void {
+function showDelta(state: RenderState, delta: MessageDelta, { style }: RenderOptions): void {
   switch (delta.kind) {
     case "start":
-      beginAttempt(page, delta);
+      beginAttempt(state, delta);
       break;
     case "text-start":
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
-      page.half = "";
-      closeLine(page);
+      state.halfCharacter = "";
+      closeLine(state);
       break;
     case "text-delta":
-      say(page, whole(page, delta.text));
+      writeText(state, withoutHalfCharacter(state, delta.text));
       break;
     case "reasoning-delta": {
-      const text = whole(page, delta.text);
-      page.thought += text;
-      write(page, "err", paint("dim", visible(text)), text);
+      const text = withoutHalfCharacter(state, delta.text);
+      state.reasoning += text;
+      write(state, "err", style("dim", visible(text)), text);
       break;
     }
     default:
@@ -135,98 +136,99 @@ function showDelta(page: Page, delta: MessageDelta, { paint }: RenderOptions): v
 }
 
 function beginAttempt(
-  page: Page,
+  state: RenderState,
   {
     runId,
     modelCallIndex,
     attempt,
   }: { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number },
 ): void {
-  closeLine(page);
+  closeLine(state);
   const step = `${runId}/${modelCallIndex}`;
-  // A new attempt takes the place of what the one before it said.
-  if (page.attempt.key.startsWith(`${step}/`)) page.streamed = page.streamed.slice(0, page.attempt.from);
-  page.attempt = { key: `${step}/${attempt}`, from: page.streamed.length };
-  page.thought = "";
+  // The text of a new attempt replaces that of the attempt before it.
+  if (state.attempt.key.startsWith(`${step}/`)) state.streamed = state.streamed.slice(0, state.attempt.from);
+  state.attempt = { key: `${step}/${attempt}`, from: state.streamed.length };
+  state.reasoning = "";
 }
 
-/** Keeps back the first half of a character whose second half is in the next delta. */
-function whole(page: Page, text: string): string {
-  const joined = page.half + text;
+/** Holds back the first half of a character whose second half is in the next delta. */
+function withoutHalfCharacter(state: RenderState, text: string): string {
+  const joined = state.halfCharacter + text;
   const last = joined.charCodeAt(joined.length - 1);
-  page.half = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
-  return page.half === "" ? joined : joined.slice(0, -1);
+  state.halfCharacter = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
+  return state.halfCharacter === "" ? joined : joined.slice(0, -1);
 }
 
-function say(page: Page, text: string): void {
-  page.streamed += text;
-  write(page, "out", visible(text), text);
+function writeText(state: RenderState, text: string): void {
+  state.streamed += text;
+  write(state, "out", visible(text), text);
 }
 
-function write(page: Page, to: "out" | "err", shown: string, text: string): void {
+function write(state: RenderState, to: "out" | "err", shown: string, text: string): void {
   if (text === "") return;
-  if (page.line !== to) closeLine(page);
-  page.pieces.push({ to, text: shown });
-  page.line = text.endsWith("\n") ? null : to;
+  if (state.openLine !== to) closeLine(state);
+  state.pieces.push({ to, text: shown });
+  state.openLine = text.endsWith("\n") ? null : to;
 }
 
-function closeLine(page: Page): void {
-  if (page.line !== null) page.pieces.push({ to: page.line, text: "\n" });
-  page.line = null;
+function closeLine(state: RenderState): void {
+  if (state.openLine !== null) state.pieces.push({ to: state.openLine, text: "\n" });
+  state.openLine = null;
 }
 
-/** A line about what happens. */
-function note(page: Page, line: string): void {
-  closeLine(page);
-  page.pieces.push({ to: "err", text: `${line}\n` });
+/** Writes a line to `err`. */
+function writeLine(state: RenderState, line: string): void {
+  closeLine(state);
+  state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
-function showEvent(page: Page, event: PublicEvent, options: RenderOptions): void {
-  const { paint } = options;
+function showEvent(state: RenderState, event: PublicEvent, options: RenderOptions): void {
+  const { style } = options;
   switch (event.type) {
     case "run_started":
     case "run_queued":
     case "steered":
-      if (options.showInput === true) showInput(page, event.input, options);
+      if (options.showInput === true) showInput(state, event.input, options);
       break;
     case "text":
-      sayOnce(page, event.text);
+      writeTextOnce(state, event.text);
       break;
     case "reasoning":
-      if (!squeeze(page.thought).includes(squeeze(event.text))) note(page, paint("dim", visible(event.text)));
+      if (!withoutSpaces(state.reasoning).includes(withoutSpaces(event.text)))
+        writeLine(state, style("dim", visible(event.text)));
       break;
     case "tool_call":
-      showCall(page, event, options);
+      showCall(state, event, options);
       break;
     case "approval_requested":
-      if (options.canAsk !== true) note(page, paint("yellow", `  ${visible(event.name)} waits for an answer`));
+      if (options.canAsk !== true) writeLine(state, style("yellow", `  ${visible(event.name)} waits for an answer`));
       break;
     case "approval_answered":
-      note(page, paint("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
+      writeLine(state, style("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
       break;
     case "tool_result":
-      page.calls.set(event.callKey, { ...page.calls.get(event.callKey), result: textOfOutput(event.output) });
+      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: textOfOutput(event.output) });
       break;
     case "call_complete":
-      showResult(page, event, options);
+      showResult(state, event, options);
       break;
     case "attempt_failed":
-      note(page, paint("yellow", failedAttempt(event)));
+      writeLine(state, style("yellow", failedAttempt(event)));
       break;
     case "compacted":
-      note(page, paint("dim", compactionNote(event)));
+      writeLine(state, style("dim", compactionNote(event)));
       break;
     case "abort_requested":
-      note(page, paint("yellow", "Aborting…"));
+      writeLine(state, style("yellow", "Aborting…"));
       break;
     case "restarted":
-      note(page, paint("yellow", "Carrying on after an interruption."));
+      writeLine(state, style("yellow", "Continuing after an interruption."));
       break;
     case "late_result":
-      note(page, paint("yellow", "A call that was given up has finished after all; the model is told."));
+      writeLine(state, style("yellow", "A call that was given up has finished after all. The model gets its result."));
       break;
     case "final":
-      showFinal(page, event, options);
+      showFinal(state, event, options);
       break;
     case "session_created":
     case "call_start":
@@ -240,54 +242,54 @@ const answers: { readonly [answer: string]: string | undefined } = {
   approve: "approved",
   deny: "denied",
   modify: "approved with changes",
-  rerun: "to be run again",
+  rerun: "will run again",
   fail: "counted as failed",
 };
 
-function showInput(page: Page, input: readonly UserMessage[], { paint }: RenderOptions): void {
+function showInput(state: RenderState, input: readonly UserMessage[], { style }: RenderOptions): void {
   const text = input.map(textOf).join("\n");
-  note(page, paint("bold", visible(text).replace(/^/gm, "> ")));
+  writeLine(state, style("bold", visible(text).replace(/^/gm, "> ")));
 }
 
-/** Shows a text unless it was streamed. */
-function sayOnce(page: Page, text: string): void {
-  closeLine(page);
-  if (squeeze(page.streamed).includes(squeeze(text))) return;
-  say(page, text);
-  closeLine(page);
+/** Shows a text unless its deltas were shown already. */
+function writeTextOnce(state: RenderState, text: string): void {
+  closeLine(state);
+  if (withoutSpaces(state.streamed).includes(withoutSpaces(text))) return;
+  writeText(state, text);
+  closeLine(state);
 }
 
-function squeeze(text: string): string {
+function withoutSpaces(text: string): string {
   return text.replace(/\s+/g, "");
 }
 
-function showCall(page: Page, { callKey, name, input }: EventNamed<"tool_call">, options: RenderOptions): void {
+function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool_call">, options: RenderOptions): void {
   const title = visible(name);
-  page.streamed = "";
-  page.attempt = { ...page.attempt, from: 0 };
-  if (page.calls.size > 0) page.isSideBySide = true;
-  page.calls.set(callKey, { input });
-  note(page, `${options.paint("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
+  state.streamed = "";
+  state.attempt = { ...state.attempt, from: 0 };
+  if (state.calls.size > 0) state.isParallel = true;
+  state.calls.set(callKey, { input });
+  writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
 }
 
-function showResult(page: Page, event: EventNamed<"call_complete">, { paint, columns }: RenderOptions): void {
-  const call = page.calls.get(event.callKey);
+function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {
+  const call = state.calls.get(event.callKey);
   const isOk = event.status === "ok";
-  const mark = paint(isOk ? "green" : "red", isOk ? "✓" : "✗");
-  const isNamed = page.isSideBySide || call?.input === undefined;
+  const mark = style(isOk ? "green" : "red", isOk ? "✓" : "✗");
+  const isNamed = state.isParallel || call?.input === undefined;
   const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
   const took = ` · ${duration(event.durationMs)}`;
-  const said = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
-  note(page, `  ${mark} ${said}${paint("dim", took)}`);
-  page.calls.delete(event.callKey);
-  if (page.calls.size === 0) page.isSideBySide = false;
+  const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
+  writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
+  state.calls.delete(event.callKey);
+  if (state.calls.size === 0) state.isParallel = false;
 }
 
-function showFinal(page: Page, { result, at }: EventNamed<"final">, options: RenderOptions): void {
+function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {
   const { text } = result;
   const fixed = "reason" in result && result.status !== "interrupted" ? fixedText(result.reason) : "";
-  if (text !== fixed) sayOnce(page, text);
-  note(page, closingLine(result, page.startedAt === null ? null : at - page.startedAt, options.paint));
-  page.startedAt = null;
-  page.streamed = "";
+  if (text !== fixed) writeTextOnce(state, text);
+  writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
+  state.startedAt = null;
+  state.streamed = "";
 }

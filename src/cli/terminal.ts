@@ -1,34 +1,34 @@
 /**
- * The terminal: standard output for what was asked for, standard error for everything about it.
+ * The terminal: standard output for results, standard error for everything else.
  *
- * A line of progress may stand at the end of standard error. It is taken away before anything else is written.
+ * Standard error may end with a line of progress. It is erased before anything else is written.
  */
 import { stderr, stdin, stdout } from "node:process";
-import { createPaint, type Paint } from "./paint.js";
 import { createTerminalRedaction, type Redaction } from "./redaction.js";
 import { jsonLine } from "./text.js";
+import { createStyleText, type StyleText } from "./text-style.js";
 
 export type Terminal = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Shows what goes on, on a terminal only; null takes it away. */
+  /** Shows a line of progress, on a terminal only; null erases it. */
   readonly status: (line: string | null) => void;
-  /** Keeps back what is written until the returned function is called; on a line of its own, a person can write meanwhile. */
+  /** Holds output back until the returned function is called. Meanwhile a person can type on a line of its own. */
   readonly hold: () => () => void;
-  /** Somebody can be asked. */
+  /** Whether a person can be asked: standard input and standard error are a terminal. */
   readonly isInteractive: boolean;
-  /** Standard error is a terminal. */
+  /** Whether standard error is a terminal on which a line can be overwritten. */
   readonly isLive: boolean;
-  /** For standard error. */
-  readonly paint: Paint;
-  /** For standard output. */
-  readonly paintOut: Paint;
-  /** What is shown goes through it, but for what somebody is asked to approve. */
+  /** Styles text for standard error. */
+  readonly style: StyleText;
+  /** Styles text for standard output. */
+  readonly styleOut: StyleText;
+  /** Redacts everything that is printed, except a call that a person is asked to approve. */
   readonly redaction: Redaction;
-  /** Prints plain data as a line of JSON, redacted. */
+  /** Redacts plain data and prints it as a line of JSON. */
   readonly json: (value: object) => void;
   readonly columns: () => number;
-  /** Resolves when all that was written has been taken. */
+  /** Resolves when the streams have taken everything that was written. */
   readonly flush: () => Promise<void>;
 };
 
@@ -36,21 +36,21 @@ const defaultColumns = 100;
 
 export function openTerminal(environment: { readonly [name: string]: string | undefined }): Terminal {
   const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
-  let shown = false;
-  const gone = new Set<typeof stdout | typeof stderr>();
+  let isStatusShown = false;
+  const closed = new Set<typeof stdout | typeof stderr>();
   let isAtLineStart = true;
   let held: (() => void)[] | null = null;
-  // A reader that leaves (`| head`) and a terminal that is closed are no failures: what they did not take is in the session.
+  // A reader that exits (`| head`) and a closed terminal are not failures: the session has the rest of the output.
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      gone.add(stream);
+      closed.add(stream);
       if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
 
   function status(line: string | null): void {
-    if (!isLive || held !== null || (line === null && !shown)) return;
-    if (!gone.has(stderr)) stderr.write(`\r\x1b[2K${line ?? ""}`);
-    shown = line !== null;
+    if (!isLive || held !== null || (line === null && !isStatusShown)) return;
+    if (!closed.has(stderr)) stderr.write(`\r\x1b[2K${line ?? ""}`);
+    isStatusShown = line !== null;
   }
 
   function write(stream: typeof stdout | typeof stderr, text: string): void {
@@ -60,7 +60,7 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     }
     status(null);
     if (text !== "" && stream.isTTY) isAtLineStart = text.endsWith("\n");
-    if (!gone.has(stream)) stream.write(text);
+    if (!closed.has(stream)) stream.write(text);
   }
 
   function hold(): () => void {
@@ -84,14 +84,14 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     hold,
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     isLive,
-    paint: createPaint(stderr, environment),
-    paintOut: createPaint(stdout, environment),
-    // A terminal that does not know its width says 0.
+    style: createStyleText(stderr, environment),
+    styleOut: createStyleText(stdout, environment),
+    // A terminal that does not know its width reports 0.
     columns: () => stderr.columns || stdout.columns || defaultColumns,
     async flush() {
       status(null);
-      const left = [stdout, stderr].filter((stream) => !gone.has(stream));
-      await Promise.all(left.map((stream) => new Promise((done) => stream.write("", done))));
+      const open = [stdout, stderr].filter((stream) => !closed.has(stream));
+      await Promise.all(open.map((stream) => new Promise((done) => stream.write("", done))));
     },
   };
 }

@@ -1,22 +1,25 @@
 /**
- * Text that is safe to show on a terminal, and short enough for a line.
+ * Makes text safe to show on a terminal, and short enough for a line.
  *
- * What models, tools and files say is hostile: an escape sequence in it could rewrite what is on the screen.
+ * Text of models, tools and files is hostile: an escape sequence in it could rewrite the screen.
  */
 import type { Json } from "../index.js";
 
-/** Controls, what reorders or hides text, and halves of characters. Ends of lines and tabs stay, and what joins letters and emoji. */
+/**
+ * Control characters, characters that reorder or hide text, and half characters. Not newlines, tabs, and joiners of
+ * letters and emoji.
+ */
 const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Joiners and variation selectors too: somebody is to approve exactly this. */
+/** Also joiners and variation selectors: a person approves exactly this text. */
 const hiddenAtAll = /(?![\n\t])(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\p{Variation_Selector})/gu;
 
-/** Makes visible what a terminal would obey or swallow. */
+/** Escapes characters that a terminal would obey or not show. */
 export function visible(text: string): string {
   return text.replace(hidden, escaped);
 }
 
-/** As `visible`, for what a person approves: nothing in it is left unseen. */
+/** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
 export function exact(text: string): string {
   return text.replace(hiddenAtAll, escaped);
 }
@@ -32,7 +35,7 @@ const invisible = /^[\p{M}\p{Cf}]+$/u;
 const wide =
   /^(?:\p{Emoji_Presentation}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
 
-/** The columns that a text takes on a terminal. */
+/** The columns that a text occupies on a terminal. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -40,7 +43,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Cuts a line to so many columns, never within a character. */
+/** Cuts a line to this many columns, never within a character. */
 export function cut(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
   let [shown, width] = ["", 0];
@@ -52,12 +55,12 @@ export function cut(line: string, columns: number): string {
   return `${shown}…`;
 }
 
-/** A text as one line. */
+/** The text on one line, safe for a terminal. */
 export function oneLine(text: string): string {
   return visible(text.replace(/\s+/g, " ").trim());
 }
 
-/** The input of a call in short: `path="src" pattern="*.ts"`. */
+/** The input of a call, shortened: `path="src" pattern="*.ts"`. */
 export function shortInput(input: Json, columns: number): string {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return cut(visible(JSON.stringify(input)), columns);
@@ -66,19 +69,19 @@ export function shortInput(input: Json, columns: number): string {
   return cut(values.map((value) => cut(value, most)).join(" "), columns);
 }
 
-/** A result in short: its only line, its last one where that is a remark in parentheses, or how long it is. */
+/** A result, shortened: its only line, a remark in parentheses on its last line, or the number of lines. */
 export function shortResult(result: string, isOk: boolean): string {
   const lines = result.split("\n").filter((line) => line.trim() !== "");
   const [first = "(no output)"] = lines;
   const last = lines.at(-1) ?? "";
-  // The mark says already that it is an error.
+  // The mark in front of the line already tells that the call failed.
   if (!isOk) return oneLine(first.replace(/^Error: /, ""));
   if (lines.length <= 1) return oneLine(first);
   const remark = /^\((.*)\)$/.exec(last.trim())?.[1];
   return remark === undefined ? counted(lines.length, "line") : oneLine(remark);
 }
 
-/** The input of a call, whole: what is asked for is what would run. */
+/** The whole input of a call, exactly as it would run. */
 export function wholeInput(input: Json): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return exact(JSON.stringify(input, null, 2));
   const lines = Object.entries(input).map(([key, value]) => {
@@ -114,7 +117,7 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** A line of JSON that is also safe on a terminal: what it would obey is written as `\uXXXX`. */
+/** A line of JSON that is safe on a terminal: control characters are written as `\uXXXX`. */
 export function jsonLine(value: unknown): string {
   const text = JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     [...Array(character.length).keys()]

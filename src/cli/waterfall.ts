@@ -1,11 +1,11 @@
 /**
- * A trace as a waterfall: a line for each thing that took time, with a bar where in the run it was.
+ * Renders a trace as a waterfall: a line for each activity, with a bar that shows when it ran.
  *
- * Waiting for somebody may take days: it gets a fixed piece of the width, so that the rest stays readable.
+ * A wait for a person may take days. It gets a fixed width, so that the other bars stay readable.
  */
 import type { LoopTrace, TracedAttempt, TracedCall, TracedHook, TraceRecord, TraceSpan } from "../index.js";
-import type { Colour, Paint } from "./paint.js";
 import { counted, cut, duration, oneLine, visible, widthOf } from "./text.js";
+import type { StyleText, TextStyle } from "./text-style.js";
 
 type StepRecord = Extract<TraceRecord, { readonly type: "step" }>;
 type Kind = "model" | "tool" | "hook" | "wait";
@@ -13,24 +13,25 @@ type Row = TraceSpan & {
   readonly kind: Kind;
   readonly label: string;
   readonly note: string;
-  /** It did not come to what it was to. */
+  /** The activity failed. */
   readonly failed?: boolean;
-  /** It took no time: it has no bar. */
+  /** The call never ran, so the row has no bar. */
   readonly notRun?: true;
 };
 type Part = { readonly title: string; readonly rows: readonly Row[] };
 type Layout = { readonly label: number; readonly bar: number; readonly figure: number; readonly note: number };
 
-const kinds: { readonly [kind in Kind]: { readonly mark: string; readonly colour: Colour; readonly noun: string } } = {
-  model: { mark: "█", colour: "cyan", noun: "model" },
-  tool: { mark: "▓", colour: "green", noun: "tools" },
-  hook: { mark: "░", colour: "yellow", noun: "hooks" },
-  wait: { mark: "·", colour: "dim", noun: "waiting" },
-};
+const kinds: { readonly [kind in Kind]: { readonly mark: string; readonly colour: TextStyle; readonly noun: string } } =
+  {
+    model: { mark: "█", colour: "cyan", noun: "model" },
+    tool: { mark: "▓", colour: "green", noun: "tools" },
+    hook: { mark: "░", colour: "yellow", noun: "hooks" },
+    wait: { mark: "·", colour: "dim", noun: "waiting" },
+  };
 const waitWidth = 6;
 
-/** The lines of a run, on one scale, and what its time went into. */
-export function waterfall(run: LoopTrace, columns: number, paint: Paint): readonly string[] {
+/** The lines of a run, on one time scale, and the total time of each kind of activity. */
+export function waterfall(run: LoopTrace, columns: number, style: StyleText): readonly string[] {
   const parts = run.flatMap(partsOf);
   const rows = parts.flatMap((part) => part.rows);
   const layout = layoutOf(columns, rows);
@@ -38,9 +39,9 @@ export function waterfall(run: LoopTrace, columns: number, paint: Paint): readon
   return [
     ...parts.flatMap(({ title, rows: own }) => [
       cut(title, columns),
-      ...own.map((row) => line(row, place, layout, paint)),
+      ...own.map((row) => line(row, place, layout, style)),
     ]),
-    ...(rows.length === 0 ? [] : [totals(rows, paint)]),
+    ...(rows.length === 0 ? [] : [totals(rows, style)]),
   ];
 }
 
@@ -98,10 +99,7 @@ function attemptRows(attempt: TracedAttempt): readonly Row[] {
     durationMs,
   };
   if (retryInMs === undefined) return [row];
-  return [
-    row,
-    { kind: "wait", label, note: "before it was tried again", startedAt: endOf(row), durationMs: retryInMs },
-  ];
+  return [row, { kind: "wait", label, note: "before the next attempt", startedAt: endOf(row), durationMs: retryInMs }];
 }
 
 const waitedFor = { person: "for a person", external: "for its result", child: "for another agent" } as const;
@@ -137,7 +135,7 @@ function layoutOf(columns: number, rows: readonly Row[]): Layout {
   return { label, bar: room - label - note, figure, note };
 }
 
-/** Where a moment stands, in cells from the left. */
+/** Maps a time to cells from the left. */
 function createScale(rows: readonly Row[], width: number): (time: number) => number {
   const from = Math.min(...rows.map((row) => row.startedAt));
   const to = Math.max(...rows.map(endOf), from + 1);
@@ -155,24 +153,24 @@ function createScale(rows: readonly Row[], width: number): (time: number) => num
   };
 }
 
-/** Intervals that overlap, as one. */
+/** Joins intervals that overlap. */
 function merged(intervals: readonly TraceSpan[]): readonly TraceSpan[] {
   const all: TraceSpan[] = [];
-  for (const one of [...intervals].sort((a, b) => a.startedAt - b.startedAt)) {
+  for (const interval of [...intervals].sort((a, b) => a.startedAt - b.startedAt)) {
     const last = all.at(-1);
-    if (last === undefined || one.startedAt > endOf(last)) all.push(one);
-    else all[all.length - 1] = { ...last, durationMs: Math.max(endOf(last), endOf(one)) - last.startedAt };
+    if (last === undefined || interval.startedAt > endOf(last)) all.push(interval);
+    else all[all.length - 1] = { ...last, durationMs: Math.max(endOf(last), endOf(interval)) - last.startedAt };
   }
   return all;
 }
 
-function line(row: Row, place: (time: number) => number, layout: Layout, paint: Paint): string {
+function line(row: Row, place: (time: number) => number, layout: Layout, style: StyleText): string {
   const { mark, colour } = kinds[row.kind];
   const start = Math.min(layout.bar - 1, Math.floor(place(row.startedAt)));
   const length = Math.max(1, Math.round(place(endOf(row)) - place(row.startedAt)));
   const bar = row.notRun === true ? "" : mark.repeat(Math.min(length, layout.bar - start));
   const after = " ".repeat(layout.bar - start - bar.length);
-  const shown = `${" ".repeat(start)}${bar === "" ? "" : paint(row.failed === true ? "red" : colour, bar)}${after}`;
+  const shown = `${" ".repeat(start)}${bar === "" ? "" : style(row.failed === true ? "red" : colour, bar)}${after}`;
   const figure = row.notRun === true ? "" : duration(row.durationMs);
   const label = padded(cut(visible(row.label), layout.label), layout.label);
   return `  ${label} ${shown} ${figure.padStart(layout.figure)}  ${cut(oneLine(row.note), layout.note)}`.trimEnd();
@@ -182,12 +180,12 @@ function padded(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** What stands side by side is counted once for each. */
-function totals(rows: readonly Row[], paint: Paint): string {
+/** The total time of each kind of activity. Activities that ran in parallel count in full. */
+function totals(rows: readonly Row[], style: StyleText): string {
   const all = Object.entries(kinds).flatMap(([kind, { mark, colour, noun }]) => {
     const own = rows.filter((row) => row.kind === kind && row.notRun !== true);
     const total = own.reduce((sum, row) => sum + row.durationMs, 0);
-    return own.length === 0 ? [] : [`${paint(colour, mark)} ${noun} ${duration(total)}`];
+    return own.length === 0 ? [] : [`${style(colour, mark)} ${noun} ${duration(total)}`];
   });
   return all.join("   ");
 }

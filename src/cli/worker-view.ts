@@ -1,5 +1,5 @@
 /**
- * What a worker does, a line for each thing: as text with the session in front, or as JSON.
+ * Shows what a worker does: as lines of text that begin with the session's id, or as lines of JSON.
  */
 import type { Observer, PublicEvent, WorkerReport } from "../index.js";
 import { shortId } from "./home.js";
@@ -8,13 +8,13 @@ import type { Terminal } from "./terminal.js";
 import { oneLine, visible } from "./text.js";
 
 export type WorkerView = {
-  /** What happens in the sessions that are carried on. */
+  /** Gets the events of the sessions that the worker drives. */
   readonly observer: Observer;
   /** @param text why a session was refused */
   readonly report: (report: WorkerReport, text: string) => void;
 };
 
-/** The events of the sessions as the library gives them, and lines of type `taken`, `left` and `refused`. */
+/** Prints the events of the sessions as the library gives them, and reports of type `taken`, `left` and `refused`. */
 export function createJsonWorkerView(terminal: Terminal): WorkerView {
   return {
     observer: { onEvent: terminal.json },
@@ -27,50 +27,51 @@ export function createJsonWorkerView(terminal: Terminal): WorkerView {
   };
 }
 
-const namesAtMost = 10_000;
+/** Beyond this many sessions at once, a session gets a new renderer for each event. */
+const maxRenderers = 10_000;
 
 export function createTextWorkerView(terminal: Terminal): WorkerView {
-  const { paintOut: paint, redaction } = terminal;
-  const pages = new Map<string, Renderer>();
+  const { styleOut: style, redaction } = terminal;
+  const renderers = new Map<string, Renderer>();
 
-  function pageOf(sessionId: string): Renderer {
-    let page = pages.get(sessionId);
-    // What is longer than a terminal is wide is wrapped by it; a log keeps it whole.
-    page ??= createRenderer({
-      paint,
+  function rendererOf(sessionId: string): Renderer {
+    let renderer = renderers.get(sessionId);
+    renderer ??= createRenderer({
+      style,
       columns: Math.max(40, terminal.columns() - shortId(sessionId).length - 2),
       showInput: true,
     });
-    if (pages.size < namesAtMost) pages.set(sessionId, page);
-    return page;
+    if (renderers.size < maxRenderers) renderers.set(sessionId, renderer);
+    return renderer;
   }
 
   function write(sessionId: string, pieces: readonly Piece[]): void {
     const text = pieces.map((piece) => piece.text).join("");
     if (text !== "")
-      terminal.out(`${text.replace(/\n$/, "").replace(/^/gm, `${paint("dim", visible(shortId(sessionId)))}  `)}\n`);
+      terminal.out(`${text.replace(/\n$/, "").replace(/^/gm, `${style("dim", visible(shortId(sessionId)))}  `)}\n`);
   }
 
   const line = (sessionId: string, text: string) => write(sessionId, [{ to: "out", text }]);
-  const onEvent = (event: PublicEvent) => write(event.sessionId, pageOf(event.sessionId).show(redaction.value(event)));
+  const onEvent = (event: PublicEvent) =>
+    write(event.sessionId, rendererOf(event.sessionId).show(redaction.value(event)));
 
   function report(report: WorkerReport, text: string): void {
     const { sessionId } = report;
     switch (report.type) {
       case "taken":
-        line(sessionId, paint("dim", "taken up"));
+        line(sessionId, style("dim", "taken up"));
         break;
       case "left": {
         const result = redaction.value(report.result);
         const isOver = result.status !== "awaiting_human" && result.status !== "interrupted";
-        if (!isOver) write(sessionId, pageOf(sessionId).end(result, Date.now()));
+        if (!isOver) write(sessionId, rendererOf(sessionId).end(result, Date.now()));
         if (result.status === "awaiting_human")
-          line(sessionId, paint("yellow", `to answer: pawl approvals ${visible(shortId(sessionId))}`));
-        pages.delete(sessionId);
+          line(sessionId, style("yellow", `to answer: pawl approvals ${visible(shortId(sessionId))}`));
+        renderers.delete(sessionId);
         break;
       }
       case "refused":
-        line(sessionId, `${paint("red", "refused")}: ${oneLine(redaction.text(text))}`);
+        line(sessionId, `${style("red", "refused")}: ${oneLine(redaction.text(text))}`);
         break;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The crash kit: somebody's own agent is played to its end, then again with a crash before and after every commit, in one process
- * and without waiting; what Pawl promises is checked after each play.
+ * The crash kit. It plays a user's agent to its end, then again with a crash before and after every commit, in one
+ * process and without waiting. After each play it checks what Pawl promises.
  */
 import { randomUUID } from "node:crypto";
 import type { Entry } from "../core/machine/event.js";
@@ -25,32 +25,42 @@ import { createWorld, type Process, ready, type World } from "./world/world.js";
 
 export type CrashTestOptions = {
   /**
-   * Makes the agent, as a process does when it starts: called for every life. What lives outside of it (a database, a service, a
-   * variable that stands for one) is the world, which no crash touches. The kit puts its own store, clock and ids in.
+   * Creates the agent, as a process does when it starts: called once for each life of the process. Everything outside
+   * the agent (a database, a service, a variable that stands for one) survives crashes. The kit replaces the store,
+   * the clock and the ids.
    */
   readonly agent: () => Agent;
   readonly input: string;
-  /** What a person says to a call that waits. Approves, and calls a failure what nobody knows, unless given. */
+  /** Answers a call that waits. Default: approves it, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
-  /** What must hold of your own: called after each play. What it throws is a failure. */
+  /** Your own check, called after each play. If it throws, the play fails. */
   readonly check?: (play: CrashPlay) => void | Promise<void>;
-  /** Called before each play: puts the world back, where plays must not see each other's effects. */
+  /** Called before each play: resets the outside world, so that no play sees the effects of another. */
   readonly reset?: () => void | Promise<void>;
-  /** Also every pair of crashes; false. */
+  /** Whether every pair of crashes is played too. Default false. */
   readonly pairs?: boolean;
-  /** Crashes at every wait in the place of every commit: before and after each request, model call and tool call too; "commits". */
+  /**
+   * `commits`: crash before and after every commit. `waits`: also around each request, model call and tool call.
+   * Default `commits`.
+   */
   readonly points?: "commits" | "waits";
-  /** Only this play, as a failure names it; none is a play without crashes. */
+  /** Plays only once, with crashes at these points, as `CrashFailure.at` names them. Empty: without a crash. */
   readonly at?: readonly number[];
-  /** Each play is a session of its own in it; a new one in memory unless given. */
+  /** The store; each play uses a new session in it. Default: a new store in memory. */
   readonly store?: Store;
-  /** For how long a model or a tool is waited for, in real milliseconds, before timeouts begin to count; 2 s. */
+  /**
+   * How long the kit waits for a model or a tool, in real milliseconds, before timeouts begin to count. Default
+   * 2,000.
+   */
   readonly patienceMs?: number;
-  /** Real milliseconds to wait before time goes on, for work that the kit cannot see (models and tools of agents behind tools); 0. */
+  /**
+   * Real milliseconds that the kit waits before it moves its clock. Needed for work that it cannot see: models and
+   * tools of agents behind tools. Default 0.
+   */
   readonly quietMs?: number;
 };
 
-/** One play, at its end. */
+/** A play that has ended. */
 export type CrashPlay = {
   readonly result: RunResult;
   readonly log: readonly Entry[];
@@ -61,23 +71,23 @@ export type CrashPlay = {
 };
 
 export type CrashReport = {
-  /** Moments of the play without crashes at which the process can die: two for each commit. */
+  /** The points at which the process can die in the play without crashes: two for each commit. */
   readonly points: number;
-  /** Plays, the one without crashes too. */
+  /** The number of plays, including the one without crashes. */
   readonly plays: number;
   readonly crashes: number;
-  /** Starts after the first one of a call, by tool: zero where a tool may not run again. */
+  /** By tool, how often a call was started again. Zero if the tool may not run again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** Calls that ended as *interrupted, outcome unknown*, by tool: zero where a tool says how it recovers. */
+  /** By tool, how many calls ended as *interrupted, outcome unknown*. Zero if the tool says how it recovers. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** A play in which something did not hold. The message has what happened, and how to play it again. */
+/** A play broke a promise or failed a check. The message tells what happened, and how to play it again. */
 export class CrashFailure extends Error {
   override readonly name = "CrashFailure";
   /** The points at which the process died: `crashTest({ …, at })` plays it again. */
   readonly at: readonly number[];
-  /** The number of the promise that was broken, in docs/reliability.md; null where it was your own check, or an error. */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or on any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
@@ -90,7 +100,8 @@ export class CrashFailure extends Error {
 }
 
 /**
- * Plays an agent's run with a crash before and after every commit, and checks what came of it.
+ * Plays an agent's run with a crash before and after every commit, and checks each play.
+ *
  * @throws CrashFailure
  */
 export async function crashTest(options: CrashTestOptions): Promise<CrashReport> {
@@ -131,13 +142,14 @@ async function playAgent(
   const world = createWorld(store, createChance(1), `session ${id}`);
   const runId = `run-${id}`;
   try {
-    const { points, deaths, result } = await playThrough(world, dramaOf(world, options, runId, dies), dies);
+    const { points, deaths, result } = await playThrough(world, playableOf(world, options, runId, dies), dies);
     const missed = options.at?.find((point) => point > points);
     if (missed !== undefined)
-      throw new PawlError("bad_input", `There is no point ${missed}: the play came to its end after ${points}.`);
+      throw new PawlError("bad_input", `There is no point ${missed}: the play ended after ${points} points.`);
     const history = await historyOf(world);
     checkInvariants(history, agentInvariants);
-    if (result.status === "interrupted") throw new Error(`the run was left ${result.reason}: ${result.error?.message}`);
+    if (result.status === "interrupted")
+      throw new Error(`the run was interrupted (${result.reason}): ${result.error?.message}`);
     for (const sessionId of await familyOf(store, world.sessionId)) await checkSession(store, sessionId);
     await options.check?.({ result, log: history.log, sessionId: world.sessionId, runId, at: dies });
     return { points, deaths, calls: callsOf(history.log, world.facts) };
@@ -146,9 +158,10 @@ async function playAgent(
   }
 }
 
-function dramaOf(world: World, options: CrashTestOptions, runId: string, dies: readonly number[]) {
+function playableOf(world: World, options: CrashTestOptions, runId: string, dies: readonly number[]) {
   const { agent, input, respond = approve, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
-  // Half of the time the next process sees that the one before it is dead; otherwise its lease has to end.
+  // In half of the plays the next process can see that the last one is dead. In the others it waits for the end of
+  // the lease.
   const sameHost = (dies[0] ?? 0) % 2 === 0;
   return {
     start() {
@@ -156,11 +169,13 @@ function dramaOf(world: World, options: CrashTestOptions, runId: string, dies: r
       return { process, attended: attendRun(process, { sessionId: world.sessionId, runId, input, respond }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /** As a worker does: it finds the sessions of agents behind tools whose process died, and carries them on. */
+    /**
+     * Does a worker's job: resumes the run if the session of an agent behind a tool is due, because its process died.
+     */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), dueAtOnce));
       const isChild = due.some((sessionId) => sessionId !== world.sessionId);
-      // Whoever attends to the run is told of its end; here it only has to be taken up.
+      // `attendRun` gets the result. Here the session only has to be resumed.
       if (isChild)
         void agent
           .session(world.sessionId)
@@ -179,15 +194,12 @@ const dueAtOnce = 100;
 const approve: Respond = ({ why, callKey, name }) => {
   if (why === "policy") return { type: "approve" };
   if (why === "recovery") return { type: "fail" };
-  throw new PawlError(
-    "bad_input",
-    `${callKey} (${name}) runs elsewhere: give \`respond\`, which says what it came to.`,
-  );
+  throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };
 
-/** The session, and those of the agents behind its tools. */
+/** The session, and the sessions of the agents behind its tools. */
 async function familyOf(store: Store, sessionId: string): Promise<readonly string[]> {
   const all = await store.list();
-  const children = all.filter(({ info }) => info?.top === sessionId).map((one) => one.sessionId);
+  const children = all.filter(({ info }) => info?.top === sessionId).map((child) => child.sessionId);
   return [sessionId, ...children];
 }

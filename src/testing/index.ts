@@ -1,6 +1,5 @@
 /**
- * `pawl/testing`: a model that says what a test wrote down, a clock that a test owns, the suite that every store passes, and a crash
- * kit for agents of your own.
+ * `pawl/testing`: a scripted model, a test clock, the conformance suite for stores, and a crash kit for your own agents.
  */
 export type { Respond } from "./crash/attend.js";
 export { checkSession } from "./crash/check-session.js";

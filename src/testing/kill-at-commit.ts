@@ -1,17 +1,18 @@
 /**
- * Loaded before a program: kills its process with SIGKILL right before or right after its n-th commit to SQLite, or lets commits
- * fail from the n-th on, as on a full disk.
+ * Kills a program with SIGKILL right before or right after its n-th commit to SQLite, or makes commits fail from the
+ * n-th on, as on a full disk. Load it before the program:
  *
  *     PAWL_KILL_AT="after 3" node --import pawl/testing/kill-at-commit program.js
  *
- * PAWL_KILL_AT is `before N`, `after N`, `full N`, or `count`: the number of commits is then told on standard error at the end.
- * Without it nothing happens. It works through `node:sqlite`, or `libsql` where Node has none (Node 20), whoever opened the database.
+ * PAWL_KILL_AT is `before N`, `after N`, `full N` or `count`, which prints the number of commits on standard error at
+ * the end. Without PAWL_KILL_AT nothing happens. All databases of the process count, whether opened through
+ * `node:sqlite`, or through `libsql` on a Node without it (Node 20).
  */
 import process from "node:process";
 import { PawlError } from "../errors.js";
 import { sqliteLibrary } from "../stores/sqlite/driver.js";
 
-/** What of a database class counts here: every transaction ends through it. */
+/** The part of a database class that every transaction ends through. */
 type Database = { readonly prototype: { exec: (sql: string) => unknown } };
 
 const setting = process.env.PAWL_KILL_AT;
@@ -43,7 +44,7 @@ function die(): void {
   process.kill(process.pid, "SIGKILL");
 }
 
-/** As both libraries raise it: SQLITE_FULL is 13. */
+/** The error that both libraries raise: SQLITE_FULL is 13. */
 function fullDisk(): Error {
   return Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL", rawCode: 13, errcode: 13 });
 }

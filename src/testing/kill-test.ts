@@ -1,6 +1,6 @@
 /**
- * The real-process killer: somebody's program is started again and again on a store, and killed with SIGKILL before and after every
- * commit, or at random, until it has done its work. What is in the store is checked after every death.
+ * Kills a user's program with SIGKILL before and after every commit, or at random, and starts it again until it has
+ * done its work. After every death it checks the store.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,8 +18,9 @@ import { InvariantBroken } from "./world/invariants.js";
 
 export type KillTestOptions = {
   /**
-   * A program for Node, started with the same arguments in each life. It asks for its runs by a `sessionId` and a `runId` that are
-   * always the same, so that a later life carries on what an earlier one began, and ends with exit code 0.
+   * A program for Node, started with the same arguments in each life. It must use the same `sessionId` and `runId`
+   * for its runs in every life, so that a later life continues the run of an earlier one. It must end with exit code
+   * 0.
    */
   readonly script: string;
   readonly args?: readonly string[];
@@ -27,32 +28,33 @@ export type KillTestOptions = {
   readonly env?: { readonly [name: string]: string };
   /** Options of Node itself. */
   readonly nodeOptions?: readonly string[];
-  /** Opens the store that the program used, from the folder that was its working directory. */
+  /** Opens the program's store. `folder` is the program's working directory. */
   readonly openStore: (folder: string) => Promise<Store>;
-  /** What must hold of your own, when the program has done its work. What it throws is a failure. */
+  /** Your own check, called when the program has done its work. If it throws, the play fails. */
   readonly check?: (play: KillPlay) => void | Promise<void>;
-  /** Puts something into the new folder that a play begins with. */
+  /** Prepares the new folder in which a play starts. */
   readonly prepare?: (folder: string) => void | Promise<void>;
   /**
-   * `commits`: each play dies once, before or after one of its commits (the default). `random`: this many deaths, at any moment.
-   * `at`: one play, which dies before or after these commits of its lives (`["after 4"]`), as a failure names them.
+   * `commits`, the default: each play dies once, before or after one of its commits. `random`: this many deaths, at
+   * any moment. `at`: one play with these deaths, one for each life, as `KillFailure.at` names them, for example
+   * `["after 4"]`.
    */
   readonly kills?: "commits" | { readonly random: number; readonly seed?: number } | { readonly at: readonly string[] };
-  /** Plays at the same time; 2. */
+  /** How many plays run at the same time. Default 2. */
   readonly atOnce?: number;
-  /** How long a life may take, in milliseconds; a minute. */
+  /** How long a life may take, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
 };
 
-/** One play, when the program has done its work. */
+/** A play in which the program has done its work. */
 export type KillPlay = {
   readonly folder: string;
   readonly store: Store;
-  /** The logs of all sessions, by their ids. */
+  /** The log of each session, by session id. */
   readonly logs: ReadonlyMap<string, readonly Entry[]>;
-  /** Where it died: `before 3`, `after 3`, or `12 ms`. */
+  /** Where the program died: `before 3`, `after 3`, or `12 ms`. */
   readonly at: readonly string[];
-  /** What the last life printed. */
+  /** Standard output of the last life. */
   readonly stdout: string;
 };
 
@@ -60,18 +62,18 @@ export type KillReport = {
   readonly plays: number;
   /** Deaths by SIGKILL. */
   readonly kills: number;
-  /** Starts after the first one of a call, by tool. */
+  /** By tool, how often a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** Calls that ended as *interrupted, outcome unknown*, by tool. */
+  /** By tool, how many calls ended as *interrupted, outcome unknown*. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** A play in which something did not hold. */
+/** A play broke a promise or failed a check. */
 export class KillFailure extends Error {
   override readonly name = "KillFailure";
   /** Where the program died. */
   readonly at: readonly string[];
-  /** The number of the promise that was broken, in docs/reliability.md; null where it was your own check, or an error. */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or on any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly string[], cause: unknown) {
@@ -82,9 +84,10 @@ export class KillFailure extends Error {
 }
 
 /**
- * Kills a program at every commit, or at random, and checks what is left.
+ * Kills a program at every commit, or at random, and checks its store.
  *
- * Commits are seen through `pawl/testing/kill-at-commit`, which knows SQLite.
+ * The program must use SQLite: `pawl/testing/kill-at-commit`, which is loaded into the program, sees no other commits.
+ *
  * @throws KillFailure
  */
 export async function killTest(options: KillTestOptions): Promise<KillReport> {
@@ -110,7 +113,7 @@ export async function killTest(options: KillTestOptions): Promise<KillReport> {
 
 type Played = { readonly at: readonly string[]; readonly tally: Tally; readonly tookMs: number };
 
-/** Gives false when there is nothing more to play. */
+/** Plays once more. @returns false if no play is left */
 type Next = () => Promise<boolean>;
 
 function everyCommit(options: KillTestOptions, plays: Played[]): Next {
@@ -122,7 +125,7 @@ function everyCommit(options: KillTestOptions, plays: Played[]): Next {
     for (const moment of [`before ${commit}`, `after ${commit}`]) {
       const played = await play(options, (life) => (life === 1 ? { commit: moment } : null));
       plays.push(played);
-      // The program has fewer commits than that.
+      // The program survived, so it has fewer commits than this.
       if (played.at.length === 0) isOver = true;
     }
     return !isOver;
@@ -160,14 +163,14 @@ function atRandom(
       left -= 1;
       return { afterMs: Math.ceil(chance.fraction() * lifeMs) };
     });
-    // A life that had ended by then was not killed.
+    // A life that ended before its kill was due does not count as a death.
     left += played.missed;
     plays.push(played);
     return true;
   };
 }
 
-/** How a life ends before its time; null where it does not. */
+/** When a life is killed; null if it is not. */
 type Death = { readonly commit: string } | { readonly afterMs: number } | null;
 
 async function play(
@@ -182,7 +185,7 @@ async function play(
     await options.prepare?.(folder);
     for (let life = 1; ; life += 1) {
       const death = deathOf(life);
-      const ended = await live(options, folder, death);
+      const ended = await runLife(options, folder, death);
       const isKilled = ended.signal === "SIGKILL" && death !== null && !ended.tookTooLong;
       if (isKilled) at.push("commit" in death ? death.commit : `${death.afterMs} ms`);
       const tookMs = performance.now() - startedAt;
@@ -205,9 +208,9 @@ async function play(
   }
 }
 
-type Lived = Ended & { readonly tookTooLong: boolean };
+type EndedLife = Ended & { readonly tookTooLong: boolean };
 
-async function live(options: KillTestOptions, folder: string, death: Death): Promise<Lived> {
+async function runLife(options: KillTestOptions, folder: string, death: Death): Promise<EndedLife> {
   const { script, args = [], env = {}, nodeOptions = [], timeoutMs = 60_000 } = options;
   const program = startProgram({
     folder,
@@ -228,19 +231,19 @@ async function live(options: KillTestOptions, folder: string, death: Death): Pro
 
 const killAtCommit = new URL("./kill-at-commit.js", import.meta.url).href;
 
-function expectEnd({ code, signal, stderr, tookTooLong }: Lived): void {
+function expectEnd({ code, signal, stderr, tookTooLong }: EndedLife): void {
   if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);
   if (code !== 0) throw new Error(`the program ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
 }
 
-/** Every session is whole, and has all that it had; at the end none is left for somebody to carry on. */
+/** Checks that every session is undamaged and has kept its entries, and that no run is unfinished at the end. */
 async function checkStore(store: Store, before: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
   const logs = new Map<string, readonly Entry[]>();
   for (const { sessionId } of await store.list()) {
     await checkSession(store, sessionId);
     const log = await store.read(sessionId);
-    const known = before.get(sessionId) ?? [];
-    if (!isDeepStrictEqual(log.slice(0, known.length), known))
+    const earlier = before.get(sessionId) ?? [];
+    if (!isDeepStrictEqual(log.slice(0, earlier.length), earlier))
       throw new InvariantBroken(nothingLost, `${sessionId} has lost entries`);
     logs.set(sessionId, log);
     const state = (await store.load(sessionId))?.state;

@@ -1,27 +1,30 @@
 /**
- * A model that says what a test wrote down, in order.
+ * A model that gives the answers of a script, in order.
  */
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 
-/** One answer: reasoning, then text, then calls, then `done`, or `error` where one is given. */
+/** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has one. */
 export type ScriptedStep = {
   readonly reasoning?: string;
   readonly text?: string;
   readonly calls?: readonly ScriptedCall[];
-  /** Default `tool-calls` where there are calls, else `stop`. */
+  /** Default `tool-calls` if there are calls, else `stop`. */
   readonly finish?: FinishReason["unified"];
   /** Default 10 tokens in and 5 out. */
   readonly usage?: Usage;
-  /** Ends the answer, after what comes before it was streamed. */
+  /** Ends the answer, after its reasoning, text and calls were streamed. */
   readonly error?: ModelFailure;
-  /** Thrown in the place of an end: a model that breaks its own rules. */
+  /** Thrown instead of an end, as by a model that breaks the rules. */
   readonly throws?: unknown;
-  /** In the place of all of the above but `wait`: exactly these. */
+  /** Exactly these deltas, instead of everything else in the step except `wait`. */
   readonly deltas?: Iterable<ModelDelta> | AsyncIterable<ModelDelta>;
   /** Awaited before the first delta; an abort ends the wait and the answer. */
   readonly wait?: Promise<unknown>;
-  /** Characters in each delta of text, and of a call's arguments, which are streamed only where this is set. Default: a word each. */
+  /**
+   * Characters in each delta of text, and of a call's arguments. Default: a word of text each, and no deltas of
+   * arguments.
+   */
   readonly chunk?: number;
 };
 
@@ -29,30 +32,37 @@ export type ScriptedCall = {
   readonly name: string;
   /** Default `{}`. */
   readonly input?: Json;
-  /** The text of the arguments, in the place of `input`: for what is no JSON. */
+  /** The text of the arguments, instead of `input`. It need not be valid JSON. */
   readonly raw?: string;
-  /** Default `call_` with the numbers of the request and of the call within it: `call_1_1`. */
+  /** Default: `call_1_1`, with the number of the request and of the call in it. */
   readonly id?: string;
 };
 
-/** Steps in order, one for each request, attempts that failed included; or a function of the request, for what is to survive a crash. */
+/**
+ * Steps in order, one for each request, failed attempts included. Or a function of the request: it gives the same
+ * answer when the request is repeated after a crash.
+ */
 export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
 
 export type ScriptedModelOptions = {
   /** Default `scripted`. */
   readonly id?: string;
   readonly contextWindow?: number;
-  /** Whether `requests` keeps a copy of each. Default true; costs a copy of the conversation at each step. */
+  /**
+   * Whether `requests` keeps a copy of each request, which costs a copy of the conversation at each step. Default
+   * true.
+   */
   readonly record?: boolean;
 };
 
 export type ScriptedModel = Model & {
-  /** What was asked, each with the messages as they were then. */
+  /** All requests so far, each with its messages at that time. */
   readonly requests: readonly ModelRequest[];
 };
 
 /**
- * Deterministic and without timers. A request beyond the script's end fails with `invalid_request`, which is not retried.
+ * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is
+ * not retried.
  *
  * ```ts
  * const model = createScriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, { text: "It is 3." }]);
@@ -81,7 +91,7 @@ function beyondEnd(count: number): ScriptedStep {
 async function* play(step: ScriptedStep, count: number, signal: AbortSignal): AsyncGenerator<ModelDelta> {
   if (step.wait !== undefined) await settledOrAborted(step.wait, signal);
   const deltas = step.deltas ?? deltasOf(step, count);
-  // Awaiting what is there already would double the cost of a delta.
+  // Synchronous deltas have their own loop: `for await` would double the cost of a delta.
   if (Symbol.iterator in deltas)
     for (const delta of deltas) {
       if (signal.aborted) return;
@@ -106,7 +116,7 @@ function* deltasOf(step: ScriptedStep, count: number): Generator<ModelDelta> {
   if (text !== undefined) {
     yield { kind: "text-start", id: "text" };
     for (const piece of pieces(text, chunk)) yield { kind: "text-delta", id: "text", text: piece };
-    // A failure comes in the middle of what is being said.
+    // A failure comes in the middle of the text, so the text has no end.
     if (step.error === undefined && step.throws === undefined) yield { kind: "text-end", id: "text" };
   }
   for (const [index, call] of calls.entries()) yield* deltasOfCall(call, `call_${count}_${index + 1}`, chunk);

@@ -1,5 +1,5 @@
 /**
- * One suite for every store: what `Store` promises, as cases that any test runner can run.
+ * The conformance suite for stores: the promises of `Store` as cases that any test runner can run.
  *
  * ```ts
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
@@ -42,9 +42,10 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
 };
 
 /**
- * The cases. Each opens a store of its own, which must be empty, and closes it; it throws where a promise is broken.
+ * The cases of the suite. Each case opens its own store, which must be empty, and closes it. It throws if a promise
+ * is broken.
  *
- * Give `second` and `reopen` where the store has them: without, the cases of two handles run on one.
+ * Provide `second` and `reopen` if the store supports them. Otherwise, cases for two handles run on one handle.
  */
 export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
   return Object.entries(groups).flatMap(([subject, cases]) =>

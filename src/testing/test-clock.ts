@@ -1,19 +1,22 @@
 /**
- * A clock that a test owns: time stands still until it is moved, and nobody really waits.
+ * A clock for tests: time stands still until the test moves it, so that tests do not wait.
  */
 
 import type { Clock } from "../ports/clock.js";
 import { loadValidator } from "../runtime/tools/schema.js";
 
 export type TestClock = Clock & {
-  /** Moves time on by `ms`. Timers that fall due are called in the order of their times, then of their making; what each leads to happens before the next. */
+  /**
+   * Moves time forward by `ms`. Due timers are called in the order of their due times; timers due at the same time in
+   * the order of their creation. Promises that a timer resolves settle before the next timer is called.
+   */
   readonly advance: (ms: number) => Promise<void>;
   /**
-   * Moves time to the next timer, again and again, until none is left or `maxMs` have passed (an hour unless given: some
-   * timers are set for ever anew).
+   * Moves time to the next timer, again and again, until no timer is left or `maxMs` have passed. Default an hour,
+   * because some timers set themselves again for ever.
    */
   readonly runUntilIdle: (options?: { readonly maxMs?: number }) => Promise<void>;
-  /** Moves time to the next timer and calls it at once; false where there is none. */
+  /** Moves time to the next timer and calls it at once. @returns false if there is no timer */
   readonly fireNext: () => boolean;
   /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */
   readonly jump: (ms: number) => void;
@@ -23,17 +26,17 @@ type Timer = { readonly due: number; readonly call: () => void };
 
 const anHour = 3_600_000;
 
-// What a program loads when it first needs it would come late where time stands still.
+// The validator is loaded lazily. Loaded now, because a test's time could move on while it loads.
 await loadValidator();
 
-/** @param startAt the first time, epoch milliseconds; 1,000,000 unless given */
+/** @param startAt the initial time in epoch milliseconds; default 1,000,000 */
 export function createTestClock(startAt = 1_000_000): TestClock {
   let timers: Timer[] = [];
   let elapsed = 0;
   let wall = startAt;
 
   function fire(timer: Timer): void {
-    timers = timers.filter((one) => one !== timer);
+    timers = timers.filter((other) => other !== timer);
     elapsed = Math.max(elapsed, timer.due);
     timer.call();
   }
@@ -50,10 +53,10 @@ export function createTestClock(startAt = 1_000_000): TestClock {
     now: () => wall + elapsed,
     after(ms, call) {
       const timer = { due: elapsed + Math.max(0, ms), call };
-      const place = timers.findIndex((one) => one.due > timer.due);
+      const place = timers.findIndex((other) => other.due > timer.due);
       timers.splice(place === -1 ? timers.length : place, 0, timer);
       return () => {
-        timers = timers.filter((one) => one !== timer);
+        timers = timers.filter((other) => other !== timer);
       };
     },
     async advance(ms) {
@@ -74,7 +77,7 @@ export function createTestClock(startAt = 1_000_000): TestClock {
   };
 }
 
-/** Lets promises that can settle do so: those that wait for nothing but each other. */
+/** Lets all promises settle that wait only for each other. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

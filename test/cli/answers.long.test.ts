@@ -1,6 +1,7 @@
 /**
- * Eight questions asked at once, answered out of order by two people in processes of their own, the process that holds the run
- * killed between each: every call has one result, what was approved ran once, and who comes second is told so.
+ * Eight calls ask at once. Two people answer out of order, each in their own process, and the process that holds the
+ * run is killed after each answer. Every call gets one result, approved calls run once, and a second answer is
+ * reported as one.
  */
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ type Answer = { readonly call: number; readonly args: readonly string[]; readonl
 
 const approve = (call: number): Answer => ({ call, args: ["approve"], said: "was approved" });
 
-/** Out of order; the eighth expires. */
+/** The order of the answers. The eighth call expires. */
 const answers: readonly Answer[] = [
   approve(5),
   { call: 2, args: ["deny", "--note", "not him"], said: "was denied" },
@@ -50,11 +51,11 @@ test("eight parallel asks are answered out of order by two processes, the holder
     expect(await answer(one, first)).toMatchObject({ code: 0 });
     const isPaid = one.args[0] === "approve";
     const holder = hold(isPaid ? String(one.call) : undefined);
-    // What the last one was killed in is done again, and what was answered now is in the middle of it.
+    // This life repeats what the last one did not finish, and is killed while it handles the new answer.
     if (open !== undefined) await holder.said(`"type":"call_complete","status":"ok","durationMs":`);
     await holder.said(isPaid ? `{"type":"paid","to":${one.call}}` : '"outcome":"denied"');
     const late = await answer(one, second);
-    expect(late.stdout).toMatch(new RegExp(`came second, .* s/1/${one.call} ${one.said} by ${first} `));
+    expect(late.stdout).toMatch(new RegExp(`Another answer came first, .* s/1/${one.call} ${one.said} by ${first} `));
     holder.kill("SIGKILL");
     expect(await holder.ended).toMatchObject({ signal: "SIGKILL" });
     open = isPaid ? one : undefined;

@@ -1,5 +1,5 @@
 /**
- * What waits is listed and answered by processes of their own, which run nothing.
+ * Waiting calls are listed and answered by other processes, which run nothing.
  */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -33,7 +33,7 @@ async function answersIn({ pawl }: World, sessionId = "s") {
   return entries.map(({ event }) => event).filter(({ type }) => type === "answered");
 }
 
-/** A run of another program on the same file, to where it waits. */
+/** Starts a run of another program on the same file, until the run waits. */
 async function runElsewhere(world: World, steps: readonly ScriptedStep[], tools: readonly Tool[], name = "shop") {
   const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
   const agent = createAgent({ name, model: createScriptedModel(steps), tools, store });
@@ -43,7 +43,7 @@ async function runElsewhere(world: World, steps: readonly ScriptedStep[], tools:
 
 const anyInput = { type: "object" } as const;
 
-describe("pawl run --park, where nobody can be asked", () => {
+describe("pawl run --park, if nobody can be asked", () => {
   test("leaves the call to be answered: 3, and how", verifies("CLI-2", "CLI-3"), async () => {
     const world = createWorld(files);
     const { stderr } = await park(world);
@@ -68,7 +68,7 @@ describe("pawl run --park, where nobody can be asked", () => {
       const { code, stderr } = await world.pawl(["run", replace]);
       expect(code).toBe(0);
       expect(stderr).toMatch(/✗ Denied: .*nobody/);
-      expect(stderr).toContain("let it wait with --park");
+      expect(stderr).toContain("let calls wait with --park");
       expect(notes(world)).toBe("colour\n");
     },
   );
@@ -104,7 +104,7 @@ describe("pawl approvals", () => {
     expect(await world.pawl(["approvals"])).toMatchObject({
       code: 0,
       stdout: "",
-      stderr: "Nothing waits for an answer.\n",
+      stderr: "No call waits for an answer.\n",
     });
     await park(world, "first");
     await park(world, "second");
@@ -151,7 +151,7 @@ describe("pawl approvals", () => {
       expect(stdout).toContain("    cents: 700\n");
       const approved = await world.pawl(["approve", "top"]);
       expect(approved).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Approved .*\(pay\)\.\n$/) });
-      expect(approved.stderr).toContain('The program of the agent "clerk" carries it on');
+      expect(approved.stderr).toContain('The program of the agent "clerk", or a worker of it, continues the session.');
       expect(paid).toEqual([]);
       expect(await parent.session("top").resume()).toMatchObject({ status: "completed", text: "Done." });
       expect(paid).toEqual([{ cents: 700 }]);
@@ -170,7 +170,7 @@ describe("pawl approve", () => {
       const { code, stdout, stderr } = await world.pawl(["approve", "s"]);
       expect({ code, stdout }).toEqual({ code: 0, stdout: "Approved s/1/1 (edit_file).\n" });
       expect(stderr).toContain("    oldText: colour\n    newText: color\n");
-      expect(stderr).toContain("A worker carries it on (pawl worker), or: pawl resume s\n");
+      expect(stderr).toContain("To continue: pawl resume s, or a running pawl worker does it.\n");
       expect(notes(world)).toBe("colour\n");
       expect(await world.pawl(["approvals"])).toMatchObject({ stdout: "" });
       expect(await world.pawl(["resume", "s"])).toMatchObject({ code: 0 });
@@ -195,7 +195,7 @@ describe("pawl approve", () => {
       const second = await world.pawl(["approve", "s"]);
       expect(second.code).toBe(2);
       expect(second.stdout).toBe(
-        "This answer came second, and changes nothing: s/1/1 was denied by ada just now: It is British.\n",
+        "Another answer came first, so this one changes nothing: s/1/1 was denied by ada just now: It is British.\n",
       );
       const same = await world.pawl(["deny", "s", "--json"]);
       expect(same.code).toBe(0);
@@ -204,7 +204,7 @@ describe("pawl approve", () => {
       expect(stderr).toContain("Denied: It is British.");
       expect(stderr).not.toContain("nobody could be asked");
       expect(notes(world)).toBe("colour\n");
-      // Also once the run has ended.
+      // The same holds after the run has ended.
       expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 2, stdout: second.stdout });
       expect(await answersIn(world)).toHaveLength(1);
     },
@@ -235,9 +235,9 @@ describe("pawl approve", () => {
     writeFileSync(join(world.root, "notes.txt"), "colour\n");
     await park(world, "b");
     const failed = await world.pawl(["approve", "b", "--edit"], { env: { EDITOR: "false" } });
-    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("Nothing was answered") });
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("No answer was sent") });
     const none = await world.pawl(["approve", "b", "--edit"]);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("set EDITOR") });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("Set EDITOR") });
     const unchanged = await world.pawl(["approve", "b", "--edit"], { env: { EDITOR: "true" } });
     expect(unchanged).toMatchObject({ code: 0, stdout: "Approved b/1/1 (edit_file).\n" });
   });
@@ -262,46 +262,45 @@ describe("pawl approve", () => {
     expect(await world.pawl(["approve", "s", "--hash", inputHash.slice(0, 12)])).toMatchObject({ code: 0 });
   });
 
-  test(
-    "names what it could mean where that is more than one, and what is no answer",
-    verifies("CLI-4#part-2"),
-    async () => {
-      const shell = (command: string) => ({ name: "shell", input: { command } });
-      const server = await startProviderServer("openai-chat", [
-        { type: "answer", calls: [shell("echo one >> made"), shell("echo two >> made")] },
-        { type: "answer", text: "Done." },
-      ]);
-      const world = createWorld();
-      const env = { OPENAI_BASE_URL: server.baseURL };
-      const args = ["--model", "openai-compatible/test", "--allow-shell", "--park", "--session", "s"];
-      expect(await world.pawl(["run", "work", ...args], { env })).toMatchObject({ code: 3 });
-      const both = await world.pawl(["approve", "s"]);
-      expect(both.code).toBe(2);
-      expect(both.stderr).toMatch(
-        /2 calls are meant by "s"\. Name one:\n {2}s\/1\/1 {2}shell .*\n {2}s\/1\/2 {2}shell /,
-      );
-      const none = await world.pawl(["approve", "s/1/3"]);
-      expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing waits under "s/1/3"') });
-      const no = await world.pawl(["approve", "s/1/1", "--rerun"]);
-      expect(no).toMatchObject({ code: 2, stderr: expect.stringContaining("--rerun does not answer what s/1/1 asks") });
-      const two = await world.pawl(["approve", "s/1/1", "--rerun", "--failed"]);
-      expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("Only one of --rerun, --failed") });
-      const bad = await world.pawl(["approve", "s/1/1", "--input", "{"]);
-      expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("is no JSON") });
-      const first = await world.pawl(["approve", "s/1/2"]);
-      expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining("1 more of its calls waits") });
+  test("lists the calls that an id may name, and refuses what is not an answer", verifies("CLI-4#part-2"), async () => {
+    const shell = (command: string) => ({ name: "shell", input: { command } });
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", calls: [shell("echo one >> made"), shell("echo two >> made")] },
+      { type: "answer", text: "Done." },
+    ]);
+    const world = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const args = ["--model", "openai-compatible/test", "--allow-shell", "--park", "--session", "s"];
+    expect(await world.pawl(["run", "work", ...args], { env })).toMatchObject({ code: 3 });
+    const both = await world.pawl(["approve", "s"]);
+    expect(both.code).toBe(2);
+    expect(both.stderr).toMatch(
+      /"s" names 2 calls\. Give the id of one:\n {2}s\/1\/1 {2}shell .*\n {2}s\/1\/2 {2}shell /,
+    );
+    const none = await world.pawl(["approve", "s/1/3"]);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('No call "s/1/3" waits') });
+    const no = await world.pawl(["approve", "s/1/1", "--rerun"]);
+    expect(no).toMatchObject({ code: 2, stderr: expect.stringContaining("--rerun cannot settle call s/1/1") });
+    const two = await world.pawl(["approve", "s/1/1", "--rerun", "--failed"]);
+    expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("Give only one of --rerun, --failed") });
+    const bad = await world.pawl(["approve", "s/1/1", "--input", "{"]);
+    expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("is not valid JSON") });
+    const first = await world.pawl(["approve", "s/1/2"]);
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1 more call of this session waits: pawl approvals s"),
+    });
 
-      // A command was approved: who has no shell leaves it alone.
-      const without = await world.pawl(["resume", "s"], { env });
-      expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining("--allow-shell") });
-      const left = await world.pawl(["worker", "--once"], { env });
-      expect(left).toMatchObject({ code: 0, stdout: expect.stringMatching(/^s {2}refused: .*--allow-shell/) });
-      expect(existsSync(join(world.root, "made"))).toBe(false);
-      expect(await world.pawl(["deny", "s", "--resume", "--allow-shell"], { env })).toMatchObject({ code: 0 });
-      await server.close();
-      expect(readFileSync(join(world.root, "made"), "utf8")).toBe("two\n");
-    },
-  );
+    // A shell command was approved, so a worker without a shell leaves the session alone.
+    const without = await world.pawl(["resume", "s"], { env });
+    expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining("--allow-shell") });
+    const left = await world.pawl(["worker", "--once"], { env });
+    expect(left).toMatchObject({ code: 0, stdout: expect.stringMatching(/^s {2}refused: .*--allow-shell/) });
+    expect(existsSync(join(world.root, "made"))).toBe(false);
+    expect(await world.pawl(["deny", "s", "--resume", "--allow-shell"], { env })).toMatchObject({ code: 0 });
+    await server.close();
+    expect(readFileSync(join(world.root, "made"), "utf8")).toBe("two\n");
+  });
 });
 
 describe("a question of recovery", () => {
@@ -339,14 +338,12 @@ describe("a question of recovery", () => {
   test("is told from an approval, and answered by running it again", verifies("CLI-4#part-2"), async () => {
     const world = createWorld();
     const { store, agent, paid } = await inDoubt(world);
-    expect((await world.pawl(["approvals"])).stdout).toMatch(
-      /^s\/1\/1 {2}pay {2}was interrupted, its outcome is unknown/,
-    );
+    expect((await world.pawl(["approvals"])).stdout).toMatch(/^s\/1\/1 {2}pay {2}was interrupted, outcome unknown/);
     const plain = await world.pawl(["approve", "s"]);
-    expect(plain).toMatchObject({ code: 2, stderr: expect.stringContaining('say --rerun, --result "…" or --failed') });
+    expect(plain).toMatchObject({ code: 2, stderr: expect.stringContaining('Add --rerun, --result "…" or --failed') });
     expect(await world.pawl(["approve", "s", "--rerun"])).toMatchObject({
       code: 0,
-      stdout: "To be run again: s/1/1 (pay).\n",
+      stdout: "Will run again: s/1/1 (pay).\n",
     });
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
     expect(paid).toEqual(["paid"]);
@@ -375,7 +372,7 @@ describe("a call that runs elsewhere", () => {
     const steps = [{ calls: [{ name: "ask_ada", input: { what: "tea?" } }] }, { text: "Done." }];
     const { store, agent, result } = await runElsewhere(world, steps, [ask]);
     expect(result.status).toBe("awaiting_human");
-    expect((await world.pawl(["approvals"])).stdout).toContain("its result comes from elsewhere");
+    expect((await world.pawl(["approvals"])).stdout).toContain("runs elsewhere, needs a result");
     expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--result") });
     expect(await world.pawl(["approve", "s", "--result", "yes"])).toMatchObject({ code: 0 });
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
@@ -391,7 +388,7 @@ describe("an approval that expires", () => {
     expect((await world.pawl(["approvals"])).stdout).toMatch(/expires in (2 h 0 min|1 h 59 min)/);
     await world.pawl(["abort", "s"]);
     await world.pawl(["run", replace, "--session", "t", "--park", "--expire-after", "1s"]);
-    // It is due when its time is over, whatever time that is now.
+    // The session is due when the approval has expired.
     const worker = world.start(["worker"], { input: "" });
     await worker.said(/✗ .*Denied: nobody answered before the approval expired/);
     worker.kill("SIGTERM");
@@ -403,6 +400,6 @@ describe("an approval that expires", () => {
 
   test.each(["soon", "0h", "10"])("does not take %s for a time", verifies("CLI-3"), async (time) => {
     const ended = await createWorld().pawl(["run", "x", "--expire-after", time]);
-    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("as 90s, 30m, 12h or 7d") });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("e.g. 90s, 30m, 12h or 7d") });
   });
 });

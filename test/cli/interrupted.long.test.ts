@@ -8,7 +8,7 @@ import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
 
-/** A run whose shell command has begun, and waits. */
+/** Starts a run whose shell command is under way and waits. */
 async function startInShell(world: World, before = "echo ran >> effects") {
   const gate = createGate(world.root);
   const args = ["--session", "s", "--yes", "--allow-shell"];
@@ -79,7 +79,7 @@ describe("Ctrl-C", () => {
 
   test("twice leaves at once; what was cut off is resumed", verifies("CLI-3"), async () => {
     const world = createWorld();
-    // It ignores the polite signal, so the first Ctrl-C has something to wait for.
+    // The command ignores SIGTERM, so the first Ctrl-C has to wait for it.
     const { running } = await startInShell(world, "trap '' TERM; echo ran >> effects");
     running.kill("SIGINT");
     await running.said("Aborting…");
@@ -100,12 +100,12 @@ describe("SIGTERM", () => {
       const world = createWorld();
       const { running, gate } = await startInShell(world);
       running.kill("SIGTERM");
-      await running.said("Leaving: what runs has 5 s to settle.");
+      await running.said("Exiting: tools that run have 5 s to finish.");
       gate.open();
       const { code, stderr } = await running.ended;
       expect(code).toBe(75);
       expect(stderr).toContain("interrupted (shutdown)");
-      expect(stderr).toContain("To carry on: pawl resume s");
+      expect(stderr).toContain("To continue: pawl resume s");
       expect(await summaryOf(world)).toMatchObject({ activity: "active", holder: null, progress: "interrupted" });
       const resumed = await world.pawl(["resume", "s", "--allow-shell"]);
       expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("opened") });
@@ -144,7 +144,7 @@ describe("pawl resume", () => {
     const world = createWorld();
     const { running, gate } = await startInShell(world);
     const follower = world.start(["resume", "s"], { input: "" });
-    await follower.said(`Process ${running.child.pid} is at work on it: following.`);
+    await follower.said(`Following the run in process ${running.child.pid}.`);
     gate.open();
     expect(await running.ended).toMatchObject({ code: 0 });
     expect(await follower.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("opened") });
@@ -158,11 +158,11 @@ describe("pawl resume", () => {
       const world = createWorld();
       const { running } = await startInShell(world);
       const follower = world.start(["resume", "s"], { input: "" });
-      await follower.said("following");
+      await follower.said("Following");
       running.kill("SIGKILL");
       const { code, stderr } = await follower.ended;
       expect({ code, stderr }).toMatchObject({ code: 0 });
-      expect(stderr).toContain("Carrying on after an interruption.");
+      expect(stderr).toContain("Continuing after an interruption.");
       expect(effectsIn(world)).toBe(1);
     },
   );
@@ -171,11 +171,11 @@ describe("pawl resume", () => {
     const world = createWorld();
     const { running, gate } = await startInShell(world);
     const follower = world.start(["resume", "s"], { input: "" });
-    await follower.said("following");
+    await follower.said("Following");
     follower.kill("SIGINT");
     const left = await follower.ended;
     expect(left.code).toBe(130);
-    expect(left.stderr).toContain(`The run goes on in process ${running.child.pid}.`);
+    expect(left.stderr).toContain(`The run continues in process ${running.child.pid}.`);
     gate.open();
     expect(await running.ended).toMatchObject({ code: 0 });
   });
@@ -194,7 +194,7 @@ describe("pawl resume", () => {
     const running = world.start(["run", "work", ...args], { env, input: "" });
     await gate.begun(running);
     running.kill("SIGTERM");
-    await running.said("Leaving");
+    await running.said("Exiting");
     gate.open();
     await running.ended;
     const { code, stderr } = await world.pawl(["resume", "s", "--allow-shell"], { env });
@@ -224,7 +224,7 @@ describe("a session of another program in the same file", () => {
     await store.close();
     const { code, stderr } = await world.pawl(["resume", "s", "--yes", "--allow-shell"]);
     expect(code).toBe(2);
-    expect(stderr).toContain('was not begun by pawl run but by the agent "other"');
+    expect(stderr).toContain('was not started by pawl run but by the agent "other"');
     expect(effectsIn(world)).toBe(0);
     expect(await world.pawl(["abort", "s"])).toMatchObject({ code: 0, stdout: "Aborted s.\n" });
   });
@@ -239,7 +239,7 @@ describe("pawl run", () => {
     for (const args of [["--continue"], ["--session", "s"]]) {
       const refused = await world.pawl(["run", "List the files", ...args]);
       expect(refused.code).toBe(2);
-      expect(refused.stderr).toContain("First carry it on (pawl resume s) or end it (pawl abort s).");
+      expect(refused.stderr).toContain("First continue it (pawl resume s) or end it (pawl abort s).");
     }
     expect(await world.pawl(["abort", "s"])).toMatchObject({ code: 0 });
     expect(await world.pawl(["run", "List the files", "--continue"])).toMatchObject({ code: 0 });

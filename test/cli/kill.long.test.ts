@@ -11,7 +11,7 @@ import { createGate, createWorld, type Ended, type World } from "./pawl.js";
 const preload = fileURLToPath(new URL("../../dist/testing/kill-at-commit.js", import.meta.url));
 const shell = (command: string) => ({ name: "shell", input: { command } });
 
-/** A model whose answer follows from the conversation alone, as a real one's might: asked again, it says the same. */
+/** A model whose answer depends on the conversation alone. The same request gets the same answer again. */
 async function startModel(steps: readonly ScriptedAnswer[]): Promise<ProviderServer> {
   const server = await startProviderServer("openai-chat", ({ body }) => {
     const messages = body.messages as readonly { readonly role: string }[];
@@ -48,7 +48,7 @@ function eventsOf<Type extends Event["type"]>(
   return log.flatMap(({ event }) => (event.type === type ? [event as Extract<Event, { type: Type }>] : []));
 }
 
-/** What must hold of a log, wherever its process was killed. */
+/** Checks what must hold for a log, wherever its process was killed. */
 function checkLog(log: readonly Entry[]): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
   const steps = eventsOf(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
@@ -78,7 +78,7 @@ describe("kill -9 of pawl run", () => {
   ];
   const files = { "notes.txt": "a note\n" };
 
-  /** Kills a run at one point, resumes it at once, and checks what came of it. */
+  /** Kills a run at one point, resumes it at once, and checks the outcome. */
   async function killAndResume(point: string, server: ProviderServer): Promise<string> {
     const world = createWorld(files);
     const env = { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: point };
@@ -103,7 +103,7 @@ describe("kill -9 of pawl run", () => {
     return ended ? "had ended" : `resumed in ${before.at(-1)?.event.type}`;
   }
 
-  /** A result without an effect, or two effects of one call, would show here. */
+  /** Finds a result without an effect, and a call with two effects. */
   function checkEffects(world: World, log: readonly Entry[], point: string): void {
     const effects = linesOf(world, "effects");
     for (const [letter, step] of [
@@ -116,7 +116,7 @@ describe("kill -9 of pawl run", () => {
       expect(["ok", "interrupted"], `${point}: ${letter}`).toContain(result?.outcome);
       if (result?.outcome === "ok") expect(count, `${point}: ${letter}`).toBe(1);
     }
-    // Writing the same again is safe, so this call was run again where it had to be.
+    // Writing the same text again is safe, so this call may run again after a kill.
     expect(linesOf(world, "out.txt"), point).toEqual(["written"]);
   }
 
@@ -134,7 +134,7 @@ describe("kill -9 of pawl run", () => {
     expect(commits).toBeGreaterThanOrEqual(8);
     const points = Array.from({ length: commits }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
     const outcomes = await sideBySide(points, 3, (point) => killAndResume(point, server));
-    // The kills hit every stage of a run.
+    // The kills must have hit every stage of a run.
     expect(new Set(outcomes)).toEqual(
       new Set([
         "nothing had begun",
@@ -180,7 +180,7 @@ describe("kill -9 of pawl run", () => {
       const env = { OPENAI_BASE_URL: server.baseURL };
       const running = world.start(run, { env, input: "" });
       await gate.begun(running);
-      // Results are shown when they are committed.
+      // A result is shown only after its commit.
       await running.said(/✓ shell command="echo done/);
       running.kill("SIGKILL");
       await running.ended;
@@ -223,7 +223,7 @@ describe("kill -9 of pawl run", () => {
         const failed = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: `full ${number}` }, node });
         expect(failed.code, failed.stderr).toBe(75);
         expect(failed.stderr).toMatch(/interrupted \(store_failed\): .*The disk of the store .* is full\./);
-        expect(failed.stderr).toContain("To carry on: pawl resume s");
+        expect(failed.stderr).toContain("To continue: pawl resume s");
         const resumed = await world.pawl(resume, { env });
         expect(resumed).toMatchObject({ code: 0, stdout: expect.stringMatching(/All done\.\n$/) });
         const log = await logOf(world);
@@ -250,9 +250,9 @@ describe("kill -9 of pawl run", () => {
   });
 });
 
-/** It took the session over, and neither followed a dead process nor waited for its lease to run out. */
+/** The process took the session over at once: it did not follow the dead process, nor wait for the end of its lease. */
 function expectAtOnce({ stderr }: Ended): void {
-  expect(stderr).toContain("Carrying on after an interruption.");
+  expect(stderr).toContain("Continuing after an interruption.");
   expect(stderr).not.toContain("following");
 }
 

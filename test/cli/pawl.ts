@@ -1,5 +1,5 @@
 /**
- * The real command `pawl`, as it was built, in processes of its own.
+ * Runs the built command `pawl` in processes of its own.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,10 @@ import { onTestFinished } from "vitest";
 
 export const program = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** Nobody listens there: the addresses of local model servers lead here, so that what runs on this machine does not matter. */
+/**
+ * The tests use this address for local model servers. Nothing listens there, so servers on this machine do not
+ * matter.
+ */
 const nowhere = "http://127.0.0.1:9/v1";
 
 export type Ended = {
@@ -34,10 +37,10 @@ export type Ended = {
 
 export type Running = {
   readonly child: ChildProcess;
-  /** Resolves when it has said this on either stream. */
+  /** Resolves when the process has printed this on either stream. */
   readonly said: (what: string | RegExp) => Promise<void>;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** What a person types. */
+  /** Types text, as a person does. */
   readonly type: (keys: string) => void;
   readonly ended: Promise<Ended>;
 };
@@ -50,7 +53,7 @@ export type RunOptions = {
   readonly node?: readonly string[];
 };
 
-/** A folder to work on, a home for sessions, and `pawl` in them; all of it is removed when the test has finished. */
+/** A working folder, a home for sessions, and `pawl` with both. The folders are removed when the test has finished. */
 export function createWorld(files: Readonly<Record<string, string>> = {}) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-cli-")));
   const root = join(base, "root");
@@ -83,12 +86,12 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     return startProcess(process.execPath, [...(options.node ?? []), program, ...args], options);
   }
 
-  /** A program of a test's own, beside `pawl`. */
+  /** Starts a test's own program. */
   function startNode(file: string, args: readonly string[]): Running {
     return startProcess(process.execPath, [file, ...args], { input: "" });
   }
 
-  /** Under a terminal of its own: `script` is part of every Linux and macOS. */
+  /** Starts `pawl` on its own terminal, through `script`, which is part of every Linux and macOS. */
   function startOnTerminal(args: readonly string[], options: RunOptions = {}): Running {
     const command = [process.execPath, program, ...args].map(quoted).join(" ");
     const script =
@@ -131,7 +134,7 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     return { child, said, kill: (signal) => child.kill(signal), type: (keys) => child.stdin.write(keys), ended };
   }
 
-  /** Runs a command to its end, with nothing on its standard input unless given. */
+  /** Runs a command to its end. Standard input is empty by default. */
   function pawl(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     return start(args, { input: "", ...options }).ended;
   }
@@ -145,7 +148,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The objects of JSON lines. */
+/** Parses lines of JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: each test knows the lines it reads.
 export function jsonLines(text: string): readonly any[] {
   return text
@@ -154,10 +157,10 @@ export function jsonLines(text: string): readonly any[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Named pipes by which a shell command says that it has begun, and waits until it may end. */
+/** Named pipes. Through them a shell command reports that it has started, and waits until it may end. */
 export function createGate(root: string, name = "gate") {
   const [begun, gate] = [`${name}-begun`, name];
-  // Both ends of each are open here, so that nobody waits for another to open theirs.
+  // Both ends of each pipe are open here, so that opening a pipe never blocks.
   const open = (pipe: string) => {
     execFileSync("mkfifo", [join(root, pipe)]);
     return openSync(join(root, pipe), constants.O_RDWR | constants.O_NONBLOCK);
@@ -165,7 +168,7 @@ export function createGate(root: string, name = "gate") {
   const socket = new Socket({ fd: open(begun) });
   const said = once(socket, "data");
   const gateEnd = open(gate);
-  // The end of the pipe lets go who still waits.
+  // Closing the pipe releases a command that still waits.
   onTestFinished(() => {
     socket.destroy();
     closeSync(gateEnd);

@@ -13,7 +13,7 @@ const environment = { LAB_API_KEY: ownSecret, HOME: "/home/somebody", TOKEN: "sh
 const known = { redact: createTerminalRedaction(environment).text, secrets: [ownSecret] };
 const ids = { runId: "r", modelCallIndex: 1, attempt: 1 };
 
-/** A text part that comes in these pieces. */
+/** The items of a text part that is streamed in these pieces. */
 function deltasOf(pieces: readonly string[]): readonly MessageDelta[] {
   return [
     { ...ids, seq: 1, kind: "start" },
@@ -50,8 +50,8 @@ const word = fc.constantFrom(
 );
 const gap = fc.constantFrom(" ", "\n", "", "  ", "，", "\t", '"');
 
-describe("text that comes in pieces", proven, () => {
-  test("is, put together, the whole text redacted, however it is cut", () => {
+describe("streamed text", proven, () => {
+  test("joined, is the whole text redacted, however it is cut", () => {
     const redact = createTerminalRedaction(environment).text;
     const text = fc.array(fc.tuple(word, gap), { maxLength: 12 }).map((words) => words.flat().join(""));
     fc.assert(
@@ -71,7 +71,7 @@ describe("text that comes in pieces", proven, () => {
     );
   });
 
-  test("is held back only where a secret may have begun", () => {
+  test("is held back only if a secret may have begun", () => {
     for (const text of ["Hello ", "你好", "All is well.\n", "Basically ", "see https://example.org/a "])
       expect(shownLength(text, known)).toBe(text.length);
     expect(shownLength("The key is sk-an", known)).toBe("The key is ".length);
@@ -81,7 +81,7 @@ describe("text that comes in pieces", proven, () => {
     expect(shownLength("by correct horse ba", known)).toBe("by ".length);
   });
 
-  test("is whole where something else follows it, though its end comes later", () => {
+  test("is shown whole when something else follows it, even if its end comes later", () => {
     const given: readonly MessageDelta[] = [
       ...deltasOf(["Let me lo", "ok."]).slice(0, -1),
       { ...ids, seq: 6, kind: "tool-input-start", id: "c", name: "look" },
@@ -96,7 +96,7 @@ describe("text that comes in pieces", proven, () => {
     expect(shown.flatMap((delta) => (delta.kind === "tool-input-delta" ? delta.text : [])).join("")).toBe('{"a":1}');
   });
 
-  test("does not keep what happens beside it waiting", () => {
+  test("does not delay other items", () => {
     const pass = createTerminalRedaction({}).stream();
     const note: StreamItem = { type: "progress", callKey: "r/1/1", note: "half done" };
     const items = [...deltasOf(["Let me lo"]).slice(0, -1)].flatMap((delta) => pass({ type: "delta", delta }));
@@ -105,11 +105,11 @@ describe("text that comes in pieces", proven, () => {
     expect(rest).toMatchObject({ delta: { seq: 3, text: "Let me lo" } });
   });
 
-  test("of a word without end is shown all the same", () => {
+  test("is shown even if it is one endless word", () => {
     expect(shownLength("x".repeat(24_001), known)).toBe(24_001);
   });
 
-  test("goes on from a snapshot, whose open part may end in half a secret", () => {
+  test("continues from a snapshot whose open part may end in half a secret", () => {
     const secret = `sk-ant-${letters}`;
     const pass = createTerminalRedaction({}).stream();
     const items = [
@@ -136,7 +136,7 @@ describe("text that comes in pieces", proven, () => {
     ]);
   });
 
-  test("of an attempt that was given up does not come back in the next one", () => {
+  test("of an abandoned attempt does not appear in the next one", () => {
     const [start, ...rest] = deltasOf(["Again."]);
     const given: StreamItem[] = deltasOf(["Half a wor"])
       .slice(0, -1)
@@ -147,7 +147,7 @@ describe("text that comes in pieces", proven, () => {
   });
 });
 
-test("secrets are known by the names of their variables, where they are long enough", proven, () => {
+test("secrets are known by the names of their variables if they are long enough", proven, () => {
   expect(
     secretsOf({
       ANTHROPIC_API_KEY: "12345678",
@@ -168,7 +168,7 @@ describe("the command line shows no secret", proven, () => {
   const env = { LAB_PASSWORD: byValue };
   const task = `Say ${byShape} and ${byValue}`;
 
-  test("in a run, in what is listed of it, and in its log; but for who asks for it raw", async () => {
+  test("in a run, in its listings and in its log, except with --raw", async () => {
     const { pawl } = createWorld({});
     const shown = [
       await pawl(["run", task, "--session", "secret"], { env }),
@@ -198,7 +198,7 @@ describe("the command line shows no secret", proven, () => {
     expect(raw.stdout).toContain(byValue);
   });
 
-  test("but what somebody is asked to approve is shown as it would run", verifies("SEC-6"), async () => {
+  test("but a call that a person is asked to approve is shown as it would run", verifies("SEC-6"), async () => {
     const { pawl } = createWorld({});
     const command = `curl -H "x-key: ${byShape}" localhost`;
     const run = await pawl(["run", `run: ${command}`, "--allow-shell", "--park", "--session", "asks"]);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { readReply } from "../../src/cli/ask.js";
-import { createPaint, noPaint } from "../../src/cli/paint.js";
+import { readReply } from "../../src/cli/ask-approval.js";
 import { createProgress } from "../../src/cli/progress.js";
 import { createRenderer, type RenderOptions } from "../../src/cli/render.js";
+import { createStyleText, plainText } from "../../src/cli/text-style.js";
 import type { Json, MessageDelta, PublicEvent, RunResult, StreamItem } from "../../src/index.js";
 import type { DeltaBody } from "../../src/ports/model.js";
 
@@ -61,9 +61,9 @@ const result = (changes: Partial<RunResult> = {}): RunResult =>
 const final = (changes: Partial<RunResult> = {}, at = 0) => event("final", { result: result(changes), at });
 const input = [{ role: "user", parts: [{ type: "text", text: "do it\nnow" }] }] as const;
 
-/** What a person sees: what the model said as it is, the rest after a bar. */
+/** The screen of a person: the model's text as it is, everything else after a bar. */
 function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {}): string {
-  const renderer = createRenderer({ paint: noPaint, columns: 80, ...options });
+  const renderer = createRenderer({ style: plainText, columns: 80, ...options });
   return items
     .flatMap((item) => renderer.show(item))
     .map(({ to, text }) => (to === "out" ? text : `|${text}`))
@@ -156,7 +156,7 @@ describe("a stream, as a person sees it", () => {
       "|  ✗ read_file: Interrupted. · 12 ms\n",
     ],
     [
-      "a question, where nobody here will ask it",
+      "a question that nobody here will ask",
       [event("approval_requested", { ...call(1, {}, "shell"), why: "policy" })],
       "|  shell waits for an answer\n",
     ],
@@ -204,13 +204,13 @@ describe("a stream, as a person sees it", () => {
       `Hello.\n${end}`,
     ],
     [
-      "what was asked for, where that is wanted",
+      "the task, if the options ask for it",
       [event("run_started", { input })],
       "|> do it\n> now\n",
       { showInput: true },
     ],
-    ["what was asked for, where the person has just typed it", [event("run_started", { input })], ""],
-    ["a restart", [event("restarted", {})], "|Carrying on after an interruption.\n"],
+    ["no task, if the person has just typed it", [event("run_started", { input })], ""],
+    ["a restart", [event("restarted", {})], "|Continuing after an interruption.\n"],
     [
       "an abort",
       [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
@@ -240,7 +240,7 @@ describe("a stream, as a person sees it", () => {
     });
 
   test("the end of a run that stopped without an event", () => {
-    const renderer = createRenderer({ paint: noPaint, columns: 80 });
+    const renderer = createRenderer({ style: plainText, columns: 80 });
     const interrupted = result({ status: "interrupted", reason: "shutdown", resumable: true } as Partial<RunResult>);
     expect(renderer.end(interrupted, 0).map(({ text }) => text)).toEqual([
       "interrupted (shutdown) · 1 step · session session-\n",
@@ -256,7 +256,7 @@ describe("colour", () => {
     ["an empty NO_COLOR", { isTTY: true }, { NO_COLOR: "" }, true],
     ["a dumb terminal", { isTTY: true }, { TERM: "dumb" }, false],
   ])("%s", (_, stream, environment, isPainted) => {
-    expect(createPaint(stream, environment)("red", "x") !== "x").toBe(isPainted);
+    expect(createStyleText(stream, environment)("red", "x") !== "x").toBe(isPainted);
   });
 });
 
@@ -280,21 +280,21 @@ describe("a reply", () => {
 });
 
 describe("progress", () => {
-  test("is told of what takes longer than a second, with its time", () => {
+  test("is shown for what takes longer than a second, with its time", () => {
     const progress = createProgress();
-    progress.see(event("run_started", { input }), 0);
+    progress.update(event("run_started", { input }), 0);
     expect(progress.line(900)).toBeNull();
     expect(progress.line(1_500)).toBe("… the model, 1.5 s");
-    progress.see(event("step_finished", {} as never), 2_000);
+    progress.update(event("step_finished", {} as never), 2_000);
     expect(progress.line(9_000)).toBeNull();
-    progress.see(event("tool_call", call(1, {}, "shell")), 2_000);
-    progress.see(event("tool_call", call(2, {}, "search")), 2_500);
+    progress.update(event("tool_call", call(1, {}, "shell")), 2_000);
+    progress.update(event("tool_call", call(2, {}, "search")), 2_500);
     expect(progress.line(14_000)).toBe("… shell and 1 more, 12 s");
-    progress.see({ type: "progress", callKey: "r/1/1", note: "file 3\u001b[2J" }, 15_000);
+    progress.update({ type: "progress", callKey: "r/1/1", note: "file 3\u001b[2J" }, 15_000);
     expect(progress.line(14_000)).toBe("… file 3\\x1b[2J and 1 more, 12 s");
-    for (const item of [...ended(1, ""), ...ended(2, "")]) progress.see(item, 20_000);
+    for (const item of [...ended(1, ""), ...ended(2, "")]) progress.update(item, 20_000);
     expect(progress.line(23_000)).toBe("… the model, 3.0 s");
-    progress.see(
+    progress.update(
       event("attempt_failed", {
         modelCallIndex: 1,
         attempt: 1,
@@ -306,7 +306,7 @@ describe("progress", () => {
       30_000,
     );
     expect(progress.line(32_000)).toBe("… the next attempt in 28 s");
-    progress.see(final(), 60_000);
+    progress.update(final(), 60_000);
     expect(progress.line(99_000)).toBeNull();
   });
 });

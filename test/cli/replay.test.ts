@@ -9,7 +9,7 @@ const files = { "src/a.ts": "// TODO: one\n" };
 const task = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
 
 describe("pawl replay", proven, () => {
-  test("finds no difference where the code is the same, whoever allowed what, and leaves the folder alone", async () => {
+  test("finds no difference with the same code, whatever was allowed, and leaves the folder alone", async () => {
     const { pawl, root } = createWorld(files);
     const read = (path: string) => readFileSync(join(root, path), "utf8");
     await pawl(["run", task, "--yes", "--session", "allowed"]);
@@ -17,7 +17,7 @@ describe("pawl replay", proven, () => {
     const report = read("TODO-REPORT.md");
     const replayed = await pawl(["replay", "allowed"]);
     expect(replayed).toMatchObject({ code: 0, stderr: "" });
-    expect(replayed.stdout).toMatch(/^Replayed allowed: \d+ entries, and no difference\.\n$/);
+    expect(replayed.stdout).toMatch(/^Replayed allowed: \d+ entries, no difference\.\n$/);
     const denied = await pawl(["replay", "denied", "--json"]);
     expect(denied.code).toBe(0);
     expect(jsonLines(denied.stdout)).toMatchObject([{ sessionId: "denied", sessions: 1, difference: null }]);
@@ -31,7 +31,7 @@ describe("pawl replay", proven, () => {
     expect(named).toMatchObject([{ difference: { event: "prepared", path: "promptHash" } }]);
     const without = await pawl(["replay", "shell", "--ignore-prompt"]);
     expect(without.code).toBe(5);
-    expect(without.stdout).toContain("(tool_decided): the present code does something else.");
+    expect(without.stdout).toContain("(tool_decided): the current code behaves differently.");
     expect(without.stdout).toContain('  at        decision.verdict\n  recorded  "allow"\n  now       "reject"\n');
     const json = jsonLines((await pawl(["replay", "shell", "--ignore-prompt", "--json"])).stdout);
     expect(json).toMatchObject([

@@ -20,7 +20,7 @@ describe("pawl run", () => {
     expect(stderr).toMatch(/done · \d+ steps · [\d,]+ tokens in, [\d,]+ out · .+ · session [0-9a-f]{8}\n$/);
   });
 
-  test("uses the demo model where there is nothing else, and says so", verifies("CLI-5"), async () => {
+  test("uses the demo model if there is nothing else, and says so", verifies("CLI-5"), async () => {
     const { pawl } = createWorld();
     const { stderr } = await pawl(["run", "List the files"]);
     expect(stderr).toContain("Using the demo model, not an LLM, because no model was named, no key is set");
@@ -49,7 +49,7 @@ describe("pawl run", () => {
     expect(stderr).toContain("npm install @ai-sdk/mistral");
   });
 
-  test("streams a real provider's answer, retries said", async () => {
+  test("streams a real provider's answer and reports retries", async () => {
     const server = await startProviderServer("openai-chat", [
       { type: "failure", failure: "overloaded", headers: { "retry-after-ms": "1" } },
       { type: "answer", text: "Let me look.", calls: [{ name: "list_files", input: {} }] },
@@ -71,7 +71,7 @@ describe("pawl run", () => {
     expect((await pawl(["run", "-"], { input: "List the files under src\n" })).stdout).toContain("src/a.ts");
     const { code, stderr } = await pawl(["run"], { input: " \n" });
     expect(code).toBe(2);
-    expect(stderr).toContain("Standard input was empty");
+    expect(stderr).toContain("standard input is empty");
   });
 
   test("takes a task of several words", async () => {
@@ -116,7 +116,7 @@ describe("pawl run", () => {
 
 describe("permissions", () => {
   test(
-    "where nobody can be asked, a tool that is not read-only is denied, and it is said how to allow it",
+    "if nobody can be asked, a tool that is not read-only is denied, with a hint how to allow it",
     verifies("SEC-5#command-line"),
     async () => {
       const { root, pawl } = createWorld(files);
@@ -124,7 +124,7 @@ describe("permissions", () => {
       expect(code).toBe(0);
       expect(existsSync(join(root, "TODO-REPORT.md"))).toBe(false);
       expect(stderr).toContain("✗ Denied: it needs an approval, and nobody can be asked.");
-      expect(stderr).toContain("Denied, since nobody could be asked: 1 call.");
+      expect(stderr).toContain("1 call was denied because nobody could be asked.");
       expect(stderr).toContain("--yes");
     },
   );
@@ -142,7 +142,7 @@ describe("permissions", () => {
     expect(existsSync(join(root, "made"))).toBe(true);
   });
 
-  test("the tools never write the sessions, also where those are in the folder", verifies("SEC-8"), async () => {
+  test("the tools never write the sessions, even if they are in the folder", verifies("SEC-8"), async () => {
     const { root, pawl } = createWorld(files);
     const env = { PAWL_HOME: join(root, "state") };
     const { stderr } = await pawl(
@@ -217,7 +217,7 @@ describe("exit codes", () => {
     const tokens = await pawl(["run", report, "--yes", "--max-tokens", "1", "--max-wall-clock", "1h"]);
     expect(tokens.code).toBe(4);
     expect(tokens.stderr).toContain("failed (max_tokens): The run reached its limit of tokens.");
-    expect(stderr).toMatch(/To go on: pawl run --session [0-9a-f]{8} "go on"/);
+    expect(stderr).toMatch(/To continue: pawl run --session [0-9a-f]{8} "Go on"/);
   });
 });
 
@@ -228,7 +228,7 @@ describe("a pipe", () => {
     expect(stdout + stderr).not.toMatch(/\u001b|\r/);
   });
 
-  test("whose reader leaves is no failure: the work is done, and said where somebody still listens", async () => {
+  test("whose reader exits is no failure: the work is done, and the rest goes to standard error", async () => {
     const { root, start } = createWorld(files);
     const running = start(["run", report, "--yes", "--json"], { input: "" });
     running.child.stdout?.destroy();

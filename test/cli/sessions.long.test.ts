@@ -27,17 +27,17 @@ describe("pawl sessions", () => {
     ]);
     const limited = await pawl(["sessions", "--limit", "1"]);
     expect(limited.stdout).not.toContain("first");
-    expect(limited.stderr).toBe("1 older: pawl sessions --limit 2\n");
+    expect(limited.stderr).toBe("1 older session: pawl sessions --limit 2\n");
   });
 
-  test("the beginning of an id is enough, where only one begins so", async () => {
+  test("the beginning of an id is enough if no other id begins with it", async () => {
     const { pawl } = createWorld(files);
     await pawl(["run", "List the files", "--session", "abcdefgh-1"]);
     await pawl(["run", "List the files", "--session", "abcdefgh-2"]);
     expect((await pawl(["sessions"])).stdout).toMatch(/^abcdefgh-2 .*\nabcdefgh-1 /m);
     const both = await pawl(["sessions", "show", "abc"]);
     expect(both.code).toBe(2);
-    expect(both.stderr).toContain('2 sessions begin with "abc"');
+    expect(both.stderr).toContain('The ids of 2 sessions begin with "abc"');
     expect((await pawl(["sessions", "show", "abcdefgh-1"])).code).toBe(0);
     expect((await pawl(["sessions", "delete", "abcdefgh-1"])).code).toBe(0);
     expect((await pawl(["sessions", "show", "abc"])).code).toBe(0);
@@ -53,7 +53,9 @@ describe("pawl sessions show", () => {
     const { code, stdout } = await pawl(["sessions", "show", "s"]);
     expect(code).toBe(0);
     const lines = stdout.split("\n");
-    expect(lines[0]).toMatch(/^session s · completed · begun \d{4}-.*Z · model demo \(demo model, not an LLM\) · in /);
+    expect(lines[0]).toMatch(
+      /^session s · completed · started \d{4}-.*Z · model demo \(demo model, not an LLM\) · in /,
+    );
     expect(lines[0]).toContain(root);
     expect(lines[1]).toBe("> Find the TODO comments under src");
     expect(stdout).toMatch(/▸ search_files .*\n/);
@@ -78,7 +80,7 @@ describe("pawl sessions show", () => {
     expect((await pawl(["sessions"])).stdout).toMatch(/^s +interrupted /m);
     const { stdout, stderr } = await pawl(["sessions", "show", "s"]);
     expect(stdout).toContain("▸ shell command=");
-    expect(stderr).toContain("It is interrupted. To carry on: pawl resume s");
+    expect(stderr).toContain("The run was interrupted. To continue: pawl resume s");
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * What a person says to a run at work: on its own terminal, and from another one.
+ * Messages to a run at work, from its own terminal and from another one.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ describe("pawl steer", () => {
     const running = world.start(["run", "work", ...args], { env, input: "" });
     await gate.begun(running);
     const steered = await world.pawl(["steer", "s", "Use", "tabs"]);
-    expect(steered).toMatchObject({ code: 0, stdout: "Said to s: it goes in before the next model call.\n" });
+    expect(steered).toMatchObject({ code: 0, stdout: "Sent to s. The model gets it with its next call.\n" });
     await running.said('"type":"steered"');
     gate.open();
     expect(await running.ended).toMatchObject({ code: 0 });
@@ -50,7 +50,7 @@ describe("pawl steer", () => {
     expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Keep it\nBritish")));
   });
 
-  test("has nothing to steer where no run is under way", verifies("CLI-3"), async () => {
+  test("has nothing to steer if no run is under way", verifies("CLI-3"), async () => {
     const world = createWorld();
     await world.pawl(["run", "List the files", "--session", "s"]);
     const ended = await world.pawl(["steer", "s", "Faster"]);
@@ -67,28 +67,28 @@ describe("typing while a run is at work", () => {
     return { running, gate };
   }
 
-  test("a line is said to it, and what it prints meanwhile is kept back", verifies("CLI-2"), async () => {
+  test("sends each line to the run, and holds output back meanwhile", verifies("CLI-2"), async () => {
     const world = createWorld();
     const { running, gate } = await atWork(world);
     running.type("Use ta");
-    await running.said(/Say > .*Use ta/);
+    await running.said(/Message > .*Use ta/);
     running.type("bs\r");
-    await running.said("It goes in before the next model call.");
+    await running.said("The model gets this with its next call.");
     gate.open();
     expect(await running.ended).toMatchObject({ code: 0 });
     expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Use tabs")));
   });
 
-  test("nothing is said by an empty line, and what is pasted is said as one", verifies("CLI-2"), async () => {
+  test("an empty line sends nothing, and pasted lines are one message", verifies("CLI-2"), async () => {
     const world = createWorld();
     const { running, gate } = await atWork(world);
     running.type(" ");
-    await running.said("Say > ");
+    await running.said("Message > ");
     running.type("\r");
     running.type("one\r");
-    await running.said("It goes in");
+    await running.said("The model gets this");
     running.type("two\rthree\r");
-    await running.said(/It goes in[\s\S]*It goes in/);
+    await running.said(/The model gets this[\s\S]*The model gets this/);
     gate.open();
     expect(await running.ended).toMatchObject({ code: 0 });
     const steered = (await eventsIn(world)).filter(({ type }) => type === "steered");
@@ -104,7 +104,7 @@ describe("typing while a run is at work", () => {
     const again = createWorld();
     const { running: typing } = await atWork(again);
     typing.type("Use");
-    await typing.said("Say > ");
+    await typing.said("Message > ");
     typing.type("\u0003");
     const { code, stdout } = await typing.ended;
     expect(code).toBe(130);
@@ -127,9 +127,9 @@ describe("typing while a run is at work", () => {
     await running.said("Allow it?");
     running.type("y\r");
     await gate.begun(running);
-    // A line that is begun when the question comes is finished first, and said.
+    // A line begun before the question appears is finished and sent first.
     running.type("y");
-    await running.said(/Say > .*y/);
+    await running.said(/Message > .*y/);
     gate.open();
     running.type("es, go on\r");
     await running.said(/Allow it\?[\s\S]*Allow it\?/);

@@ -56,15 +56,15 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     running.type("e\r");
     await running.said("Input >");
     running.type("\u0015not json\r");
-    await running.said(/This is no JSON[\s\S]*Allow it\?/);
+    await running.said(/This is not valid JSON[\s\S]*Allow it\?/);
     running.type("e\r");
-    await running.said(/This is no JSON[\s\S]*Input >/);
+    await running.said(/This is not valid JSON[\s\S]*Input >/);
     running.type('\u0015{"command":"echo two > made"}\r');
     expect((await running.ended).code).toBe(0);
     expect(readFileSync(join(world.root, "made"), "utf8")).toBe("two\n");
   });
 
-  test("edit opens the person's editor where there is one", verifies("CLI-2"), async () => {
+  test("edit opens the person's editor if one is set", verifies("CLI-2"), async () => {
     const world = createWorld();
     const editor = join(world.base, "my editor");
     writeFileSync(editor, `#!/bin/sh\nsed -i.old 's/one/two/' "$1"\n`);
@@ -182,18 +182,18 @@ describe("what a terminal is shown", () => {
     await running.said(/… shell, 1\.\d s/);
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
-    // Nothing of it is left when the next line comes.
+    // The line of progress is erased before the next line.
     expect(stdout).toMatch(/… shell, \d\.\d s[^\n]*\r\u001b\[2K[^\n]*✓/);
   });
 
   test("a task is asked for, not waited for", async () => {
     const { code, stdout } = await createWorld().startOnTerminal(["run"]).ended;
     expect(code).toBe(2);
-    expect(plain(stdout)).toContain('Say what is to be done: pawl run "List the files"');
+    expect(plain(stdout)).toContain('There is no task. Give one, as in pawl run "List the files"');
   });
 });
 
-/** Without colours, and with plain ends of lines. */
+/** The text without colours and carriage returns. */
 function plain(text: string): string {
   return text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "").replace(/\r+\n/g, "\n");
 }

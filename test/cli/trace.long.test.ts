@@ -17,7 +17,7 @@ describe("pawl trace", proven, () => {
     expect(stdout).not.toContain("\u001b");
   });
 
-  test("prints the records, one a line, and of one run where it is named", async () => {
+  test("prints the records, one per line, and those of one run with --run", async () => {
     const { pawl } = createWorld({ "src/a.ts": "// TODO: one\n" });
     await pawl(["run", task, "--yes", "--session", "traced"]);
     await pawl(["run", "Hello", "--session", "traced"]);
@@ -45,7 +45,7 @@ describe("pawl trace", proven, () => {
     expect(stdout).toMatch(/\n {2}write_file +·{6} .* for a person\n/);
   });
 
-  test("has what was said where that is asked for, and no key in it", verifies("TRC-2", "SEC-14"), async () => {
+  test("has messages and results with --content, and no key in them", verifies("TRC-2", "SEC-14"), async () => {
     const { pawl } = createWorld({});
     const key = `sk-ant-${"k".repeat(40)}`;
     await pawl(["run", `Say ${key}`, "--session", "secret"]);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { createWorld, type Ended, jsonLines } from "./pawl.js";
 
-/** What a person sees of a mistake: what happened, and not where in the code. */
+/** Whether a person sees what happened, and no stack. */
 function isPlain({ stdout, stderr }: Ended): boolean {
   return !/\n\s+at .*[:(]|node:internal|Error: /.test(stdout + stderr);
 }
@@ -63,17 +63,17 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["too many arguments", ["resume", "a", "b"], "too many arguments"],
     ["a missing argument", ["resume"], "missing required argument 'id'"],
     ["a missing value", ["run", "--model"], "argument missing"],
-    ["no number", ["run", "x", "--max-steps", "many"], "whole number of 1 or more"],
+    ["no number", ["run", "x", "--max-steps", "many"], "whole number, 1 or more"],
     ["no amount", ["run", "x", "--max-cost", "0"], "US dollars above 0"],
     ["no time", ["run", "x", "--max-wall-clock", "90"], "length of time"],
-    ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number of 1 or more"],
+    ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number, 1 or more"],
     ["an unknown model", ["run", "x", "--model", "nothing"], 'There is no model "nothing"'],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],
-    ["nothing to say", ["steer", "nothing"], "Say what it is to know"],
+    ["no message", ["steer", "nothing"], "There is no message"],
     ["an unknown session to fork", ["fork", "nothing"], 'There is no session "nothing"'],
-    ["no entry", ["fork", "nothing", "--at", "0"], "whole number of 1 or more"],
+    ["no entry", ["fork", "nothing", "--at", "0"], "whole number, 1 or more"],
     ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
   ])("%s", verifies("CLI-3"), async (_, args, what) => {
     const ended = await createWorld().pawl(args);
@@ -108,10 +108,10 @@ describe("surroundings that fail end with 5 and say what to do", () => {
     if (content === null) {
       await world.pawl(["run", "List the files", "--session", "s"]);
       const bytes = readFileSync(file);
-      // The tables' own pages: everything after the header.
+      // Damages the pages of the tables: everything after the header.
       bytes.fill(0xa5, 100);
       writeFileSync(file, bytes);
-      // Where the library leaves the log behind, it has the same pages once more.
+      // If the library leaves the write-ahead log behind, that has copies of the same pages.
       for (const rest of ["-wal", "-shm"]) rmSync(`${file}${rest}`, { force: true });
     } else {
       mkdirSync(world.home);
@@ -134,7 +134,7 @@ describe("surroundings that fail end with 5 and say what to do", () => {
 });
 
 describe("where sessions are kept", () => {
-  test("under XDG_DATA_HOME, or where that standard puts it", async () => {
+  test("under XDG_DATA_HOME, or under the default of that standard", async () => {
     const { base, pawl } = createWorld();
     const named = await pawl(["doctor", "--json"], { env: { PAWL_HOME: "", XDG_DATA_HOME: join(base, "data") } });
     expect(jsonLines(named.stdout)[0].home).toBe(join(base, "data", "pawl"));
@@ -159,9 +159,9 @@ describe("pawl doctor", () => {
     expect(stdout).toContain("set: OPENAI_API_KEY");
     expect(stdout).toContain("no model server answers");
     expect(stdout).toMatch(/(✓|•) sandbox/);
-    expect(stdout).toMatch(/✓ people +nothing waits for an answer/);
-    expect(stdout).toMatch(/✓ due +no session is left to be carried on/);
-    expect(stdout).toContain("All is well.");
+    expect(stdout).toMatch(/✓ people +no call waits for an answer/);
+    expect(stdout).toMatch(/✓ due +no session is due/);
+    expect(stdout).toContain("No problems found.");
     expect(stdout).not.toContain("sk-secret-0001");
   });
 
@@ -185,7 +185,7 @@ describe("pawl doctor", () => {
     const { code, stdout } = await pawl(["doctor"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/• people +1 call waits: pawl approvals/);
-    expect(stdout).toMatch(/• due +1 session to be carried on: pawl worker/);
+    expect(stdout).toMatch(/• due +1 session is due: pawl worker/);
   });
 
   test("as JSON; names what others can read, and fails on what cannot work", async () => {
@@ -203,8 +203,8 @@ describe("pawl doctor", () => {
     const broken = await pawl(["doctor"], { env: { PAWL_HOME: join(root, "file", "home") } });
     expect(broken.code).toBe(5);
     expect(broken.stdout).toMatch(/✗ sessions .*could not be opened/);
-    expect(broken.stdout).toContain("• people    not looked at, for what is said of sessions\n");
-    expect(broken.stdout).toContain("Not all is well");
+    expect(broken.stdout).toContain("• people    not checked because of the failure under sessions\n");
+    expect(broken.stdout).toContain("Problems found");
     expect(isPlain(broken)).toBe(true);
     const named = await pawl(["doctor"], { env: { PAWL_MODEL: "mistral/x", MISTRAL_API_KEY: "k" } });
     expect(named.code).toBe(5);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { noPaint, type Paint } from "../../src/cli/paint.js";
 import { widthOf } from "../../src/cli/text.js";
+import { plainText, type StyleText } from "../../src/cli/text-style.js";
 import { waterfall } from "../../src/cli/waterfall.js";
 import type { TraceRecordOf } from "../../src/index.js";
 import { verifies } from "../verifies.js";
@@ -64,13 +64,13 @@ const step: TraceRecordOf<"step"> = {
 };
 
 describe("the waterfall", () => {
-  test("has a bar for all that took time, where it was, and what became of it", proven, () => {
-    const lines = waterfall([step], 100, noPaint);
+  test("has a bar for each activity at its time, with its outcome", proven, () => {
+    const lines = waterfall([step], 100, plainText);
     expect(lines[0]).toBe("step 1 · 1 message");
     const bars = lines.slice(1, -1).map((line) => line.replace(/ +/g, " ").trim());
     expect(bars).toEqual([
       expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
-      expect.stringMatching(/^lab\/one ·+ 20 ms before it was tried again$/),
+      expect.stringMatching(/^lab\/one ·+ 20 ms before the next attempt$/),
       expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
       expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h 0 min for a person \(ada\)$/),
       "deny_me denied",
@@ -81,20 +81,23 @@ describe("the waterfall", () => {
   });
 
   test("keeps the order of time: no bar begins left of one that began before it", proven, () => {
-    const marks = waterfall([step], 120, noPaint)
+    const marks = waterfall([step], 120, plainText)
       .slice(1, -1)
       .flatMap((line) => [line.search(/[█▓░·]/)].filter((at) => at >= 0));
     expect(marks).toEqual([...marks].sort((a, b) => a - b));
   });
 
   test.each([40, 60, 80, 100, 200])("fits in %i columns, or in 60", proven, (columns) => {
-    for (const line of waterfall([step, { ...step, modelCallIndex: 2, underWay: true }], columns, noPaint).slice(0, -1))
+    for (const line of waterfall([step, { ...step, modelCallIndex: 2, underWay: true }], columns, plainText).slice(
+      0,
+      -1,
+    ))
       expect(widthOf(line)).toBeLessThanOrEqual(Math.max(60, columns));
   });
 
   test("paints the bars, and in red what failed", proven, () => {
-    const paint: Paint = (colour, text) => `<${colour}>${text}</>`;
-    const painted = waterfall([step], 100, paint).join("\n");
+    const style: StyleText = (colour, text) => `<${colour}>${text}</>`;
+    const painted = waterfall([step], 100, style).join("\n");
     expect(painted).toMatch(/<red>█+<\/>/);
     expect(painted).toMatch(/<cyan>█+<\/>/);
     expect(painted).toMatch(/<red>▓+<\/>/);
@@ -102,7 +105,7 @@ describe("the waterfall", () => {
   });
 
   test("of a run without steps is empty; what came between steps and after them has its lines", proven, () => {
-    expect(waterfall([], 80, noPaint)).toEqual([]);
+    expect(waterfall([], 80, plainText)).toEqual([]);
     const { sessionId, runId, traceId } = step;
     const of = { sessionId, runId, traceId };
     const hook = { name: "bye", hook: "afterRun", outcome: "ok", startedAt: 1_000, durationMs: 5 } as const;
@@ -124,7 +127,7 @@ describe("the waterfall", () => {
         },
       ],
       80,
-      noPaint,
+      plainText,
     );
     expect(lines.slice(0, 3)).toEqual(["compaction · 900 to 100 tokens", "compaction · failed: model_error", "end"]);
     expect(lines[3]).toMatch(/^ {2}bye afterRun +░+ +5 ms +ok$/);

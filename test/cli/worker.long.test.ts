@@ -1,5 +1,5 @@
 /**
- * A worker carries on what is due, whoever began it, with permissions of its own.
+ * A worker continues the sessions that are due, whoever started them, with its own permissions.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ async function statusOf({ pawl }: World, sessionId: string) {
   return all.find((one) => one.sessionId === sessionId)?.status;
 }
 
-/** A run whose process dies at its first command, which the next attempt ends at once. */
+/** Starts a run whose process dies in its first command. The next attempt of the command ends at once. */
 async function killAtWork(world: World, sessionId: string, env: Readonly<Record<string, string>> = {}) {
   const gate = createGate(world.root, `gate-${sessionId}`);
   const args = ["--session", sessionId, "--yes", "--allow-shell"];
@@ -38,12 +38,12 @@ describe("pawl worker --once", () => {
     await killAtWork(world, "cut-off");
     const { code, stdout, stderr } = await world.pawl(["worker", "--once"]);
     expect(code).toBe(0);
-    expect(stderr).toContain("Carrying on what is due; what needs approval waits for it.");
+    expect(stderr).toContain("Continuing sessions that are due; calls that need approval wait for it.");
     expect(stdout).toMatch(/^answered {2}taken up$/m);
     expect(stdout).toMatch(/^answered {4}✓ .*notes\.txt/m);
-    expect(stdout).toMatch(/^cut-off {2}Carrying on after an interruption\.$/m);
+    expect(stdout).toMatch(/^cut-off {2}Continuing after an interruption\.$/m);
     expect(stdout).not.toMatch(/^waiting/m);
-    // A line for each thing, each with its session.
+    // Every line begins with its session.
     expect(stdout.split("\n").every((line) => line === "" || /^(answered|cut-off) {2}/.test(line))).toBe(true);
     expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
     expect(await statusOf(world, "answered")).toBe("completed");
@@ -157,13 +157,13 @@ describe("pawl worker", () => {
         const worker = world.start(["worker", "--allow-shell"], { input: "" });
         await gate.begun(worker);
         worker.kill(signal);
-        await worker.said("Leaving: what runs has 5 s to settle.");
+        await worker.said("Exiting: tools that run have 5 s to finish.");
         gate.open();
         const { code, stdout } = await worker.ended;
         expect({ code, stdout }).toMatchObject({ code: 0 });
         expect(stdout).toMatch(/^s {2}interrupted \(shutdown\)/m);
         expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("ran\n");
-        // Its result is recorded, and the next worker only goes on from it.
+        // The result is recorded, so the next worker continues from it.
         expect(await world.pawl(["worker", "--once", "--allow-shell"])).toMatchObject({ code: 0 });
         expect(await statusOf(world, "s")).toBe("completed");
         expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("ran\n");
@@ -172,13 +172,13 @@ describe("pawl worker", () => {
   );
 
   test(
-    "takes up what is answered while it waits; one of two, once",
+    "continues a session that is answered while it waits; one of two workers does it, once",
     verifies("CLI-4#part-2", "LOOP-8#between-processes"),
     async () => {
       const world = createWorld(files);
       await world.pawl(["run", replace, "--session", "s", "--park"]);
       const workers = [1, 2].map(() => world.start(["worker", "--json"], { input: "" }));
-      await Promise.all(workers.map((one) => one.said("Waiting for what is due")));
+      await Promise.all(workers.map((one) => one.said("Waiting for sessions that are due")));
       await world.pawl(["approve", "s"]);
       await Promise.race(workers.map((one) => one.said('"type":"final"')));
       for (const one of workers) one.kill("SIGTERM");
@@ -199,7 +199,7 @@ describe("pawl run", () => {
     const running = world.start(["run", `run: ${gate.command}; echo ran >> effects`, ...args], { input: "" });
     await gate.begun(running);
     running.kill("SIGTERM");
-    await running.said("Leaving");
+    await running.said("Exiting");
     gate.open();
     expect(await running.ended).toMatchObject({ code: 75 });
     expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
@@ -229,32 +229,28 @@ describe("pawl fork", () => {
       expect(copied.slice(0, Number(at))).toEqual(first.slice(0, Number(at)));
       const plain = await world.pawl(["fork", "s"]);
       expect(plain).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
-      expect(plain.stderr).toMatch(/To go on with it: pawl run --session [0-9a-f]{8} "…"/);
+      expect(plain.stderr).toMatch(/To continue it: pawl run --session [0-9a-f]{8} "…"/);
       expect(await statusOf(world, plain.stdout.trim())).toBe("completed");
     },
   );
 
-  test(
-    "goes on with it in the same folder, where it is told what to do",
-    verifies("CLI-4#part-2", "REC-6#fork"),
-    async () => {
-      const world = createWorld(files);
-      mkdirSync(join(world.root, "sub"));
-      writeFileSync(join(world.root, "sub", "notes.txt"), "colour\n");
-      await world.pawl(["run", "List the files", "--session", "s", "--root", "sub"]);
-      const { code, stdout } = await world.pawl(["fork", "s", "--input", replace, "--id", "t", "--yes"]);
-      expect(code).toBe(0);
-      expect(stdout).toContain("Replaced 1 occurrence in notes.txt");
-      expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
-      expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
-      expect(jsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
-        { sessionId: "t", info: { root: join(world.root, "sub"), model: "demo" } },
-        { sessionId: "s" },
-      ]);
-    },
-  );
+  test("continues in the same folder if it gets a task", verifies("CLI-4#part-2", "REC-6#fork"), async () => {
+    const world = createWorld(files);
+    mkdirSync(join(world.root, "sub"));
+    writeFileSync(join(world.root, "sub", "notes.txt"), "colour\n");
+    await world.pawl(["run", "List the files", "--session", "s", "--root", "sub"]);
+    const { code, stdout } = await world.pawl(["fork", "s", "--input", replace, "--id", "t", "--yes"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Replaced 1 occurrence in notes.txt");
+    expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
+    expect(jsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
+      { sessionId: "t", info: { root: join(world.root, "sub"), model: "demo" } },
+      { sessionId: "s" },
+    ]);
+  });
 
-  test("is refused where there is no such entry, or the id is taken", verifies("CLI-3"), async () => {
+  test("is refused if there is no such entry, or if the id is taken", verifies("CLI-3"), async () => {
     const world = createWorld();
     await world.pawl(["run", "List the files", "--session", "s"]);
     const beyond = await world.pawl(["fork", "s", "--at", "999"]);

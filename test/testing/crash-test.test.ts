@@ -1,5 +1,5 @@
 /**
- * The crash kit, on agents as users write them: it finds nothing where nothing is wrong, and what is wrong where something is.
+ * The crash kit on agents as users write them: it passes correct agents, and finds the fault of each wrong one.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ import { verifies } from "../verifies.js";
 
 const object = { type: "object" } as const;
 
-/** A model that says the same whenever it is asked for a step: it has no memory that a crash could take. */
+/** A model that gives the same answer for a step each time. It has no memory that a crash could erase. */
 function modelOf(...steps: readonly ScriptedStep[]) {
   return createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]);
 }
@@ -276,16 +276,16 @@ describe("what is wrong is found", () => {
     expect(failure).toMatchObject({ name: "CrashFailure", invariant });
   });
 
-  test("a point that is not there", async () => {
+  test("a point that does not exist", async () => {
     await expect(crashTest({ agent: charging(() => {}), input: "charge", at: [999] })).rejects.toThrow("no point 999");
   });
 
-  test("a call that runs elsewhere, where nobody says what it came to", async () => {
+  test("a call that runs elsewhere without `respond`", async () => {
     const agent = () =>
       createAgent({
         model: modelOf({ calls: [{ name: "outside" }] }),
         tools: [{ name: "outside", description: "elsewhere", input: object }],
       });
-    await expect(crashTest({ agent, input: "go" })).rejects.toThrow(/Without a crash: .*give `respond`/);
+    await expect(crashTest({ agent, input: "go" })).rejects.toThrow(/Without a crash: .*pass `respond`/);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The killer of real processes, as it was built: on a program that holds its promises, and on some that do not.
+ * The built kill test, on a program that keeps its promises and on some that do not.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,15 +17,15 @@ function linesOf(folder: string, file: string): readonly string[] {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 }
 
-/** A charge is made once at most, and made where it is said to be; what has a key is booked once. */
+/** A charge is made at most once, and exactly once if its call reports it. A booking with a key is made once. */
 function checkWorld({ folder, logs, at, stdout }: KillPlay): void {
   const charges = linesOf(folder, "charges");
-  const where = at.join(", ");
-  expect(stdout, where).toBe("completed Paid.\n");
-  expect(new Set(charges).size, where).toBe(charges.length);
+  const deaths = at.join(", ");
+  expect(stdout, deaths).toBe("completed Paid.\n");
+  expect(new Set(charges).size, deaths).toBe(charges.length);
   for (const { event } of logs.get("pay") ?? [])
     if (event.type === "tool_finished" && event.outcome === "ok" && !event.callKey.endsWith("1/1"))
-      expect([...charges, ...readdirSync(folder)], where).toEqual(
+      expect([...charges, ...readdirSync(folder)], deaths).toEqual(
         expect.arrayContaining([expect.stringContaining(event.callKey.endsWith("/2") ? event.callKey : "book-run")]),
       );
 }
@@ -33,7 +33,7 @@ function checkWorld({ folder, logs, at, stdout }: KillPlay): void {
 test("a program that is killed before and after every commit", verifies("REC-7", "REC-3"), async () => {
   const report = await killTest({ script, openStore, check: checkWorld });
   expect(report.kills).toBeGreaterThanOrEqual(12);
-  // The play that dies nowhere ends the sweep; others may be under way by then.
+  // The first play without a death ends the sweep. Other plays may be under way then.
   expect(report.plays).toBeGreaterThan(report.kills);
   expect(report.repeated).toMatchObject({ charge: 0 });
   expect(report.unknown).toMatchObject({ look: 0, book: 0, trace: 0 });

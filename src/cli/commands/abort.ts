@@ -1,11 +1,11 @@
 /**
- * `pawl abort`: ends a run, whichever process drives it, and waits until it has ended.
+ * `pawl abort`: ends a run, even of another process, and waits until it has ended.
  */
 import type { RunResult } from "../../index.js";
-import { outcomeOf } from "../conversation.js";
 import { exitCodes } from "../exit.js";
 import { createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
+import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 
 export type AbortOptions = { readonly json?: true };
@@ -19,16 +19,16 @@ export async function abort(id: string, options: AbortOptions, terminal: Termina
     if (wasUnderWay) await session.abort({ by: "pawl abort" });
     const result = wasUnderWay ? await outcomeOf(session) : await session.result();
     if (options.json === true) terminal.json({ sessionId, result });
-    else terminal.out(told(sessionId, result, wasUnderWay));
+    else terminal.out(messageFor(sessionId, result, wasUnderWay));
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-function told(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
+function messageFor(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
   const id = shortId(sessionId);
   const status = result?.status ?? "nothing ran";
   if (!wasUnderWay) return `Session ${id} has no run under way (${status}).\n`;
-  return status === "aborted" ? `Aborted ${id}.\n` : `The run of ${id} had ended before (${status}).\n`;
+  return status === "aborted" ? `Aborted ${id}.\n` : `The run of ${id} had already ended (${status}).\n`;
 }

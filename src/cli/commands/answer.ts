@@ -1,8 +1,8 @@
 /**
- * `pawl approve` and `pawl deny`: answers a call that waits, whichever process and agent it belongs to.
+ * `pawl approve` and `pawl deny`: answer a waiting call of any process and any agent.
  *
- * 1. What is answered is shown, whole, and the answer counts for this input only (SEC-6).
- * 2. The answer is posted: it runs nothing here, unless the person asks to carry on.
+ * 1. The whole call is shown, and the answer counts only for the input that was shown (SEC-6).
+ * 2. The answer is posted. Nothing runs here unless `--resume` is set.
  */
 import {
   type ApprovalDecision,
@@ -14,18 +14,27 @@ import {
   PawlError,
   type Store,
 } from "../../index.js";
-import { editorOf, inEditor } from "../editor.js";
+import type { DriveOptions } from "../drive-session.js";
+import { editorOf, editText } from "../editor.js";
 import { exitCodes } from "../exit.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, getSession, homeOf, openStore, shortId } from "../home.js";
-import { agoOf, callId, describe, listPending, matching, type PendingCall, splitId, theOne } from "../pending.js";
-import { whoDecides } from "../person.js";
+import {
+  agoOf,
+  callId,
+  describe,
+  listPending,
+  matching,
+  onlyMatch,
+  type PendingCall,
+  splitId,
+} from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
-import { exact, visible } from "../text.js";
-import type { WorkOptions } from "../work.js";
+import { counted, exact, visible } from "../text.js";
+import { userName } from "../user-name.js";
 import { resume } from "./resume.js";
 
-export type AnswerCommandOptions = WorkOptions & {
+export type AnswerCommandOptions = DriveOptions & {
   readonly edit?: true;
   readonly input?: string;
   readonly rerun?: true;
@@ -41,12 +50,12 @@ type Verb = "approve" | "deny";
 
 export async function answer(verb: Verb, id: string, options: AnswerCommandOptions, terminal: Terminal) {
   const store = await openStore(homeOf(process.env));
-  const answered = await answerIn(store, verb, id, options, terminal).finally(() => store.close());
-  if (!answered.isFirst) return answered.isSame ? exitCodes.done : exitCodes.usage;
-  return options.resume === true ? resume(answered.sessionId, options, terminal) : exitCodes.done;
+  const outcome = await answerIn(store, verb, id, options, terminal).finally(() => store.close());
+  if (!outcome.isFirst) return outcome.isSame ? exitCodes.done : exitCodes.usage;
+  return options.resume === true ? resume(outcome.sessionId, options, terminal) : exitCodes.done;
 }
 
-type Answered = { readonly sessionId: string; readonly isFirst: boolean; readonly isSame: boolean };
+type AnswerOutcome = { readonly sessionId: string; readonly isFirst: boolean; readonly isSame: boolean };
 
 async function answerIn(
   store: Store,
@@ -54,143 +63,151 @@ async function answerIn(
   id: string,
   options: AnswerCommandOptions,
   terminal: Terminal,
-): Promise<Answered> {
+): Promise<AnswerOutcome> {
   const all = await listPending(store, terminal.redaction);
-  const pending = theOne(matching(all, id), id, terminal.paint);
-  if (pending === undefined) return tellSecond(await earlierCall(store, id), verb, options, terminal);
-  terminal.err(describe(pending, Date.now(), terminal.paint));
+  const pending = onlyMatch(matching(all, id), id, terminal.style);
+  if (pending === undefined) return reportSecond(await answeredCall(store, id), verb, options, terminal);
+  terminal.err(describe(pending, Date.now(), terminal.style));
   checkHash(pending, options.hash);
   const session = createClient({ store }).session(pending.sessionId);
   const decision = decisionOf(verb, pending, options);
-  const said = await say(session, pending, decision, whoDecides(options.by));
+  const status = await sendAnswer(session, pending, decision, userName(options.by));
   const call = { session, callKey: pending.callKey, id: pending.id };
-  if (said === "second") return tellSecond(call, verb, options, terminal);
+  if (status === "second") return reportSecond(call, verb, options, terminal);
   const { sessionId, callKey, name, session: info } = pending;
-  const others = all.filter((one) => one.sessionId === sessionId).length - 1;
-  const what = { sessionId, callKey, answer: decision.type, status: "first" };
-  if (options.json === true) terminal.json(what);
+  const others = all.filter((call) => call.sessionId === sessionId).length - 1;
+  if (options.json === true) terminal.json({ sessionId, callKey, answer: decision.type, status });
   else {
-    terminal.out(`${told[decision.type]} ${visible(pending.id)} (${exact(name)}).\n`);
-    if (options.resume !== true) terminal.err(`${await nextOf(store, pending, info.agent, others)}\n`);
+    terminal.out(`${confirmations[decision.type]} ${visible(pending.id)} (${exact(name)}).\n`);
+    if (options.resume !== true) terminal.err(`${await nextStep(store, pending, info.agent, others)}\n`);
   }
   return { sessionId, isFirst: true, isSame: true };
 }
 
-const told: { readonly [type in ApprovalDecision["type"]]: string } = {
+const confirmations: { readonly [type in ApprovalDecision["type"]]: string } = {
   approve: "Approved",
   modify: "Approved with changes:",
   deny: "Denied",
-  rerun: "To be run again:",
-  result: "Result given for",
+  rerun: "Will run again:",
+  result: "Recorded the result of",
   fail: "Counted as failed:",
   abort: "Aborted",
 };
 
-/** An answer to what was listed before counts for that input only. */
+/** @throws PawlError `bad_input` if the input has changed since the person listed the call */
 function checkHash({ inputHash = "", id }: PendingCall, hash: string | undefined): void {
   if (hash === undefined) return;
   if (!/^[0-9a-f]{8,64}$/.test(hash))
     throw new PawlError(
       "bad_input",
-      "--hash takes 8 characters or more of the inputHash that pawl approvals --json shows.",
+      "--hash takes the first 8 characters or more of the inputHash that pawl approvals --json prints.",
     );
   if (!inputHash.startsWith(hash))
     throw new PawlError(
       "bad_input",
-      `The input of ${id} is not the one of that hash: it has changed. Look at it again.`,
+      `The input of ${id} has another hash: it has changed. Look at it again with pawl approvals.`,
     );
 }
 
-function say(session: ClientSession, { callKey, why, inputHash }: PendingCall, decision: ApprovalDecision, by: string) {
-  // What runs elsewhere is not approved: somebody gives its result.
+function sendAnswer(
+  session: ClientSession,
+  { callKey, why, inputHash }: PendingCall,
+  decision: ApprovalDecision,
+  by: string,
+) {
+  // A call that runs elsewhere needs a result, not an approval.
   if (why === "external" && decision.type === "result")
     return session.provideResult(callKey, decision.output, { isError: decision.isError === true });
   return session.answer(callKey, decision, { by, ...(inputHash === undefined ? {} : { inputHash }) });
 }
 
-/** @throws PawlError `bad_input` where the options do not answer what is asked */
+/** @throws PawlError `bad_input` if the options do not fit the call */
 function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
   const { note } = options;
-  const given = ["edit", "input", "rerun", "result", "failed"].filter((name) => name in options);
-  if (given.length > 1)
-    throw new PawlError("bad_input", `Only one of ${given.map((one) => `--${one}`).join(", ")} can be said.`);
-  const [way] = given;
-  const noted = note === undefined ? {} : { note };
-  const isDenied = verb === "deny" || way === "failed";
+  const chosen = ["edit", "input", "rerun", "result", "failed"].filter((name) => name in options);
+  if (chosen.length > 1)
+    throw new PawlError("bad_input", `Give only one of ${chosen.map((name) => `--${name}`).join(", ")}.`);
+  const [option] = chosen;
+  const withNote = note === undefined ? {} : { note };
+  const isDenied = verb === "deny" || option === "failed";
   switch (pending.why) {
     case "policy":
-      if (verb === "deny") return { type: "deny", ...noted };
-      if (way === undefined) return { type: "approve" };
-      if (way === "edit" || way === "input") return changed(pending, options);
-      throw notAnswering(pending, way, "Approve it, change its input (--edit, --input), or deny it.");
+      if (verb === "deny") return { type: "deny", ...withNote };
+      if (option === undefined) return { type: "approve" };
+      if (option === "edit" || option === "input") return approvalWithInput(pending, options);
+      throw wrongAnswer(pending, option, "Approve it, change its input (--edit, --input), or deny it.");
     case "recovery":
-      if (isDenied) return { type: "fail", ...noted };
-      if (way === "rerun") return { type: "rerun" };
-      if (way === "result") return { type: "result", output: options.result };
-      throw notAnswering(
+      if (isDenied) return { type: "fail", ...withNote };
+      if (option === "rerun") return { type: "rerun" };
+      if (option === "result") return { type: "result", output: options.result };
+      throw wrongAnswer(
         pending,
-        way,
-        'It had started and its outcome is unknown: say --rerun, --result "…" or --failed.',
+        option,
+        'The call had started, and its outcome is unknown. Add --rerun, --result "…" or --failed.',
       );
     case "external":
       if (isDenied) return { type: "result", output: note ?? "It was declined.", isError: true };
-      if (way === "result") return { type: "result", output: options.result };
-      throw notAnswering(
+      if (option === "result") return { type: "result", output: options.result };
+      throw wrongAnswer(
         pending,
-        way,
-        'It runs elsewhere: give its result with --result "…", or --failed --note "why".',
+        option,
+        'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
       );
   }
 }
 
-function notAnswering({ id }: PendingCall, way: string | undefined, what: string): PawlError {
-  const said = way === undefined ? "That" : `--${way}`;
-  return new PawlError("bad_input", `${said} does not answer what ${id} asks. ${what}`);
+function wrongAnswer({ id }: PendingCall, option: string | undefined, advice: string): PawlError {
+  const answer = option === undefined ? "A plain approval" : `--${option}`;
+  return new PawlError("bad_input", `${answer} cannot settle call ${id}. ${advice}`);
 }
 
-/** The input that the person made; an approval as it is where nothing was changed. */
-function changed({ input, id }: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
-  const text = options.input ?? edited(input);
+/** Approves the call with the changed input, or unchanged if the person changed nothing. */
+function approvalWithInput({ input, id }: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
+  const text = options.input ?? editInput(input);
   try {
-    const made = JSON.parse(text) as Json;
-    return JSON.stringify(made) === JSON.stringify(input) ? { type: "approve" } : { type: "modify", input: made };
+    const changed = JSON.parse(text) as Json;
+    const isSame = JSON.stringify(changed) === JSON.stringify(input);
+    return isSame ? { type: "approve" } : { type: "modify", input: changed };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new PawlError("bad_input", `The changed input of ${id} is no JSON (${why}). Nothing was answered.`, {
+    throw new PawlError("bad_input", `The changed input of ${id} is not valid JSON (${why}). No answer was sent.`, {
       cause,
     });
   }
 }
 
-function edited(input: Json): string {
+function editInput(input: Json): string {
   const editor = editorOf(process.env);
   if (editor === undefined)
-    throw new PawlError("bad_configuration", "There is no editor: set EDITOR, or give the input with --input '{…}'.");
-  const text = inEditor(editor, JSON.stringify(input, null, 2));
-  if (text === null) throw new PawlError("bad_input", "The editor ended with an error. Nothing was answered.");
+    throw new PawlError("bad_configuration", "No editor is set. Set EDITOR, or give the input with --input '{…}'.");
+  const text = editText(editor, JSON.stringify(input, null, 2));
+  if (text === null) throw new PawlError("bad_input", "The editor ended with an error. No answer was sent.");
   return text;
 }
 
-type EarlierCall = { readonly session: ClientSession; readonly callKey: string; readonly id: string };
+type AnsweredCall = { readonly session: ClientSession; readonly callKey: string; readonly id: string };
 
-/** A call that waits no more. @throws PawlError `no_such_call`, `no_session` */
-async function earlierCall(store: Store, id: string): Promise<EarlierCall> {
+/** Finds a call that waited before. @throws PawlError `no_such_call`, `no_session` */
+async function answeredCall(store: Store, id: string): Promise<AnsweredCall> {
   const { head, step, position } = splitId(id);
   const { sessionId } = (await findSession(store, id)) ?? (await getSession(store, head));
   const session = createClient({ store }).session(sessionId);
-  const asked: string[] = [];
-  for await (const callKey of askedCalls(store, sessionId)) {
+  const found: string[] = [];
+  for await (const callKey of answeredCallKeys(store, sessionId)) {
     const call = splitId(callKey);
-    if (step === undefined || (call.step === step && call.position === position)) asked.push(callKey);
+    if (step === undefined || (call.step === step && call.position === position)) found.push(callKey);
   }
-  const callKey = asked.at(-1);
+  const callKey = found.at(-1);
   if (callKey === undefined)
-    throw new PawlError("no_such_call", `Nothing waits under ${JSON.stringify(id)}. "pawl approvals" lists what does.`);
+    throw new PawlError(
+      "no_such_call",
+      `No call ${JSON.stringify(id)} waits. "pawl approvals" lists the calls that do.`,
+    );
   return { session, callKey, id: callId(shortId(sessionId), callKey) };
 }
 
-/** The calls that were asked about, as their answers came. */
-async function* askedCalls(store: Store, sessionId: string): AsyncGenerator<string> {
+/** The calls that were answered or expired, in that order. */
+async function* answeredCallKeys(store: Store, sessionId: string): AsyncGenerator<string> {
   for (let after = 0; ; ) {
     const entries = await store.read(sessionId, after, 1_000);
     for (const { seq, event } of entries) {
@@ -203,44 +220,44 @@ async function* askedCalls(store: Store, sessionId: string): AsyncGenerator<stri
   for (const { body } of await store.inbox(sessionId)) if (body.type === "answer") yield body.callKey;
 }
 
-/** The first answer counts: the second is told whose that was. */
-async function tellSecond(call: EarlierCall, verb: Verb, options: AnswerCommandOptions, terminal: Terminal) {
+/** Reports that another answer came first, and which. */
+async function reportSecond(call: AnsweredCall, verb: Verb, options: AnswerCommandOptions, terminal: Terminal) {
   const { session, callKey, id } = call;
   const first = terminal.redaction.value(await session.answerTo(callKey));
   const isSame = first !== null && (approvals.has(first.type) ? "approve" : "deny") === verb;
   if (options.json === true) terminal.json({ sessionId: session.id, callKey, status: "second", first });
-  else terminal.out(`This answer came second, and changes nothing: ${visible(id)} ${sentenceOf(first)}\n`);
+  else terminal.out(`Another answer came first, so this one changes nothing: ${visible(id)} ${sentenceOf(first)}\n`);
   return { sessionId: session.id, isFirst: false, isSame };
 }
 
 const approvals: ReadonlySet<GivenAnswer["type"]> = new Set(["approve", "modify", "rerun", "result"]);
 
-const firsts: { readonly [type in GivenAnswer["type"]]: string } = {
+const firstAnswers: { readonly [type in GivenAnswer["type"]]: string } = {
   approve: "was approved",
   modify: "was approved with changes",
   deny: "was denied",
-  rerun: "was to be run again",
-  result: "was given its result",
+  rerun: "was to run again",
+  result: "got its result",
   fail: "was counted as failed",
   expired: "expired before anybody answered",
 };
 
 function sentenceOf(first: GivenAnswer | null): string {
-  if (first === null) return "waits no more.";
+  if (first === null) return "no longer waits.";
   const by = first.by === undefined ? "" : ` by ${visible(first.by)}`;
   const note = first.note === undefined ? "" : `: ${visible(first.note)}`;
-  return `${firsts[first.type]}${by} ${agoOf(first.at, Date.now())}${note}.`;
+  return `${firstAnswers[first.type]}${by} ${agoOf(first.at, Date.now())}${note}.`;
 }
 
-/** Who carries it on. */
-async function nextOf(store: Store, { sessionId }: PendingCall, agent: string, others: number): Promise<string> {
+/** Tells what continues the session. */
+async function nextStep(store: Store, { sessionId }: PendingCall, agent: string, others: number): Promise<string> {
   const holder = (await findSession(store, sessionId))?.holder ?? null;
   const more =
     others === 0
       ? ""
-      : ` ${others} more of its calls ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
-  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} carries it on.${more}`;
+      : `\n${counted(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
+  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
   if (agent !== agentName)
-    return `The program of the agent "${visible(agent)}" carries it on, or a worker of it.${more}`;
-  return `A worker carries it on (pawl worker), or: pawl resume ${visible(shortId(sessionId))}${more === "" ? "" : `\n${more.trim()}`}`;
+    return `The program of the agent "${visible(agent)}", or a worker of it, continues the session.${more}`;
+  return `To continue: pawl resume ${visible(shortId(sessionId))}, or a running pawl worker does it.${more}`;
 }

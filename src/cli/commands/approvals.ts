@@ -1,9 +1,9 @@
 /**
- * `pawl approvals`: what waits for a person, in all sessions.
+ * `pawl approvals`: lists the calls that wait for a person, in all sessions.
  */
 import { exitCodes } from "../exit.js";
 import { homeOf, openStore } from "../home.js";
-import { describe, listPending, matching, type PendingCall } from "../pending.js";
+import { describe, listPending, matching, type PendingCall } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, jsonLine } from "../text.js";
 
@@ -12,7 +12,7 @@ export async function approvals(id: string | undefined, options: { readonly json
   try {
     const all = await listPending(store, terminal.redaction);
     const shown = id === undefined ? all : matching(all, id);
-    if (options.json === true) for (const one of shown) terminal.out(jsonLine(one));
+    if (options.json === true) for (const call of shown) terminal.out(jsonLine(call));
     else show(shown, terminal);
     return exitCodes.done;
   } finally {
@@ -22,11 +22,11 @@ export async function approvals(id: string | undefined, options: { readonly json
 
 function show(shown: readonly PendingCall[], terminal: Terminal): void {
   const now = Date.now();
-  for (const one of shown) terminal.out(`${describe(one, now, terminal.paintOut)}\n`);
+  for (const call of shown) terminal.out(`${describe(call, now, terminal.styleOut)}\n`);
   const [first] = shown;
   terminal.err(
     first === undefined
-      ? "Nothing waits for an answer.\n"
-      : `${counted(shown.length, "call")} ${shown.length === 1 ? "waits" : "wait"}. To answer: pawl approve ${first.id}, or pawl deny ${first.id} --note "why"\n`,
+      ? "No call waits for an answer.\n"
+      : `${counted(shown.length, "call")} ${shown.length === 1 ? "waits" : "wait"}. To answer:\n  pawl approve ${first.id}\n  pawl deny ${first.id} --note "why"\n`,
   );
 }

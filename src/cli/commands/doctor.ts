@@ -1,5 +1,5 @@
 /**
- * `pawl doctor`: what is there, what is missing, and whether it can be written where sessions are kept.
+ * `pawl doctor`: checks what Pawl needs, and whether it can write where it keeps sessions.
  */
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,27 +10,27 @@ import { detectSandbox } from "../../tools/index.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore } from "../home.js";
 import { modelLabel } from "../model-label.js";
-import { listPending } from "../pending.js";
+import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
 
-/** `note`: it works, and somebody may want to know. */
+/** `note` is not a failure, but worth knowing. */
 type Check = {
   readonly name: string;
   readonly status: "ok" | "note" | "failed";
   readonly what: string;
-  /** Figures for programs that read the JSON; \`what\` says the same in words. */
+  /** Figures for programs that read the JSON; `what` says the same in words. */
   readonly details?: { readonly [name: string]: number | null };
 };
 type Finding = Omit<Check, "name">;
 
 const ok = (what: string): Finding => ({ status: "ok", what });
-const noteworthy = (what: string): Finding => ({ status: "note", what });
+const noted = (what: string): Finding => ({ status: "note", what });
 const failed = (what: string): Finding => ({ status: "failed", what });
 
 export async function doctor(options: { readonly json?: true }, terminal: Terminal): Promise<number> {
   const home = homeOf(process.env);
-  const looks: readonly (readonly [string, () => Finding | Promise<Finding>])[] = [
+  const checkers: readonly (readonly [string, () => Finding | Promise<Finding>])[] = [
     ["node", checkNode],
     ["sessions", () => checkSessions(home)],
     ["sqlite", () => checkSqlite(home)],
@@ -44,36 +44,36 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
     ["sandbox", checkSandbox],
   ];
   const checks: Check[] = [];
-  for (const [name, look] of looks) {
+  for (const [name, checker] of checkers) {
     terminal.status(`… ${name}`);
-    const finding = terminal.redaction.value(await attempt(look));
-    const check = { name, ...toldOnce(finding, checks) };
+    const finding = terminal.redaction.value(await attempt(checker));
+    const check = { name, ...withoutRepeat(finding, checks) };
     checks.push(check);
     if (options.json !== true) terminal.out(lineOf(check, terminal));
   }
   terminal.status(null);
   const isWell = checks.every(({ status }) => status !== "failed");
   if (options.json === true) terminal.json({ ok: isWell, home, checks });
-  else terminal.out(isWell ? "All is well.\n" : "Not all is well: see what is marked ✗.\n");
+  else terminal.out(isWell ? "No problems found.\n" : "Problems found: see the lines marked ✗.\n");
   return isWell ? exitCodes.done : exitCodes.failed;
 }
 
-async function attempt(look: () => Finding | Promise<Finding>): Promise<Finding> {
+async function attempt(checker: () => Finding | Promise<Finding>): Promise<Finding> {
   try {
-    return await look();
+    return await checker();
   } catch (error) {
     return failed(describeError(error, false));
   }
 }
 
-/** One thing that is broken may be why others could not be looked at: it is shown once. */
-function toldOnce(finding: Finding, before: readonly Check[]): Finding {
+/** One fault may make several checks fail. Its message is shown once. */
+function withoutRepeat(finding: Finding, before: readonly Check[]): Finding {
   const cause = before.find(({ status, what }) => status === "failed" && what === finding.what);
-  return cause === undefined ? finding : noteworthy(`not looked at, for what is said of ${cause.name}`);
+  return cause === undefined ? finding : noted(`not checked because of the failure under ${cause.name}`);
 }
 
-function lineOf({ name, status, what }: Check, { paintOut }: Terminal): string {
-  const marks = { ok: paintOut("green", "✓"), note: paintOut("yellow", "•"), failed: paintOut("red", "✗") };
+function lineOf({ name, status, what }: Check, { styleOut }: Terminal): string {
+  const marks = { ok: styleOut("green", "✓"), note: styleOut("yellow", "•"), failed: styleOut("red", "✗") };
   return `${marks[status]} ${name.padEnd(9)} ${visible(what)}\n`;
 }
 
@@ -83,8 +83,8 @@ const oldestNode = [20, 19] as const;
 function checkNode(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const isOld = major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]);
-  const what = `Node ${process.version} on ${process.platform} ${process.arch}`;
-  return isOld ? failed(`${what}; ${oldestNode.join(".")} or later is needed`) : ok(what);
+  const detail = `Node ${process.version} on ${process.platform} ${process.arch}`;
+  return isOld ? failed(`${detail}; ${oldestNode.join(".")} or later is needed`) : ok(detail);
 }
 
 async function withStore(home: string, look: (store: Store) => Promise<Finding>): Promise<Finding> {
@@ -121,10 +121,12 @@ function checkModes(home: string): Finding {
   const modes = [home, databaseOf(home)].map((path) => ({ path, mode: statSync(path).mode & 0o777 }));
   const what = modes.map(({ path, mode }) => `${path} is ${mode.toString(8).padStart(4, "0")}`).join(", ");
   const isOpen = process.platform !== "win32" && modes.some(({ mode }) => (mode & 0o077) !== 0);
-  return isOpen ? noteworthy(`${what}; others on this machine can look in. To close it: chmod 700 ${home}`) : ok(what);
+  return isOpen
+    ? noted(`${what}; other users of this machine can read it. To prevent that: chmod 700 ${home}`)
+    : ok(what);
 }
 
-/** A store of its own beside the real one: written, synced, read back and removed. */
+/** Writes, syncs and reads a message in a temporary store beside the real one, and removes that store. */
 async function checkWriting(home: string): Promise<Finding> {
   const path = join(home, `doctor-${process.pid}.db`);
   try {
@@ -137,55 +139,55 @@ async function checkWriting(home: string): Promise<Finding> {
     await store.close();
     return found.length === 1
       ? ok(`a synced write took ${tookMs.toFixed(1)} ms`)
-      : failed("what was written is not there");
+      : failed("a message that was just written could not be read back");
   } finally {
     for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   }
 }
 
-/** What waits for an answer. */
+/** Calls that wait for an answer. */
 async function checkPeople(home: string): Promise<Finding> {
   return withStore(home, async (store) => {
     const { length } = await listPending(store);
     const waits = length === 1 ? "waits" : "wait";
     return length === 0
-      ? ok("nothing waits for an answer")
-      : noteworthy(`${counted(length, "call")} ${waits}: pawl approvals`);
+      ? ok("no call waits for an answer")
+      : noted(`${counted(length, "call")} ${waits}: pawl approvals`);
   });
 }
 
-/** What nobody carries on. */
+/** Sessions that no process continues. */
 async function checkDue(home: string): Promise<Finding> {
   return withStore(home, async (store) => {
     const { length } = await store.due(Date.now(), Number.POSITIVE_INFINITY, isHolderDead);
     return length === 0
-      ? ok("no session is left to be carried on")
-      : noteworthy(`${counted(length, "session")} to be carried on: pawl worker`);
+      ? ok("no session is due")
+      : noted(`${counted(length, "session")} ${length === 1 ? "is" : "are"} due: pawl worker`);
   });
 }
 
-/** Names only: keys are shown nowhere. */
+/** Prints the names of variables, never their values. */
 function checkKeys(): Finding {
   const names = ["PAWL_MODEL", "OPENAI_BASE_URL", ...defaultModels.map(({ key }) => key)];
   const set = names.filter((name) => (process.env[name] ?? "").trim() !== "");
-  return set.length === 0 ? noteworthy("none is set") : ok(`set: ${set.join(", ")}`);
+  return set.length === 0 ? noted("no model key is set") : ok(`set: ${set.join(", ")}`);
 }
 
 const serverTimeoutMs = 1_000;
 
 async function checkServer(): Promise<Finding> {
   const found = await findLocalModel(process.env, { fetch: globalThis.fetch, timeoutMs: serverTimeoutMs });
-  if (found === undefined) return noteworthy("no model server answers on this machine");
+  if (found === undefined) return noted("no model server answers on this machine");
   return ok(`${found.server} at ${found.address} has ${found.name}`);
 }
 
 async function checkModel(): Promise<Finding> {
   const { model, why } = await chooseModel();
-  return model.id === "demo" ? noteworthy(`${modelLabel(model.id)}. ${why}`) : ok(why);
+  return model.id === "demo" ? noted(`${modelLabel(model.id)}. ${why}`) : ok(why);
 }
 
 function checkSandbox(): Finding {
   return detectSandbox() === "bubblewrap"
-    ? ok("bubblewrap works: commands of --allow-shell are sandboxed")
-    : noteworthy("bubblewrap does not work here: commands of --allow-shell are not sandboxed");
+    ? ok("bubblewrap works: --allow-shell commands are sandboxed")
+    : noted("bubblewrap does not work here: --allow-shell commands are not sandboxed");
 }

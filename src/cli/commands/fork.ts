@@ -1,17 +1,17 @@
 /**
- * `pawl fork`: a new session that shares another's history up to an entry.
+ * `pawl fork`: starts a new session with another session's history up to an entry.
  */
 import { randomUUID } from "node:crypto";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { type DriveOptions, type NewRunOptions, startOptions, withSessionDriver } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { agentName, createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
-import { type RequestFlags, startOptions, type WorkOptions, withWork } from "../work.js";
 
-export type ForkOptions = WorkOptions &
-  RequestFlags & {
+export type ForkOptions = DriveOptions &
+  NewRunOptions & {
     readonly at?: number;
     readonly id?: string;
     readonly input?: string;
@@ -20,12 +20,12 @@ export type ForkOptions = WorkOptions &
 export async function fork(id: string, options: ForkOptions, terminal: Terminal): Promise<number> {
   const { input } = options;
   if (input !== undefined)
-    return withWork(options, terminal, async ({ store, begin }) => {
+    return withSessionDriver(options, terminal, async ({ store, drive }) => {
       const source = await getSession(store, id);
       const { info } = source;
-      if (info?.agent !== agentName || info.root === undefined) throw notOurs(source);
+      if (info?.agent !== agentName || info.root === undefined) throw foreignSession(source);
       const { sessionId, at } = await makeFork(store, source, options, terminal);
-      return begin({ sessionId, root: info.root, after: at, lastModel: info.model }, (agent, canAsk) =>
+      return drive({ sessionId, root: info.root, after: at, lastModel: info.model }, (agent, canAsk) =>
         agent.run(input, { sessionId, ...startOptions(options, canAsk) }),
       );
     });
@@ -40,7 +40,7 @@ export async function fork(id: string, options: ForkOptions, terminal: Terminal)
 
 type Forked = { readonly sessionId: string; readonly at: number };
 
-/** The fork is bound to what its source is bound to: the agent, the model and the folder. */
+/** The fork keeps the agent, the model and the folder of its source. */
 async function makeFork(
   store: Store,
   source: SessionSummary,
@@ -55,13 +55,13 @@ async function makeFork(
   else if (options.input === undefined) terminal.out(`${visible(sessionId)}\n`);
   const id = visible(shortId(sessionId));
   terminal.err(`Forked ${visible(shortId(source.sessionId))} at entry ${at}: ${id}.\n`);
-  if (options.input === undefined) terminal.err(`To go on with it: pawl run --session ${id} "…"\n`);
+  if (options.input === undefined) terminal.err(`To continue it: pawl run --session ${id} "…"\n`);
   return { sessionId, at: seq };
 }
 
-function notOurs({ sessionId, info }: SessionSummary): PawlError {
+function foreignSession({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
-    `Session ${shortId(sessionId)} belongs to the agent "${info?.agent ?? "unknown"}", so pawl cannot go on with a fork of it. Leave out --input to make the fork alone.`,
+    `Session ${shortId(sessionId)} belongs to the agent "${info?.agent ?? "unknown"}", so pawl cannot continue a fork of it. Leave out --input to create the fork only.`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl replay`: a session's log, run again against the present code, without touching anything.
+ * `pawl replay`: runs a session's log again with the current code, without any effect.
  */
 import { excerpts } from "../../core/index.js";
 import { PawlError, type Replay, type ReplayDifference, type SessionSummary } from "../../index.js";
@@ -16,14 +16,14 @@ export type ReplayCommandOptions = {
   readonly json?: true;
 };
 
-/** What was allowed was a person's to say, and is taken as it was said. */
+/** Permissions are taken from the log, because a person gave them. */
 export async function replay(id: string, options: ReplayCommandOptions, terminal: Terminal): Promise<number> {
   const home = homeOf(process.env);
   const store = await openStore(home);
   try {
     const summary = await getSession(store, id);
     const { sessionId, info } = summary;
-    if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
+    if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
     const permissions = createPermissions({ allowAll: false });
     const allowShell = options.allowShell === true;
     const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
@@ -32,20 +32,19 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
       prompt: options.ignorePrompt === true ? "recorded" : "present",
     });
     if (options.json === true) terminal.json(replayed);
-    else terminal.out(told(terminal.redaction.value(replayed)));
+    else terminal.out(reportOf(terminal.redaction.value(replayed)));
     return replayed.difference === null ? exitCodes.done : exitCodes.failed;
   } finally {
     await store.close();
   }
 }
 
-function told({ sessionId, entries, difference }: Replay): string {
+function reportOf({ sessionId, entries, difference }: Replay): string {
   const id = visible(shortId(sessionId));
-  if (difference === null)
-    return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, and no difference.\n`;
+  if (difference === null) return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n`;
   const [recorded, present] = excerpts(difference.recorded, difference.present);
   const lines = [
-    `Replayed ${id} up to ${placeOf(difference)}: the present code does something else.`,
+    `Replayed ${id} up to ${placeOf(difference)}: the current code behaves differently.`,
     ...(difference.path === "" ? [] : [`  at        ${visible(difference.path)}`]),
     `  recorded  ${visible(recorded)}`,
     `  now       ${visible(present)}`,
@@ -57,9 +56,9 @@ function placeOf({ seq, event }: ReplayDifference): string {
   return event === null ? `its end at entry ${seq}` : `entry ${seq} (${event})`;
 }
 
-function notOurs({ sessionId, info }: SessionSummary): PawlError {
+function foreignSession({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
-    `Session ${shortId(sessionId)} was not begun by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Replay it in the program that it belongs to: agent.session(id).replay().`,
+    `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Replay it in the program of that agent: agent.session(id).replay().`,
   );
 }

@@ -1,49 +1,49 @@
 /**
- * `pawl resume`: carries on what was interrupted, answers what waits, or follows what another process does.
+ * `pawl resume`: continues an interrupted run, asks about calls that wait, or follows a run of another process.
  */
 import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
-import { outcomeOf } from "../conversation.js";
+import { type DriveOptions, withSessionDriver } from "../drive-session.js";
 import { agentName, checkShell } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
+import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
-import { type WorkOptions, withWork } from "../work.js";
 
-/** What was allowed when the run began is not allowed again by itself: permissions belong to who is there. */
-export async function resume(id: string, options: WorkOptions, terminal: Terminal): Promise<number> {
-  return withWork(options, terminal, async ({ store, begin }) => {
+/** The run's earlier permissions do not apply: the person who resumes gives them anew. */
+export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
+  return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const summary = await getSession(store, id);
     const { sessionId, info, seq, holder } = summary;
     await checkUnfinished(store, summary);
-    if (info?.agent !== agentName || info.root === undefined) throw notOurs(summary);
+    if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
     checkShell((await store.load(sessionId))?.state, sessionId, options.allowShell === true);
     const short = visible(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
-    terminal.err(`${terminal.paint("dim", `Resuming ${short}${title}`)}\n`);
-    return begin({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
+    terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);
+    return drive({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
       if (holder !== null && !isHolderDead(holder))
         terminal.err(
-          `Process ${holder.pid} is at work on it: following. Ctrl-C leaves it alone, pawl abort ${short} ends it.\n`,
+          `Following the run in process ${holder.pid}. Ctrl-C leaves it running; pawl abort ${short} ends it.\n`,
         );
       return outcomeOf(session);
     });
   });
 }
 
-function notOurs({ sessionId, info }: SessionSummary): PawlError {
+function foreignSession({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
-    `Session ${shortId(sessionId)} was not begun by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Carry it on with the program that it belongs to.`,
+    `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Resume it in the program of that agent.`,
   );
 }
 
 async function checkUnfinished(store: Store, { sessionId, activity, inbox, status }: SessionSummary): Promise<void> {
   if (activity !== "resting" || inbox > 0) return;
-  const queued = (await store.load(sessionId))?.state.queue.some((one) => one.kind === "run") ?? false;
+  const queued = (await store.load(sessionId))?.state.queue.some(({ kind }) => kind === "run") ?? false;
   if (queued) return;
   const id = shortId(sessionId);
   throw new PawlError(
     "run_finished",
-    `The last run of session ${id} has ended (${status}): there is nothing to resume. To go on with it: pawl run --session ${id} "…"`,
+    `The last run of session ${id} has ended (${status}): there is nothing to resume. To continue the session: pawl run --session ${id} "…"`,
   );
 }

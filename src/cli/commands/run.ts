@@ -1,16 +1,22 @@
 /**
- * `pawl run`: a task, on a folder, to its end.
+ * `pawl run`: runs the agent on a folder with a task.
  */
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import {
+  type DriveOptions,
+  type NewRunOptions,
+  realFolder,
+  startOptions,
+  withSessionDriver,
+} from "../drive-session.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
-import { type RequestFlags, realFolder, startOptions, type WorkOptions, withWork } from "../work.js";
 
-export type RunCommandOptions = WorkOptions &
-  RequestFlags & {
+export type RunCommandOptions = DriveOptions &
+  NewRunOptions & {
     readonly root?: string;
     readonly session?: string;
     readonly continue?: true;
@@ -18,34 +24,38 @@ export type RunCommandOptions = WorkOptions &
 
 export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
   const task = await readTask(words);
-  return withWork(options, terminal, async ({ store, begin }) => {
+  return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const folder = realFolder(options.root ?? ".");
     const known = await knownSession(store, options, folder);
     const root = options.root === undefined ? (known?.info?.root ?? folder) : folder;
     const sessionId = known?.sessionId ?? options.session ?? randomUUID();
     const lastModel = known?.info?.model;
-    return begin(
+    return drive(
       { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
       (agent, canAsk) => agent.run(task, { sessionId, ...startOptions(options, canAsk) }),
     );
   });
 }
 
-/** @throws PawlError `bad_input` where there is none */
+/** The task, from the arguments or from standard input. @throws PawlError `bad_input` if there is none */
 async function readTask(words: readonly string[]): Promise<string> {
-  const said = words.join(" ");
-  if (said !== "" && said !== "-") return said;
+  const task = words.join(" ");
+  if (task !== "" && task !== "-") return task;
   if (process.stdin.isTTY === true)
     throw new PawlError(
       "bad_input",
-      'Say what is to be done: pawl run "List the files", or hand it in: pawl run < task.txt',
+      'There is no task. Give one, as in pawl run "List the files" or pawl run < task.txt',
     );
   const read = (await text(process.stdin)).trim();
-  if (read === "") throw new PawlError("bad_input", "Standard input was empty. Say what is to be done.");
+  if (read === "")
+    throw new PawlError(
+      "bad_input",
+      'There is no task: standard input is empty. Give one, as in pawl run "List the files"',
+    );
   return read;
 }
 
-/** The session to go on with; undefined where a new one is to begin. */
+/** The session to continue; undefined if the run needs a new one. */
 async function knownSession(
   store: Store,
   options: RunCommandOptions,
@@ -65,14 +75,15 @@ async function latestOf(store: Store, folder: string): Promise<SessionSummary> {
   const sessions = await store.list();
   const latest = sessions.find(({ info }) => info?.agent === agentName && info.root === folder);
   if (latest !== undefined) return latest;
-  throw new PawlError("no_session", `No session has worked in ${folder} yet. Leave out --continue to begin one.`);
+  throw new PawlError("no_session", `No session has worked in ${folder} yet. Leave out --continue to start one.`);
 }
 
 function busy({ sessionId, status }: SessionSummary): PawlError {
   const id = shortId(sessionId);
-  const what = status === "awaiting_human" ? "waits for an answer" : "has a run under way, or one that was interrupted";
+  const obstacle =
+    status === "awaiting_human" ? "waits for an answer" : "has a run that is under way or was interrupted";
   return new PawlError(
     "session_busy",
-    `Session ${id} ${what}. First carry it on (pawl resume ${id}) or end it (pawl abort ${id}).`,
+    `Session ${id} ${obstacle}. First continue it (pawl resume ${id}) or end it (pawl abort ${id}).`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl sessions`: what there is, what was said, and how to be rid of it.
+ * `pawl sessions`: lists, shows, exports and deletes sessions.
  */
 import type { Agent, SessionSummary, Store } from "../../index.js";
 import { isHolderDead } from "../../index.js";
@@ -9,7 +9,7 @@ import { getSession, homeOf, openStore, shortId } from "../home.js";
 import { modelLabel } from "../model-label.js";
 import { createRenderer } from "../render.js";
 import type { Terminal } from "../terminal.js";
-import { age, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
+import { age, counted, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
 
 export type JsonOption = { readonly json?: true };
 export type ShowOptions = JsonOption & { readonly numbers?: true };
@@ -29,17 +29,17 @@ export function list(options: JsonOption & { readonly limit: number }, terminal:
     const all = await store.list();
     const shown = all.slice(0, options.limit).map(terminal.redaction.value);
     if (options.json === true) {
-      for (const one of shown) terminal.json({ ...one, progress: progressOf(one) });
+      for (const summary of shown) terminal.json({ ...summary, progress: progressOf(summary) });
       return;
     }
-    if (all.length === 0) terminal.err('There are no sessions yet. Begin one: pawl run "List the files"\n');
+    if (all.length === 0) terminal.err('There are no sessions yet. Start one: pawl run "List the files"\n');
     else terminal.out(table(shown, all, terminal));
     if (all.length > shown.length)
-      terminal.err(`${all.length - shown.length} older: pawl sessions --limit ${all.length}\n`);
+      terminal.err(`${counted(all.length - shown.length, "older session")}: pawl sessions --limit ${all.length}\n`);
   });
 }
 
-/** How a session stands, for a person. */
+/** The status of a session in one word for a person. */
 export function progressOf({ status, activity, holder, inbox }: SessionSummary): string {
   if (status === "awaiting_human") return "waiting";
   const isResting = activity === "resting" && inbox === 0;
@@ -48,25 +48,25 @@ export function progressOf({ status, activity, holder, inbox }: SessionSummary):
 }
 
 function table(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {
-  const ids = all.map((one) => one.sessionId);
+  const ids = all.map(({ sessionId }) => sessionId);
   const now = Date.now();
-  const rows = shown.map((one) => [
-    visible(shortId(one.sessionId, ids)),
-    progressOf(one),
-    age(now - one.updatedAt),
-    oneLine(one.info?.title ?? ""),
+  const rows = shown.map((summary) => [
+    visible(shortId(summary.sessionId, ids)),
+    progressOf(summary),
+    age(now - summary.updatedAt),
+    oneLine(summary.info?.title ?? ""),
   ]);
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
-  const widths = [0, 1, 2].map((at) => Math.max(...[heads, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  const widths = [0, 1, 2].map((at) => Math.max(...[headers, ...rows].map((row) => widthOf(row[at] ?? ""))));
   const line = (row: readonly string[]) =>
     cut(
       row.map((cell, at) => cell + " ".repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)))).join("  "),
       columns,
     ).trimEnd();
-  return [terminal.paintOut("dim", line(heads)), ...rows.map(line)].map((one) => `${one}\n`).join("");
+  return [terminal.styleOut("dim", line(headers)), ...rows.map(line)].map((text) => `${text}\n`).join("");
 }
 
-const heads = ["ID", "STATUS", "AGE", "TITLE"];
+const headers = ["ID", "STATUS", "AGE", "TITLE"];
 
 export function show(id: string, options: ShowOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
@@ -81,26 +81,26 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const { sessionId } = summary;
     const progress = progressOf(summary);
     const short = visible(shortId(sessionId));
-    if (progress === "interrupted") terminal.err(`It is interrupted. To carry on: pawl resume ${short}\n`);
+    if (progress === "interrupted") terminal.err(`The run was interrupted. To continue: pawl resume ${short}\n`);
     if (progress === "waiting")
-      terminal.err(`It is waiting. To answer: pawl resume ${short} on a terminal, or pawl approvals ${short}\n`);
+      terminal.err(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
 }
 
-function heading(summary: SessionSummary, { paintOut }: Terminal): string {
+function heading(summary: SessionSummary, { styleOut }: Terminal): string {
   const { info } = summary;
   const facts = [
     `session ${visible(summary.sessionId)}`,
     progressOf(summary),
-    `begun ${new Date(summary.createdAt).toISOString()}`,
+    `started ${new Date(summary.createdAt).toISOString()}`,
     ...(info === null ? [] : [`model ${visible(modelLabel(info.model))}`]),
     ...(info?.root === undefined ? [] : [`in ${visible(info.root)}`]),
   ];
-  return `${paintOut("dim", facts.join(" · "))}\n`;
+  return `${styleOut("dim", facts.join(" · "))}\n`;
 }
 
 async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, terminal: Terminal): Promise<void> {
-  const renderer = createRenderer({ paint: terminal.paintOut, columns: terminal.columns(), showInput: true });
+  const renderer = createRenderer({ style: terminal.styleOut, columns: terminal.columns(), showInput: true });
   for await (const event of agent.session(sessionId).events({ follow: false })) {
     const shown = renderer
       .show(terminal.redaction.value(event))
@@ -112,12 +112,12 @@ async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, 
 
 const numberWidth = 5;
 
-/** The number of its entry in front of the first line, and room in front of the others. */
-function numbered(text: string, seq: number, { paintOut }: Terminal): string {
+/** Puts the entry's number in front of the first line, and indents the other lines as far. */
+function numbered(text: string, seq: number, { styleOut }: Terminal): string {
   const [first = "", ...others] = text.replace(/\n$/, "").split("\n");
   if (text === "") return "";
   const lines = [
-    `${paintOut("dim", String(seq).padStart(numberWidth))} ${first}`,
+    `${styleOut("dim", String(seq).padStart(numberWidth))} ${first}`,
     ...others.map((line) => `${" ".repeat(numberWidth + 1)}${line}`),
   ];
   return `${lines.join("\n")}\n`;
@@ -125,7 +125,7 @@ function numbered(text: string, seq: number, { paintOut }: Terminal): string {
 
 const page = 1_000;
 
-/** The log, entry by entry. What a copy needs is raw: all that is stored. */
+/** Prints the log entry by entry. `--raw` prints it as stored, for a complete copy. */
 export function exportLog(id: string, options: { readonly raw?: true }, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);

@@ -1,5 +1,5 @@
 /**
- * `pawl steer`: says something to a run under way, from another terminal.
+ * `pawl steer`: sends a message to a run under way, from another terminal.
  */
 import { text } from "node:stream/consumers";
 import { createClient, isHolderDead, PawlError, type SessionSummary } from "../../index.js";
@@ -14,31 +14,31 @@ export async function steer(
   options: { readonly json?: true },
   terminal: Terminal,
 ) {
-  const said = await readWords(words);
+  const message = await readMessage(words);
   const store = await openStore(homeOf(process.env));
   try {
     const summary = await getSession(store, id);
-    await createClient({ store }).session(summary.sessionId).steer(said);
-    if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: said });
-    else terminal.out(told(summary));
+    await createClient({ store }).session(summary.sessionId).steer(message);
+    if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: message });
+    else terminal.out(confirmationFor(summary));
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-async function readWords(words: readonly string[]): Promise<string> {
-  const said = words.join(" ");
-  if (said !== "" && said !== "-") return said;
+async function readMessage(words: readonly string[]): Promise<string> {
+  const message = words.join(" ");
+  if (message !== "" && message !== "-") return message;
   const read = process.stdin.isTTY === true ? "" : (await text(process.stdin)).trim();
   if (read !== "") return read;
-  throw new PawlError("bad_input", 'Say what it is to know: pawl steer ID "Leave the tests alone"');
+  throw new PawlError("bad_input", 'There is no message. Give one, as in pawl steer ID "Leave the tests alone"');
 }
 
-function told({ sessionId, status, holder }: SessionSummary): string {
+function confirmationFor({ sessionId, status, holder }: SessionSummary): string {
   const id = visible(shortId(sessionId));
-  if (holder !== null && !isHolderDead(holder)) return `Said to ${id}: it goes in before the next model call.\n`;
+  if (holder !== null && !isHolderDead(holder)) return `Sent to ${id}. The model gets it with its next call.\n`;
   if (status === "awaiting_human")
-    return `Said to ${id}: it goes in once what waits is answered (pawl approvals ${id}).\n`;
-  return `Said to ${id}, which nobody carries on now: pawl resume ${id}, or leave it to pawl worker.\n`;
+    return `Sent to ${id}. The model gets it after the waiting calls are answered: pawl approvals ${id}\n`;
+  return `Sent to ${id}, but no process drives the run. To continue: pawl resume ${id}, or pawl worker\n`;
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl trace`: what took how long in the runs of a session.
+ * `pawl trace`: shows how long the activities in the runs of a session took.
  */
 import { type LoopTrace, PawlError, type TraceRecord, traceSession } from "../../index.js";
 import { exitCodes } from "../exit.js";
@@ -19,14 +19,14 @@ export async function trace(id: string, options: TraceCommandOptions, terminal: 
     const records = options.run === undefined ? all : runOf(options.run, all, sessionId);
     if (options.json === true) for (const record of records) terminal.json(record);
     else show(records, terminal);
-    if (records.length === 0) terminal.err(`No run of session ${visible(shortId(sessionId))} has begun.\n`);
+    if (records.length === 0) terminal.err(`No run of session ${visible(shortId(sessionId))} has started.\n`);
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-/** @throws PawlError `bad_input` where no run of the session begins so */
+/** @throws PawlError `bad_input` if no run of the session has an id that begins with `id` */
 function runOf(id: string, all: LoopTrace, sessionId: string): LoopTrace {
   const records = all.filter((record) => record.runId.startsWith(id));
   if (records.length > 0) return records;
@@ -37,11 +37,11 @@ function runOf(id: string, all: LoopTrace, sessionId: string): LoopTrace {
   );
 }
 
-function show(records: LoopTrace, { out, paintOut, columns }: Terminal): void {
+function show(records: LoopTrace, { out, styleOut, columns }: Terminal): void {
   for (const runId of new Set(records.map((record) => record.runId))) {
     const run = records.filter((record) => record.runId === runId);
-    out(`${paintOut("bold", cut(heading(runId, run), columns()))}\n`);
-    for (const line of waterfall(run, columns(), paintOut)) out(`${line}\n`);
+    out(`${styleOut("bold", cut(heading(runId, run), columns()))}\n`);
+    for (const line of waterfall(run, columns(), styleOut)) out(`${line}\n`);
   }
 }
 
@@ -55,10 +55,10 @@ function heading(runId: string, run: LoopTrace): string {
           `${ended.status} (${ended.reason})`,
           counted(ended.steps, "step"),
           duration(ended.durationMs),
-          ...(ended.restarts === 0 ? [] : [`taken up again ${counted(ended.restarts, "time")}`]),
+          ...(ended.restarts === 0 ? [] : [`restarted ${counted(ended.restarts, "time")}`]),
         ];
-  const asked = begun === undefined || begun.input === "" ? [] : [oneLine(begun.input)];
-  return [`run ${visible(shortId(runId))}`, ...facts, ...asked].join(" · ");
+  const task = begun === undefined || begun.input === "" ? [] : [oneLine(begun.input)];
+  return [`run ${visible(shortId(runId))}`, ...facts, ...task].join(" · ");
 }
 
 function ofType<Type extends TraceRecord["type"]>(run: LoopTrace, type: Type) {

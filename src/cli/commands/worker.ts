@@ -1,7 +1,7 @@
 /**
- * `pawl worker`: carries on the sessions of the command line that are due, each with its own folder, model and tools.
+ * `pawl worker`: continues the sessions of the command line that are due, each with its own folder, model and tools.
  *
- * Permissions are the worker's own: what a run was allowed when it began (`--yes`, `--allow-shell`) is not allowed here by itself.
+ * The worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
 import {
   type Agent,
@@ -12,16 +12,16 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { chooseModel } from "../../models/index.js";
+import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
 import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
-import type { WorkOptions } from "../work.js";
 import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
 
-export type WorkerCommandOptions = Omit<WorkOptions, "model"> & {
+export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
   readonly concurrency: number;
 };
@@ -38,11 +38,11 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const onReport = (report: WorkerReport) => view.report(report, textOf(report));
   const working = createWorker({ store, agents, concurrency, onReport });
   const departure = onDeparture(interruptions, () => {
-    terminal.err(`Leaving: what runs has ${graceMs / 1_000} s to settle.\n`);
+    terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
     return working.stop({ graceMs });
   });
   try {
-    terminal.err(`${terminal.paint("dim", greeting(options))}\n`);
+    terminal.err(`${terminal.style("dim", greeting(options))}\n`);
     await (options.once === true ? working.runUntilIdle() : working.run());
     await departure.done();
     return exitCodes.done;
@@ -53,17 +53,17 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
 
 function greeting({ once, yes, allowShell }: WorkerCommandOptions): string {
   const allowed = [
-    yes === true ? "every tool is allowed" : "what needs approval waits for it",
+    yes === true ? "every tool is allowed" : "calls that need approval wait for it",
     ...(allowShell === true ? ["with a shell"] : []),
   ];
-  return `${once === true ? "Carrying on what is due" : "Waiting for what is due"}; ${allowed.join(", ")}.`;
+  return `${once === true ? "Continuing sessions that are due" : "Waiting for sessions that are due"}; ${allowed.join(", ")}.`;
 }
 
 function textOf(report: WorkerReport): string {
   return report.type === "refused" ? describeError(report.error, false) : "";
 }
 
-/** Ctrl-C and SIGTERM alike: take no more, let what runs settle, and go. */
+/** On Ctrl-C and on SIGTERM: takes no more sessions, lets tools that run finish, and exits. */
 function onDeparture({ stop, leave }: Interruptions, depart: () => Promise<void>) {
   let departing: Promise<void> | null = null;
   const begin = () => {
@@ -106,7 +106,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
     const key = JSON.stringify([model, root]);
     const made = agents.get(key) ?? make(model, root);
     agents.set(key, made);
-    // A key that is missing now may be there for the next session.
+    // The failure may pass, for example a missing key. The next session tries again.
     made.catch(() => {
       agents.delete(key);
       models.delete(model);

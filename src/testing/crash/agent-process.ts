@@ -1,10 +1,11 @@
 /**
- * Somebody's own agent as a process of a world: its store, its clock and its ids are the world's; its model and its tools do what
- * they do, each at its turn, one at a time.
+ * Runs a user's agent as a process of a simulated world. The world provides its store, clock and ids. Its model and
+ * tools really run, each in its turn, one at a time.
  *
- * 1. What they really wait for (a request, a file) is waited for, in real time, and no other time goes by meanwhile.
- * 2. What takes longer than `patienceMs` is left to itself: time goes on, so that timeouts and aborts reach what waits for them.
- * 3. What is under way when its process dies runs to its end in the world outside, as a request that was sent does.
+ * 1. While a model or a tool waits for something real (a request, a file), the world waits too, and its clock stands
+ *    still.
+ * 2. After `patienceMs` the world stops waiting and its clock goes on, so that timeouts and aborts take effect.
+ * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
  */
 import type { Agent, AnyModel } from "../../create-agent.js";
 import { asModel } from "../../models/ai-sdk/adapter.js";
@@ -23,7 +24,7 @@ export type AgentProcessOptions = {
   readonly patienceMs: number;
 };
 
-/** Where something is done: in which world, by whom. */
+/** The process that does something, and its world. */
 type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
@@ -48,7 +49,7 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
   });
 }
 
-/** The agent takes itself for this process; in the world it is one of several. */
+/** Claims leases for the simulated process instead of the real one, which holds all processes of the world. */
 function ownedStore(store: Store, holder: Holder, isDead: (other: Holder) => boolean): Store {
   return {
     ...store,
@@ -91,13 +92,13 @@ function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
       ? {}
       : {
           execute: (input: unknown, context: ToolContext) =>
-            work(place, tool.name, input, context, () => execute(input, context)),
+            runInTurns(place, tool.name, input, context, () => execute(input, context)),
         }),
     ...(executeRaw === undefined
       ? {}
       : {
           executeRaw: (text: string, context: ToolContext) =>
-            work(place, tool.name, text, context, () => executeRaw(text, context)),
+            runInTurns(place, tool.name, text, context, () => executeRaw(text, context)),
         }),
     ...(typeof recover === "object"
       ? {
@@ -112,8 +113,8 @@ function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
   };
 }
 
-/** A turn until it begins, and one until the process learns what it gave. */
-async function work<Output>(
+/** Takes a turn before the tool starts, and another before the process gets its result. */
+async function runInTurns<Output>(
   { world, self, patienceMs }: CrashPoint,
   tool: string,
   input: unknown,
@@ -136,7 +137,7 @@ function watchPermissions({ world, patienceMs }: CrashPoint, canExecuteTool: Can
   return (call, context) => outside(world, patienceMs, async () => canExecuteTool(call, context));
 }
 
-/** Something that really happens: the world waits for it, but not for ever. */
+/** Does something real. The world waits for it, for `patienceMs` at most. */
 function outside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
   const acting = act();
   let timer: NodeJS.Timeout | undefined;

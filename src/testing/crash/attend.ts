@@ -1,12 +1,13 @@
 /**
- * Asks for a run and answers what it asks, until it has ended: the same in each life, so that nothing depends on who died when.
+ * Starts a run and answers its calls until it has ended. It does the same in each life, so the result does not depend
+ * on the crashes.
  */
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
 import type { Process } from "../world/world.js";
 
-/** What somebody says to a call that waits; to one that runs elsewhere, `result`. */
+/** Answers a call that waits. A call that runs elsewhere needs `{ type: "result" }`. */
 export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;
 
 export type AttendRequest = {

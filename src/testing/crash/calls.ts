@@ -1,5 +1,5 @@
 /**
- * What became of each call, as the log and the world tell it.
+ * Collects the outcome, the starts and the effects of each call, from the log and from the world's facts.
  */
 
 import { toolCallsOf } from "../../core/data/message.js";
@@ -9,14 +9,14 @@ import type { Fact } from "../world/facts.js";
 
 export type PlayedCall = {
   readonly tool: string;
-  /** Empty where it has none. */
+  /** Empty if the call has no result. */
   readonly outcome: string;
   readonly starts: number;
-  /** How often it took effect, where the world keeps account of that. */
+  /** How often the call took effect; 0 if the world does not record it. */
   readonly acts: number;
 };
 
-/** Every call that a model asked for, by its key; its starts as far as the log has them, where the world does not. */
+/** Every call that a model requested, by its key. Without `facts`, the starts come from the log. */
 export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, PlayedCall> {
   const calls = new Map<string, PlayedCall>();
   const add = (callKey: string, more: (call: PlayedCall) => Partial<PlayedCall>) => {

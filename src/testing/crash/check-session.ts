@@ -1,16 +1,17 @@
 /**
- * A session, checked by what is stored of it alone: whoever wrote it, and however often it died.
+ * Checks a session by its stored data alone, whoever wrote it and however often the process died.
  */
 import type { Store } from "../../ports/store.js";
 import type { Invariant } from "../world/history.js";
 import { checkInvariants, InvariantBroken } from "../world/invariants.js";
 import { storedInvariants } from "../world/invariants-log.js";
 
-const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "what is stored is whole" };
+const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "stored data is undamaged" };
 
 /**
- * Checks a session's log and its state: without gaps, one message for each step, one result for each call, the log folds to the
- * state, no damage.
+ * Checks a session's log and state: no damage, no gaps, one message for each step, one result for each call, and a
+ * log that folds to the state.
+ *
  * @throws InvariantBroken, or PawlError `store_corrupt`
  */
 export async function checkSession(store: Store, sessionId: string): Promise<void> {

@@ -1,13 +1,13 @@
 /**
- * What did not hold in a play with crashes.
+ * Failures of plays with crashes.
  */
 import { type Fact, traceOf } from "../world/facts.js";
 import { InvariantBroken } from "../world/invariants.js";
 
-/** `invariant`: its number in docs/reliability.md, where one is broken. */
+/** `invariant`: the number of the broken invariant in docs/reliability.md; null on any other error. */
 export type Failure = { readonly invariant: number | null; readonly message: string };
 
-/** A play that went wrong; the message has what happened in it. */
+/** A play failed. The message has the trace of the play. */
 export class PlayFailure extends Error {
   override readonly name = "PlayFailure";
   readonly invariant: number | null;

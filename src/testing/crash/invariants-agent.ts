@@ -1,5 +1,5 @@
 /**
- * What must hold after a play with anybody's agent: what the log, the rows and the starts of calls tell.
+ * The invariants of a play with a user's agent, checked by the log, the rows of the store and the starts of calls.
  */
 import type { Event } from "../../core/machine/event.js";
 import { type History, type Invariant, isAnswer } from "../world/history.js";

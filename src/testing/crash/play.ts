@@ -1,25 +1,25 @@
 /**
- * Plays something through in a world, with processes that die at given points: each is followed by another one, until what
- * people asked for is answered.
+ * Plays a scenario in a world, with processes that die at given points. A new process follows each death, until the
+ * requested runs have their results.
  */
 import { kill, type Process, ready, type Turn, take, type World } from "../world/world.js";
 
-/** What is played: the same in every life. */
-export type Drama<Result> = {
-  /** Starts a process, and asks for everything that people want of it: whoever asks again, asks for the same. */
+/** A scenario to play. It behaves the same in every life. */
+export type Playable<Result> = {
+  /** Starts a process and requests all runs. Every life makes the same requests. */
   readonly start: () => { readonly process: Process; readonly attended: Promise<Result> };
-  /** What somebody does when nothing goes on by itself. */
+  /** Called when no process can continue by itself. */
   readonly whenStill?: (process: Process) => Promise<unknown>;
-  /** Called when nothing waits for a turn, before time goes on: true where something does after all. */
+  /** Called when nothing waits for a turn, before the clock moves. True if something waits for a turn after all. */
   readonly isStillBusy?: () => Promise<boolean>;
-  /** Whether a wait may be a moment of death. */
+  /** Whether the process can die at this wait. */
   readonly isPoint: (turn: Turn) => boolean;
-  /** Whether a wait lasts until nothing else goes on: it never ends by itself unless given. */
+  /** Whether this wait never gets its turn: only an abort of its signal ends it. Default: every wait gets its turn. */
   readonly lastsOn?: (turn: Turn) => boolean;
 };
 
 export type Played<Result> = {
-  /** The points that there were, in all lives. */
+  /** The number of points in all lives. */
   readonly points: number;
   readonly deaths: number;
   readonly result: Result;
@@ -31,48 +31,51 @@ type Life<Result> = {
   isActing: boolean;
 };
 
-const mostTurns = 20_000;
+const maxTurns = 20_000;
 
-/** @param dies the points at which the process dies that is at work, counted from 1 through all lives */
+/** @param dies the points at which the current process dies, counted from 1 through all lives */
 export async function playThrough<Result>(
   world: World,
-  drama: Drama<Result>,
+  playable: Playable<Result>,
   dies: readonly number[],
 ): Promise<Played<Result>> {
-  let life = begin(drama);
+  let life = begin(playable);
   let points = 0;
   let deaths = 0;
-  for (let turn = 0; turn < mostTurns; turn += 1) {
+  for (let turn = 0; turn < maxTurns; turn += 1) {
     await world.settle();
     if (life.end !== null) {
       if ("error" in life.end) throw life.end.error;
       return { points, deaths, result: life.end.result };
     }
-    const [next] = ready(world).filter((one) => drama.lastsOn?.(one) !== true);
+    const [next] = ready(world).filter((turn) => playable.lastsOn?.(turn) !== true);
     if (next === undefined) {
-      if ((await drama.isStillBusy?.()) !== true) goOn(world, drama, life);
+      if ((await playable.isStillBusy?.()) !== true) goOn(world, playable, life);
       continue;
     }
-    if (drama.isPoint(next)) {
+    if (playable.isPoint(next)) {
       points += 1;
       if (dies.includes(points)) {
         deaths += 1;
         kill(world, life.process);
-        life = begin(drama);
+        life = begin(playable);
         continue;
       }
     }
     take(world, next);
   }
-  throw new Error(`it has not come to its end after ${mostTurns} turns`);
+  throw new Error(`the play has not ended after ${maxTurns} turns`);
 }
 
-/** A request to commit that has not arrived yet, or whose answer has not: the moments before and after a commit. */
+/**
+ * Whether a wait is right before a commit (the request has not arrived) or right after it (the answer has not
+ * arrived).
+ */
 export function isAroundCommit({ what }: Turn): boolean {
   return what === "commit" || what === "commit answered";
 }
 
-function begin<Result>({ start }: Drama<Result>): Life<Result> {
+function begin<Result>({ start }: Playable<Result>): Life<Result> {
   const { process, attended } = start();
   const life: Life<Result> = { process, end: null, isActing: false };
   attended.then(
@@ -88,8 +91,8 @@ function begin<Result>({ start }: Drama<Result>): Life<Result> {
 
 const aSecond = 1_000;
 
-/** Nothing waits for a turn: somebody does something, or time goes on. */
-function goOn<Result>(world: World, { whenStill }: Drama<Result>, life: Life<Result>): void {
+/** Called if nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */
+function goOn<Result>(world: World, { whenStill }: Playable<Result>, life: Life<Result>): void {
   if (whenStill !== undefined && !life.isActing) {
     life.isActing = true;
     whenStill(life.process).then(
@@ -104,5 +107,5 @@ function goOn<Result>(world: World, { whenStill }: Drama<Result>, life: Life<Res
     );
     return;
   }
-  if (!world.clock.fireNext()) throw new Error("nothing goes on any more");
+  if (!world.clock.fireNext()) throw new Error("the play is stuck: no turn and no timer is left");
 }

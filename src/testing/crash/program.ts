@@ -1,5 +1,5 @@
 /**
- * A program in a process of its own.
+ * Runs a program in its own Node process.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,6 @@ export type ProgramOptions = {
   readonly env: { readonly [name: string]: string };
 };
 
-/** Starts Node. */
 export function startProgram({ folder, arguments: given, env }: ProgramOptions): Program {
   const child = spawn(process.execPath, given, {
     cwd: folder,

@@ -1,16 +1,16 @@
 /**
- * What cannot be promised, counted: how often a tool was started again, and how often nobody knows what became of its call.
+ * Counts what Pawl cannot promise: how often a tool was started again, and how often the outcome of a call is unknown.
  */
 import type { PlayedCall } from "./calls.js";
 
 export type Tally = {
-  /** Starts after the first one of a call, by tool. */
+  /** By tool, how often a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** Calls that ended `interrupted`, by tool. */
+  /** By tool, how many calls ended `interrupted`. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** Each tool that was called has its number, zero included. */
+/** Each tool that was called has an entry, even if it is zero. */
 export function tallyOf(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};

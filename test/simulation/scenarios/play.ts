@@ -1,5 +1,6 @@
 /**
- * A reference scenario, with processes that die at given points; and how its end compares with the end without crashes.
+ * Plays a reference scenario with processes that die at given points, and compares its end with the end without
+ * crashes.
  */
 import { isDeepStrictEqual } from "node:util";
 import { textOf } from "../../../src/core/data/message.js";
@@ -10,7 +11,7 @@ import type { Store } from "../../../src/ports/store.js";
 import type { CanExecuteTool } from "../../../src/ports/tool.js";
 import { callsOf, type PlayedCall } from "../../../src/testing/crash/calls.js";
 import { PlayFailure } from "../../../src/testing/crash/failure.js";
-import { type Drama, isAroundCommit, playThrough } from "../../../src/testing/crash/play.js";
+import { isAroundCommit, type Playable, playThrough } from "../../../src/testing/crash/play.js";
 import { createScriptedModel, type ScriptedStep } from "../../../src/testing/scripted-model.js";
 import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
@@ -25,34 +26,34 @@ import type { Scenario } from "./scenarios.js";
 export type PlayOptions = {
   readonly store: Store;
   readonly sessionId: string;
-  /** The points at which the process dies that is at work, counted through all lives, in order. */
+  /** The points at which the current process dies, counted through all lives, in order. */
   readonly dies: readonly number[];
-  /** Whether a wait is a point: every one, or those around commits. */
+  /** Which waits are points: every wait, or those around commits. */
   readonly points: "waits" | "commits";
-  /** Whether the next process can see that the one before it is dead; it waits for the end of its lease otherwise. */
+  /** Whether the next process can see that the last one is dead. If not, it waits for the end of the lease. */
   readonly sameHost: boolean;
 };
 
 export type PlayEnding = {
-  /** Points that there were. */
+  /** The number of points. */
   readonly points: number;
-  /** What the people were told: status, reason and text of each run. */
-  readonly told: readonly string[];
-  /** What people said, as far as it is in the log. */
+  /** Status, reason and text of each run. */
+  readonly results: readonly string[];
+  /** The messages of people in the log. */
   readonly inputs: readonly string[];
   readonly calls: ReadonlyMap<string, PlayedCall>;
 };
 
-/** Plays a scenario to its end, and checks the invariants. @throws PlayFailure which has the trace */
+/** Plays a scenario to its end and checks the invariants. @throws PlayFailure with the trace */
 export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<PlayEnding> {
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
-    const { points, result } = await playThrough(world, dramaOf(world, scenario, options), options.dies);
+    const { points, result } = await playThrough(world, playableOf(world, scenario, options), options.dies);
     const history = await simulationHistoryOf(world, { questions: [], readers: [] }, false);
     checkInvariants(history, simulationInvariants);
     return {
       points,
-      told: result.map(toldOf),
+      results: result.map(resultLine),
       inputs: inputsOf(history.log),
       calls: callsOf(history.log, world.facts),
     };
@@ -64,7 +65,11 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   }
 }
 
-function dramaOf(world: World, scenario: Scenario, { points, sameHost }: PlayOptions): Drama<readonly RunResult[]> {
+function playableOf(
+  world: World,
+  scenario: Scenario,
+  { points, sameHost }: PlayOptions,
+): Playable<readonly RunResult[]> {
   const { sessionId } = world;
   const { whenStill } = scenario;
   const ledger: Ledger = new Map();
@@ -92,12 +97,16 @@ function dramaOf(world: World, scenario: Scenario, { points, sameHost }: PlayOpt
 }
 
 /**
- * What is wrong with an end, compared with the one without crashes: what was told is the same; a call that may run only once may be
- * in doubt, and took effect once where it is not.
+ * Compares an end with the end without crashes. Results, messages and calls must be the same.
+ *
+ * The outcome of a call may be unknown instead if the call may run only once, or if it failed or was aborted without
+ * crashes too. A call that may run only once took effect at most once.
+ *
+ * @returns the first difference; undefined if there is none
  */
 export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | undefined {
-  if (!isDeepStrictEqual(ending.told, clean.told)) return `people were told ${ending.told.join("; ")}`;
-  if (!isDeepStrictEqual(ending.inputs, clean.inputs)) return `in the log is what people said: ${ending.inputs}`;
+  if (!isDeepStrictEqual(ending.results, clean.results)) return `the results are ${ending.results.join("; ")}`;
+  if (!isDeepStrictEqual(ending.inputs, clean.inputs)) return `the messages in the log are ${ending.inputs}`;
   const calls = [...ending.calls.keys()].sort();
   if (!isDeepStrictEqual(calls, [...clean.calls.keys()].sort())) return `the calls are ${calls}`;
   for (const [callKey, { tool, outcome, acts }] of ending.calls) {
@@ -111,7 +120,7 @@ export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | 
   return undefined;
 }
 
-/** The answers take their time, but for `look`. */
+/** Every tool but `look` waits for a turn, so that a process can die while it is checked. */
 function permissionsOf(world: World, process: () => Process): CanExecuteTool {
   return async ({ tool }) => {
     if (tool.name === "look") return "allow";
@@ -130,18 +139,18 @@ function modelOf(world: World, process: () => Process, scenario: Scenario): Mode
         request: { ...request, messages: [...request.messages] },
       });
       const step = scenario.answer(request);
-      world.note({ type: "model_meant", attempt: attemptOf(request), parts: meant(step) });
+      world.note({ type: "model_meant", attempt: attemptOf(request), parts: scriptedParts(step) });
       return { ...step, wait: world.turn(process(), "model") };
     },
     { record: false },
   );
 }
 
-function meant({ text, calls = [] }: ScriptedStep): readonly string[] {
+function scriptedParts({ text, calls = [] }: ScriptedStep): readonly string[] {
   return [...(text === undefined ? [] : [`text: ${text}`]), ...calls.map((call) => `call: ${call.id} ${call.name}`)];
 }
 
-function toldOf(result: RunResult): string {
+function resultLine(result: RunResult): string {
   return `${result.runId} ${result.status}${"reason" in result ? ` ${result.reason}` : ""}: ${result.text}`;
 }
 

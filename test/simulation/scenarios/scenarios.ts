@@ -1,5 +1,5 @@
 /**
- * Reference scenarios: what a model says and what people do, each the same in every life of the run.
+ * Reference scenarios: the answers of a model and the requests of people, the same in every life of a run.
  */
 import type { RunResult } from "../../../src/core/view/outcome.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
@@ -12,18 +12,21 @@ type Agent = Process["agent"];
 
 export type Scenario = {
   readonly name: string;
-  /** The answer to a request. The same for each attempt, but where it says otherwise. */
+  /** The model's answer. It depends on the request alone, so every life gets the same answers. */
   readonly answer: (request: ModelRequest) => ScriptedStep;
-  /** Everything that the people ask for, from the start: whoever asks again, asks for the same. Gives the results that they get. */
+  /**
+   * Makes all requests of the people, from the start. Every life makes the same requests. @returns the results of the
+   * runs
+   */
   readonly attend: (agent: Agent, sessionId: string) => Promise<readonly RunResult[]>;
-  /** What somebody does when nothing goes on by itself. */
+  /** Called when no process can continue by itself. */
   readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
 };
 
 function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: ApprovalDecision = { type: "approve" }) {
-  const given: ApprovalDecision = { type: "result", output: "given from outside" };
+  const resultFromOutside: ApprovalDecision = { type: "result", output: "given from outside" };
   const respond: Respond = ({ why }) =>
-    why === "external" ? given : why === "recovery" ? { type: "rerun" } : onPolicy;
+    why === "external" ? resultFromOutside : why === "recovery" ? { type: "rerun" } : onPolicy;
   return attend({ agent }, { sessionId, runId, input: `do ${runId}`, respond });
 }
 
@@ -68,7 +71,7 @@ const people: Scenario = {
     { calls: [call("outside"), call("unsure")] },
     { text: "Done." },
   ),
-  // An edit of the input counts as an approval of what it becomes.
+  // A changed input counts as an approval of the call with that input.
   attend: async (agent, sessionId) => [
     await attendRun(agent, sessionId, "run", { type: "modify", input: { n: 1_000 } }),
   ],

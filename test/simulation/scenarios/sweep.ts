@@ -1,5 +1,5 @@
 /**
- * Plays a reference scenario with every crash of a kind, and counts what came of it.
+ * Plays a reference scenario with every crash of one kind, and counts the outcomes.
  */
 import type { Store } from "../../../src/ports/store.js";
 import { type Failure, failureOf } from "../../../src/testing/crash/failure.js";
@@ -10,15 +10,18 @@ import { differenceFrom, type PlayEnding, playScenario } from "./play.js";
 import type { Scenario } from "./scenarios.js";
 
 export type Swept = Tally & {
-  /** Moments of the play without crashes at which a process can die. */
+  /** The points at which a process can die in the play without crashes. */
   readonly points: number;
-  /** Plays with crashes. */
+  /** The number of plays with crashes. */
   readonly plays: number;
-  /** What did not hold, each with its trace. */
+  /** The failed plays, each with its trace. */
   readonly failures: readonly Failure[];
 };
 
-/** `waits`: one crash at every wait; `commits`: one around every commit; `pairs`: every two around commits. */
+/**
+ * `waits`: one crash at every wait. `commits`: one crash around every commit. `pairs`: every pair of crashes around
+ * commits.
+ */
 export type Sweep = "waits" | "commits" | "pairs";
 
 export async function sweepScenario(scenario: Scenario, store: Store, kind: Sweep): Promise<Swept> {
@@ -29,7 +32,7 @@ export async function sweepScenario(scenario: Scenario, store: Store, kind: Swee
 
 export type Sample = { readonly deaths: number; readonly count: number; readonly seed: number };
 
-/** Some of the many ways to die this often around commits. */
+/** Plays `count` random combinations of `deaths` crashes around commits. */
 export async function sampleScenario(
   scenario: Scenario,
   store: Store,
@@ -39,7 +42,7 @@ export async function sampleScenario(
   const chance = createChance(seed);
   for (let number = 0; number < count; number += 1) {
     const dies = new Set<number>();
-    // Lives after a death have points of their own: more than the play without crashes.
+    // Lives after a death add points, so a play has more points than the play without crashes.
     while (dies.size < deaths) dies.add(1 + chance.below(run.points + deaths));
     await run.playAt([...dies].sort((a, b) => a - b));
   }
@@ -48,7 +51,7 @@ export async function sampleScenario(
 
 type Run = { readonly points: number; readonly playAt: PlayAt; readonly swept: () => Swept };
 
-/** Plays without a crash first, which all others are compared with. */
+/** Plays without a crash first. All other plays are compared with that one. */
 async function beginRun(scenario: Scenario, store: Store, name: string): Promise<Run> {
   const failures: Failure[] = [];
   const tallies: Tally[] = [];
@@ -59,7 +62,8 @@ async function beginRun(scenario: Scenario, store: Store, name: string): Promise
       sessionId: [scenario.name, name, plays].join(" "),
       dies,
       points: name === "waits" ? "waits" : "commits",
-      // Half of the time the next process sees that the one before it is dead; otherwise its lease has to end.
+      // In half of the plays the next process can see that the last one is dead. In the others it waits for the end
+      // of the lease.
       sameHost: (dies[0] ?? 0) % 2 === 0,
     });
   const clean = await play([]);

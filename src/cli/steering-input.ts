@@ -1,24 +1,24 @@
 /**
- * What a person types while a run is at work: a line is said to it before its next model call.
+ * Lets a person type a message to a run at work. The run gets each line before its next model call.
  *
- * 1. Output is held from the first key to the end of the line, so that neither runs into the other.
- * 2. What was typed before a question was shown is no answer to it.
- * 3. A job in the background leaves the terminal alone: it would be stopped for touching it.
+ * 1. Output is held back from the first key to the end of the line, so that output and typing do not mix.
+ * 2. Keys typed before a question is on the screen do not answer it.
+ * 3. A background job leaves the terminal alone: the system would stop it for touching the terminal.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { stdin } from "node:process";
 import { setImmediate } from "node:timers/promises";
 import type { Interruptions } from "./interruptions.js";
-import { question } from "./question.js";
+import { promptLine } from "./prompt-line.js";
 import type { Terminal } from "./terminal.js";
 
-export type Typing = {
-  /** Ends it; a line that was begun is waited for, or left where it cannot count any more. */
-  readonly end: (how: "finish" | "leave") => Promise<void>;
+export type SteeringInput = {
+  /** Stops listening. `finish` waits for the person to complete a line they began; `discard` drops it. */
+  readonly end: (how: "finish" | "discard") => Promise<void>;
 };
 
-export type TypingOptions = {
+export type SteeringInputOptions = {
   readonly terminal: Terminal;
   readonly interruptions: Interruptions;
   readonly onLine: (line: string) => Promise<void>;
@@ -26,8 +26,7 @@ export type TypingOptions = {
 
 const keys = { interrupt: "\u0003", suspend: "\u001a", quit: "\u001c" } as const;
 
-/** Listens to the keys of a terminal. */
-export function listenForTyping({ terminal, interruptions, onLine }: TypingOptions): Typing {
+export function listenForSteering({ terminal, interruptions, onLine }: SteeringInputOptions): SteeringInput {
   const over = new AbortController();
   let writing: Promise<void> | null = null;
   let isListening = false;
@@ -58,16 +57,20 @@ export function listenForTyping({ terminal, interruptions, onLine }: TypingOptio
     }
   }
 
-  /** As the terminal would have done it. */
+  /** Sends the signal that the terminal would have sent if it were not in raw mode. */
   function raise(signal: NodeJS.Signals): void {
     ignore();
     process.kill(process.pid, signal);
   }
 
-  async function takeLine(begun: string): Promise<void> {
+  async function takeLine(typed: string): Promise<void> {
     const release = terminal.hold();
     try {
-      const line = await question("  Say > ", interruptions, { given: begun, signal: over.signal, takesLines: true });
+      const line = await promptLine("  Message > ", interruptions, {
+        initialText: typed,
+        signal: over.signal,
+        joinsPastedLines: true,
+      });
       if (line !== null && line.trim() !== "") await onLine(line.trim());
     } finally {
       release();
@@ -78,7 +81,7 @@ export function listenForTyping({ terminal, interruptions, onLine }: TypingOptio
   listen();
   return {
     async end(how) {
-      if (how === "leave") over.abort();
+      if (how === "discard") over.abort();
       await writing;
       over.abort();
       process.off("SIGCONT", listen);
@@ -87,19 +90,19 @@ export function listenForTyping({ terminal, interruptions, onLine }: TypingOptio
   };
 }
 
-/** Drops what was typed so far: somebody who answers has seen the question. */
-export async function dropTyped({ interrupt }: Interruptions): Promise<void> {
+/** Drops all keys typed so far. The next ones come from a person who sees the question. */
+export async function discardTypedInput({ interrupt }: Interruptions): Promise<void> {
   const drop = (typed: string) => {
     if (typed.includes(keys.interrupt)) interrupt();
   };
   stdin.setRawMode(true).setEncoding("utf8").on("data", drop).resume();
-  // What the terminal has is read in the next turn of the event loop.
+  // The event loop reads in its next turn what the terminal has buffered.
   for (let turn = 0; turn < 3; turn++) await setImmediate();
   stdin.off("data", drop).pause();
   stdin.setRawMode(false);
 }
 
-/** Whether this process has the terminal; where nothing tells, it has. */
+/** Whether this process is in the foreground of its terminal. True if the system does not tell. */
 function isInForeground(): boolean {
   try {
     const [group, foreground] = process.platform === "linux" ? groupsFromProc() : groupsFromPs();
@@ -109,7 +112,10 @@ function isInForeground(): boolean {
   }
 }
 
-/** The process group, and the one that has the terminal: the third and the sixth field after the name, which may hold anything. */
+/**
+ * The process group, and the foreground group of the terminal. Fields are counted after the program's name, which may
+ * contain spaces.
+ */
 function groupsFromProc(): readonly (string | undefined)[] {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -1,5 +1,5 @@
 /**
- * The commands for people who watch over runs: approvals, answers, steering, forks, and the worker that carries on.
+ * The commands for people who supervise runs: approvals, approve, deny, steer, fork, trace and worker.
  */
 import { type AnswerCommandOptions, answer } from "./commands/answer.js";
 import { approvals } from "./commands/approvals.js";
@@ -28,29 +28,29 @@ export const addPeopleCommands: Add = (program, terminal, finish) => {
 const addApprovals: Add = (program, terminal, finish) => {
   program
     .command("approvals")
-    .description("list what waits for a person, in all sessions")
-    .argument("[id]", "only what waits in this session, or this call")
-    .option("--json", "print one JSON object a line")
+    .description("list the calls that wait for a person, in all sessions")
+    .argument("[id]", "list only this call, or the calls of this session")
+    .option("--json", "print one JSON object per line")
     .addHelpText("after", examples("pawl approvals", "pawl approvals 3f8c", "pawl approvals --json | jq -r .id"))
     .action(async (id: string | undefined, options: JsonOption) => finish(await approvals(id, options, terminal)));
 };
 
 const callArgument = [
   "<id>",
-  "the call as pawl approvals names it (3f8c2a1b/1/2), or its session where only one call of it waits",
+  "a call's id from pawl approvals (3f8c2a1b/1/2), or its session's id if only one call waits there",
 ] as const;
 
 const addApprove: Add = (program, terminal, finish) => {
   const command = program
     .command("approve")
-    .description("approve a call that waits, as it is or changed; or answer what its recovery asks")
+    .description("approve a waiting call, or settle a call that was interrupted or runs elsewhere")
     .argument(...callArgument)
-    .option("--edit", "change its input in $VISUAL or $EDITOR first")
-    .option("--input <json>", "run it with this input instead")
-    .option("--rerun", "of a call whose outcome is unknown: run it again")
-    .option("--result <text>", "of a call whose outcome is unknown, or that runs elsewhere: this is its result")
-    .option("--failed", "of such a call: count it as failed")
-    .option("--note <text>", "with --failed: why");
+    .option("--edit", "edit the input in $VISUAL or $EDITOR first")
+    .option("--input <json>", "run the call with this input instead")
+    .option("--rerun", "run an interrupted call again")
+    .option("--result <text>", "give the result of a call that was interrupted or runs elsewhere")
+    .option("--failed", "count such a call as failed")
+    .option("--note <text>", "with --failed: the reason, which the model gets");
   addAnswerOptions(command)
     .addHelpText(
       "after",
@@ -70,9 +70,9 @@ const addApprove: Add = (program, terminal, finish) => {
 const addDeny: Add = (program, terminal, finish) => {
   const command = program
     .command("deny")
-    .description("deny a call that waits; the model is told, and goes on without it")
+    .description("deny a waiting call; the model learns why and continues without it")
     .argument(...callArgument)
-    .option("--note <text>", "why: the model is told");
+    .option("--note <text>", "the reason, which the model gets");
   addAnswerOptions(command)
     .addHelpText(
       "after",
@@ -83,23 +83,25 @@ const addDeny: Add = (program, terminal, finish) => {
 
 function addAnswerOptions(command: ReturnType<Parameters<Add>[0]["command"]>) {
   command
-    .option("--by <name>", "who decides, for the record (default: the user of this process)")
-    .option("--hash <hash>", "answer only if the input still has this inputHash, or one that begins so")
-    .option("--resume", "carry the session on at once, as pawl resume does")
+    .option("--by <name>", "the name recorded with the answer (default: your user name)")
+    .option("--hash <hash>", "answer only if the inputHash begins with this, 8 characters or more")
+    .option("--resume", "then continue the session, as pawl resume does")
     .option("--json", "print the answer as JSON");
   return addPermissions(addModel(command));
 }
 
-const answerHelp =
-  "\nThe first answer counts. A second one is told so, changes nothing, and ends with 0 where it said the same and with 2 where it did not.\n";
+const answerHelp = `
+Only the first answer counts. A second one changes nothing; pawl then exits
+with 0 if both answers agree, and with 2 if they differ.
+`;
 
 const addSteer: Add = (program, terminal, finish) => {
   program
     .command("steer")
-    .description("say something to a run under way; it goes in before the next model call")
+    .description("send a message to a run under way; the model gets it with its next call")
     .argument(...sessionArgument)
-    .argument("[words...]", "what it is to know; from standard input where it is left out")
-    .option("--json", "print what was said as JSON")
+    .argument("[words...]", "the message (default: read from standard input)")
+    .option("--json", "print the message as JSON")
     .addHelpText("after", examples('pawl steer 3f8c "Leave the tests alone"', "pawl steer 3f8c < hints.txt"))
     .action(async (id: string, words: readonly string[], options: JsonOption) =>
       finish(await steer(id, words, options, terminal)),
@@ -109,16 +111,16 @@ const addSteer: Add = (program, terminal, finish) => {
 const addFork: Add = (program, terminal, finish) => {
   const command = program
     .command("fork")
-    .description("make a new session that shares a session's history up to an entry")
+    .description("start a new session with a session's history up to an entry")
     .argument(...sessionArgument)
     .option(
       "--at <entry>",
-      "the last entry that is shared, as pawl sessions show --numbers has it (default: the last)",
+      "the last entry to share, a number from pawl sessions show --numbers (default: the last entry)",
       positive,
     )
     .option("--id <id>", "the id of the new session (default: a random one)")
-    .option("--input <text>", "go on with it: what is to be done")
-    .option("--json", "print the new id, and what happens, as JSON");
+    .option("--input <text>", "run this task in the new session")
+    .option("--json", "print the new id, and the events of a run, as JSON");
   addRunOptions(addPermissions(addModel(command)))
     .addHelpText(
       "after",
@@ -130,11 +132,11 @@ const addFork: Add = (program, terminal, finish) => {
 const addTrace: Add = (program, terminal, finish) => {
   program
     .command("trace")
-    .description("show what took how long in the runs of a session: model calls, tools, hooks, waiting")
+    .description("show how long model calls, tools, hooks and waits took in a session")
     .argument(...sessionArgument)
-    .option("--run <id>", "only this run; the beginning of its id is enough")
-    .option("--content", "with --json: what was said and done as well, without the keys in it")
-    .option("--json", "print one JSON record a line")
+    .option("--run <id>", "show only this run; the beginning of its id is enough")
+    .option("--content", "with --json: include messages, inputs and results, with secrets redacted")
+    .option("--json", "print one JSON record per line")
     .addHelpText("after", examples("pawl trace 3f8c", "pawl trace 3f8c --json | jq 'select(.type == \"step\")'"))
     .action(async (id: string, options: TraceCommandOptions) => finish(await trace(id, options, terminal)));
 };
@@ -142,15 +144,18 @@ const addTrace: Add = (program, terminal, finish) => {
 const addWorker: Add = (program, terminal, finish) => {
   const command = program
     .command("worker")
-    .description("carry on the sessions that are due: answered, cut off, or waited long enough")
-    .option("--once", "end when nothing is due any more")
-    .option("--concurrency <count>", "sessions side by side", positive, 4)
-    .option("--json", "print one JSON event a line");
+    .description("continue sessions that were answered or interrupted, or whose wait is over")
+    .option("--once", "exit when no session is due")
+    .option("--concurrency <count>", "sessions at the same time", positive, 4)
+    .option("--json", "print one JSON event per line");
   addPermissions(command)
     .addHelpText(
       "after",
       `${examples("pawl worker", "pawl worker --once", "pawl worker --allow-shell --json >> worker.jsonl")}
-Ctrl-C and SIGTERM let what runs settle, and end with 0. What a run was allowed when it began is not allowed here by itself.\n`,
+Ctrl-C and SIGTERM stop the worker: tools that run have 5 s to finish, and the
+exit code is 0. A worker has only the permissions that you give it here, not
+those that a run started with.
+`,
     )
     .action(async (options: WorkerCommandOptions) => finish(await worker(options, terminal)));
 };

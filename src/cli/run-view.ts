@@ -1,5 +1,5 @@
 /**
- * How a run is shown: as text for a person, or as JSON lines for a program.
+ * Shows a run: as text for a person, or as lines of JSON for a program.
  */
 import type { RunResult, StreamItem } from "../index.js";
 import { exitCodeOf, exitCodes } from "./exit.js";
@@ -9,24 +9,24 @@ import type { Redaction } from "./redaction.js";
 import { createRenderer, type Piece } from "./render.js";
 import type { Terminal } from "./terminal.js";
 
-export type JsonView = {
-  readonly see: (item: StreamItem) => void;
-  /** Shows how it ended, as far as no item has told it. */
+export type RunView = {
+  readonly show: (item: StreamItem) => void;
+  /** Shows how the run ended, unless the last item has shown it already. */
   readonly end: (result: RunResult) => void;
-  /** Shows no more of what goes on. */
+  /** Stops the line of progress. */
   readonly pause: () => void;
 };
 
-/** One item a line, as the library gives it; the last line tells the end: `final`, `suspended` or `interrupted`. */
-export function createJsonView(terminal: Terminal): JsonView {
-  let told = false;
+/** One item per line, as the library gives it. The last line is `final`, `suspended` or `interrupted`. */
+export function createJsonRunView(terminal: Terminal): RunView {
+  let hasShownEnd = false;
   return {
-    see(item) {
-      told = item.type === "final" || item.type === "suspended";
+    show(item) {
+      hasShownEnd = item.type === "final" || item.type === "suspended";
       terminal.json(item);
     },
     end(result) {
-      if (told) return;
+      if (hasShownEnd) return;
       const { status, runId, sessionId } = result;
       if (status === "awaiting_human")
         terminal.json({ type: "suspended", runId, approvals: result.approvals, sessionId });
@@ -37,12 +37,12 @@ export function createJsonView(terminal: Terminal): JsonView {
   };
 }
 
-/** The same view, of what is redacted. */
-export function redactedView(view: JsonView, redaction: Redaction): JsonView {
-  const pass = redaction.stream();
+/** A view that redacts what it passes on to another view. */
+export function redactRunView(view: RunView, redaction: Redaction): RunView {
+  const redact = redaction.stream();
   return {
-    see(item) {
-      for (const one of pass(item)) view.see(one);
+    show(item) {
+      for (const redacted of redact(item)) view.show(redacted);
     },
     end: (result) => view.end(redaction.value(result)),
     pause: view.pause,
@@ -50,15 +50,15 @@ export function redactedView(view: JsonView, redaction: Redaction): JsonView {
 }
 
 const refreshMs = 250;
-/** Where nothing can be shown in place, silence is broken this often. */
+/** If standard error is not a terminal, a line of progress is printed after this much silence. */
 const silenceMs = 30_000;
 
-/** @param canAsk questions are put to the person where they come up */
-export function createTextView(terminal: Terminal, canAsk: boolean): JsonView {
-  const { paint, columns } = { paint: terminal.paint, columns: terminal.columns() };
-  const renderer = createRenderer({ paint, columns, canAsk });
+/** @param canAsk whether the person is asked about calls, so that the view need not announce them */
+export function createTextRunView(terminal: Terminal, canAsk: boolean): RunView {
+  const { style, columns } = { style: terminal.style, columns: terminal.columns() };
+  const renderer = createRenderer({ style, columns, canAsk });
   const progress = createProgress();
-  let ended = false;
+  let hasShownEnd = false;
   let quietSince = Date.now();
   let timer: NodeJS.Timeout | null = null;
 
@@ -70,21 +70,21 @@ export function createTextView(terminal: Terminal, canAsk: boolean): JsonView {
   function refresh(): void {
     if (!renderer.isAtLineStart()) return;
     const line = progress.line(Date.now());
-    if (terminal.isLive) terminal.status(line === null ? null : paint("dim", line));
+    if (terminal.isLive) terminal.status(line === null ? null : style("dim", line));
     else if (line !== null && Date.now() - quietSince >= silenceMs) write([{ to: "err", text: `${line}\n` }]);
   }
 
   return {
-    see(item) {
+    show(item) {
       timer ??= setInterval(refresh, refreshMs);
-      ended = item.type === "final";
-      progress.see(item, Date.now());
+      hasShownEnd = item.type === "final";
+      progress.update(item, Date.now());
       write(renderer.show(item));
     },
     end(result) {
-      if (!ended) write(renderer.end(result, Date.now()));
+      if (!hasShownEnd) write(renderer.end(result, Date.now()));
       const hint = hintOf(result);
-      if (hint !== null) terminal.err(`${paint("dim", hint)}\n`);
+      if (hint !== null) terminal.err(`${style("dim", hint)}\n`);
     },
     pause() {
       if (timer !== null) clearInterval(timer);
@@ -94,16 +94,16 @@ export function createTextView(terminal: Terminal, canAsk: boolean): JsonView {
   };
 }
 
-/** What can be done next. */
+/** What the person can do next; null if nothing is left to do. */
 function hintOf(result: RunResult): string | null {
   const id = shortId(result.sessionId);
   switch (exitCodeOf(result)) {
     case exitCodes.waiting:
       return `To answer: pawl resume ${id} on a terminal, or pawl approvals ${id}`;
     case exitCodes.interrupted:
-      return `To carry on: pawl resume ${id}`;
+      return `To continue: pawl resume ${id}`;
     case exitCodes.limit:
-      return `To go on: pawl run --session ${id} "go on"`;
+      return `To continue: pawl run --session ${id} "Go on"`;
     default:
       return null;
   }

@@ -1,5 +1,6 @@
 /**
- * What `run` and `resume` have in common: a store, a model, an agent on a folder, and somebody who watches.
+ * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, makes the agent and
+ * shows the run.
  */
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
@@ -14,41 +15,41 @@ import {
 } from "../index.js";
 import { chooseModel } from "../models/index.js";
 import { detectSandbox } from "../tools/index.js";
-import { converse } from "./conversation.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent } from "./folder-agent.js";
 import { homeOf, openStore, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
 import { modelLabel } from "./model-label.js";
 import { createPermissions } from "./permissions.js";
+import { runOnTerminal } from "./run-on-terminal.js";
+import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
 import type { Terminal } from "./terminal.js";
 import { visible } from "./text.js";
-import { createJsonView, createTextView, redactedView } from "./view.js";
 
-export type WorkOptions = {
+export type DriveOptions = {
   readonly model?: string;
   /** Tokens. */
   readonly contextWindow?: number;
   readonly yes?: true;
   readonly allowShell?: true;
-  /** How long a question waits; milliseconds. */
+  /** A call that nobody answers within this time counts as denied; milliseconds. */
   readonly expireAfter?: number;
   readonly json?: true;
 };
 
-/** What a new run may be told. */
-export type RequestFlags = {
+/** Limits and behaviour of a new run. */
+export type NewRunOptions = {
   readonly maxSteps?: number;
   readonly maxTokens?: number;
   /** US dollars. */
   readonly maxCost?: number;
   /** Milliseconds. */
   readonly maxWallClock?: number;
-  /** What would ask waits where nobody can be asked. */
+  /** If nobody can be asked, calls wait for an answer instead of being denied. */
   readonly park?: true;
 };
 
-export function startOptions(options: RequestFlags, canAsk: boolean): StartOptions {
+export function startOptions(options: NewRunOptions, canAsk: boolean): StartOptions {
   const { maxSteps, maxTokens, maxCost, maxWallClock, park } = options;
   return {
     limits: {
@@ -61,27 +62,27 @@ export function startOptions(options: RequestFlags, canAsk: boolean): StartOptio
   };
 }
 
-export type Target = {
+export type DriveTarget = {
   readonly sessionId: string;
   readonly root: string;
-  /** The last entry that need not be shown. */
+  /** The last entry that is not to be shown. */
   readonly after: number;
-  /** The model that the session had so far; one that is named now comes before it, and the surroundings choose where there is none. */
+  /** The session's model so far. `--model` overrides it; without either, the environment decides. */
   readonly lastModel?: string;
 };
 
-export type Task = {
+export type SessionDriver = {
   readonly store: Store;
-  /** Does what `start` begins, and gives the exit code. */
-  readonly begin: (target: Target, start: Start) => Promise<number>;
+  /** Shows the run that `start` starts or resumes. @returns the exit code */
+  readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-export type Start = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
+export type StartRun = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
 
-export async function withWork(
-  options: WorkOptions,
+export async function withSessionDriver(
+  options: DriveOptions,
   terminal: Terminal,
-  work: (work: Task) => Promise<number>,
+  work: (driver: SessionDriver) => Promise<number>,
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const home = homeOf(process.env);
@@ -89,22 +90,30 @@ export async function withWork(
   try {
     return await work({
       store,
-      async begin({ sessionId, root, after, lastModel }, start) {
-        const model = await chooseAndTell(options.model, lastModel, terminal);
+      async drive({ sessionId, root, after, lastModel }, start) {
+        const model = await chooseAndReportModel(options.model, lastModel, terminal);
         const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
         const allowShell = options.allowShell === true;
         const { contextWindow } = options;
         const agent = createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow });
         const canAsk = terminal.isInteractive && options.json !== true;
-        const shown = options.json === true ? createJsonView(terminal) : createTextView(terminal, canAsk);
-        const view = redactedView(shown, terminal.redaction);
-        const how = canAsk ? " · type to say something while it works, Ctrl-C ends it" : "";
-        terminal.err(`${terminal.paint("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}${how}`)}\n`);
-        if (allowShell) terminal.err(`${terminal.paint("yellow", sandboxNote())}\n`);
+        const view = options.json === true ? createJsonRunView(terminal) : createTextRunView(terminal, canAsk);
+        terminal.err(`${terminal.style("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
+        if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
+        if (allowShell) terminal.err(`${terminal.style("yellow", sandboxNote())}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.leave.aborted) return exitCodes.interrupted;
-        return converse(
-          { agent, sessionId, store, view, terminal, permissions, interruptions, canAsk },
+        return runOnTerminal(
+          {
+            agent,
+            sessionId,
+            store,
+            view: redactRunView(view, terminal.redaction),
+            terminal,
+            permissions,
+            interruptions,
+            canAsk,
+          },
           after,
           (session) => start(agent, canAsk, session),
         );
@@ -115,26 +124,30 @@ export async function withWork(
   }
 }
 
-async function chooseAndTell(named: string | undefined, last: string | undefined, terminal: Terminal): Promise<Model> {
-  const name = named ?? last;
+async function chooseAndReportModel(
+  chosen: string | undefined,
+  last: string | undefined,
+  terminal: Terminal,
+): Promise<Model> {
+  const name = chosen ?? last;
   const { model, why } = await chooseModel(name === undefined ? {} : { name });
-  const said = named === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
-  terminal.err(`${terminal.paint("dim", visible(terminal.redaction.text(said)))}\n`);
+  const note = chosen === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
+  terminal.err(`${terminal.style("dim", visible(terminal.redaction.text(note)))}\n`);
   return model;
 }
 
 function sandboxNote(): string {
   return detectSandbox() === "bubblewrap"
-    ? "Commands are sandboxed: they can write this folder only, and have no network."
+    ? "Commands are sandboxed: they can write to this folder only, and have no network."
     : "Commands are not sandboxed: bubblewrap does not work here.";
 }
 
-/** @throws PawlError `bad_configuration` where there is no such folder */
+/** @throws PawlError `bad_configuration` if the folder does not exist */
 export function realFolder(path: string): string {
   try {
     return realpathSync(resolve(path));
   } catch (cause) {
-    throw new PawlError("bad_configuration", `There is no folder ${path}. Name one that exists with --root.`, {
+    throw new PawlError("bad_configuration", `There is no folder ${path}. Give an existing folder with --root.`, {
       cause,
     });
   }
