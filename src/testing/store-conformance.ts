@@ -1,5 +1,5 @@
 /**
- * One suite for every store: what `Store` promises, as cases that any test runner can run.
+ * One suite for every store: the promises of `Store`, as cases that any test runner can run.
  *
  * ```ts
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
@@ -42,9 +42,9 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
 };
 
 /**
- * The cases. Each opens a store of its own, which must be empty, and closes it; it throws where a promise is broken.
+ * The cases. Each opens a store of its own, which must be empty, and closes it. A case throws if the store breaks a promise.
  *
- * Give `second` and `reopen` where the store has them: without, the cases of two handles run on one.
+ * Give `second` and `reopen` if the store has them. Without them, cases of two handles run on one.
  */
 export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
   return Object.entries(groups).flatMap(([subject, cases]) =>
