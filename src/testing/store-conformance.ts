@@ -1,5 +1,5 @@
 /**
- * The conformance suite for stores: the promises of `Store` as cases that any test runner can run.
+ * One suite for every store: the promises of `Store`, as cases that any test runner can run.
  *
  * ```ts
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
@@ -42,10 +42,9 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
 };
 
 /**
- * The cases of the suite. Each case opens its own store, which must be empty, and closes it. It throws if a promise
- * is broken.
+ * The cases. Each opens a store of its own, which must be empty, and closes it. A case throws if the store breaks a promise.
  *
- * Provide `second` and `reopen` if the store supports them. Otherwise, cases for two handles run on one handle.
+ * Give `second` and `reopen` if the store has them. Without them, cases of two handles run on one.
  */
 export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
   return Object.entries(groups).flatMap(([subject, cases]) =>

@@ -1,6 +1,6 @@
 /**
- * What a store gives, looked at before anything follows from it (SEC-13): a store may be anybody's code, and its file
- * anybody's file. The stores of this package check more, and say where.
+ * Checks of everything that a store returns, before anything follows from it: a store may be anybody's code, and its file anybody's
+ * file. The stores of this package check more, and their messages name the place of the damage.
  */
 
 import { checkJson } from "../../core/data/json.js";
@@ -12,7 +12,7 @@ import { PawlError } from "../../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
 import { releaseLease } from "./driver-errors.js";
 
-/** The same store; what cannot be what it should be is `store_corrupt`. */
+/** The same store; answers of a wrong shape throw `store_corrupt`. */
 export function checkedStore(store: Store): Store {
   return {
     ...delegating(store),
@@ -23,7 +23,7 @@ export function checkedStore(store: Store): Store {
         try {
           checkState(sessionId, claimed.state, claimed.seq);
         } catch (error) {
-          // Nobody here can carry it on: it is left to others at once.
+          // This process cannot carry the session on: it gives the lease up at once, for others.
           await releaseLease(store, claimed.lease);
           throw error;
         }
@@ -60,7 +60,7 @@ export function checkedStore(store: Store): Store {
   };
 }
 
-/** A store may be an instance of a class: its methods are called on itself. */
+/** A store may be an instance of a class, whose methods need `this`. */
 function delegating(store: Store): Store {
   return {
     claim: (sessionId, options) => store.claim(sessionId, options),
@@ -98,7 +98,7 @@ function checkState(sessionId: string, state: State, seq: number): void {
   if (!isState(state) || state.seq !== seq) throw corrupt(sessionId, "its state");
 }
 
-/** A state is small: all of it is looked at. */
+/** A state is small, so that all of it can be checked. */
 function isState(state: State): boolean {
   try {
     if (!isObject(state) || !Object.hasOwn(transitionTable, state.status) || !checkJson(state).ok) return false;

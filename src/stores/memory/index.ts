@@ -1,7 +1,7 @@
 /**
  * A store in memory: for tests, and for sessions that need not outlive their process.
  *
- * It serialises nothing and copies no events: what is committed must not be changed afterwards.
+ * It serialises nothing and copies no events: callers must not change what they have committed.
  */
 import type { Entry, Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -39,7 +39,7 @@ type Memory = {
   /** Of all sessions, by their hash. */
   readonly blobs: Map<string, KeptBlob>;
   readonly watchers: Watchers;
-  /** In their order; null where that has changed. */
+  /** In the order of `askingFrom`; null if the order has changed since it was last asked for. */
   asking: readonly AskingOrder[] | null;
   epoch: number;
   open: boolean;
@@ -151,7 +151,7 @@ function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimRe
   const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
   const { hold, sessionId } = session;
   if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
-  // Epochs count for the whole store: a session that was deleted and made again never sees an old one.
+  // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
   memory.epoch += 1;
   session.epoch = memory.epoch;
   session.hold = { holder, expiresAt: now + leaseMs, leaseMs };

@@ -25,18 +25,18 @@ export type MemorySession = {
   dueAt: number | null;
   askedAt: number | null;
   state: State | null;
-  /** The state after each commit, in their order: what \`loadAt\` finds. */
+  /** The state after each commit, in their order: what `loadAt` finds. */
   readonly states: State[];
-  /** In their order: the first is entry 1. */
+  /** In order: the first is entry 1. */
   readonly log: Event[];
-  /** Shared by all while nothing is in it. */
+  /** All sessions share one empty map while their inbox is empty. */
   inbox: Map<string, InboxMessage>;
-  /** Every message id there was, consumed ones too. */
+  /** Every message id that was ever taken, consumed ones too. */
   readonly taken: Set<string>;
   readonly blobs: Map<string, KeptBlob>;
 };
 
-/** Sessions often have the same ones (their prompt, their tools): the bytes are kept once. */
+/** Sessions often have the same blobs (their prompt, their tools): the bytes are kept once. */
 export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; holders: number };
 
 /** Newest first. */
@@ -97,12 +97,12 @@ function compareIds(a: { readonly sessionId: string }, b: { readonly sessionId: 
   return Buffer.compare(Buffer.from(a.sessionId), Buffer.from(b.sessionId));
 }
 
-/** The sessions in which somebody is asked, in the order of `askingFrom`. */
+/** The sessions that wait for an answer, in the order of `askingFrom`. */
 export function askingOf(sessions: Iterable<MemorySession>): readonly AskingOrder[] {
   return [...sessions].filter(isAsking).sort(longestFirst);
 }
 
-/** Those that ask for the longest first: a page of what `askingOf` gave. */
+/** A page of what `askingOf` returned: those that have waited longest first. */
 export function askingFrom(sorted: readonly AskingOrder[], { limit, after }: AskingOptions): readonly AskingSession[] {
   const from = after === undefined ? 0 : firstAfter(sorted, after);
   return sorted

@@ -1,12 +1,12 @@
 /**
- * Who holds a lease: a process, told apart from one that got its id later.
+ * The process that holds a lease, told apart from a later process with the same process id.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Holder } from "../../ports/store.js";
 
-/** A holder for this process. Each call gives another id; a process needs one. */
+/** A holder for this process. Each call returns a new id; a process needs one holder. */
 export function createHolder(): Holder {
   return {
     id: [randomUUID(), ...surroundings()].join(" "),
@@ -18,7 +18,7 @@ export function createHolder(): Holder {
 
 /**
  * Tells whether a holder is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.
- * False where it cannot be known: another host, another container.
+ * False if that cannot be known: on another host, or in another container.
  */
 export function isHolderDead(holder: Holder): boolean {
   if (holder.host !== hostOf()) return false;
@@ -31,7 +31,7 @@ export function isHolderDead(holder: Holder): boolean {
   return present.hasEnded || present.startedAt !== holder.startedAt;
 }
 
-/** Two machines of one name are told apart by a hash of the machine's own id, where there is one. */
+/** Two machines of the same name are told apart by a hash of the machine's own id, if it has one. */
 function hostOf(): string {
   const machine = textOf("/etc/machine-id");
   if (machine === undefined) return hostname();
@@ -49,7 +49,7 @@ function surroundings(): readonly string[] {
   }
 }
 
-/** On Linux: when a process started, in clock ticks since the boot. Undefined where that cannot be read. */
+/** On Linux: when a process started, in clock ticks since the boot. Undefined if that cannot be read. */
 function processOf(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;

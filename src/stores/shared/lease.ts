@@ -1,5 +1,5 @@
 /**
- * Who holds a session, in the terms that every store shares.
+ * Who holds a session: the rules that every store shares.
  */
 import type { Holder } from "../../ports/store.js";
 
@@ -7,17 +7,17 @@ import type { Holder } from "../../ports/store.js";
 export type Hold = { readonly holder: Holder; readonly expiresAt: number; readonly leaseMs: number };
 
 /**
- * The lease has not run out. One that ends much later than now + its own length was written before a clock jumped: it is void. Much,
- * because `now` is older than the claim that it comes with: two that wait for a file's lock need not get it in the order of their times.
+ * Whether the lease has not run out. A lease that ends much later than `now` + its own length was written before a clock jumped: it
+ * is void. `much`, because callers take `now` before they wait for the file's lock, and need not get the lock in the order of their times.
  */
 export function isLive(hold: Omit<Hold, "holder">, now: number): boolean {
   return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;
 }
 
-/** In lengths of the lease. */
+/** A lease is void if it ends later than this many times its length from now. */
 export const voidBeyond = 2;
 
-/** Nobody may claim over this hold at this time. */
+/** Whether nobody may claim the session at this time. */
 export function isHeld(hold: Hold | null, now: number, isDead: (holder: Holder) => boolean): hold is Hold {
   return hold !== null && isLive(hold, now) && !isDead(hold.holder);
 }

@@ -12,14 +12,14 @@ export type Pruned = {
 
 const pageSize = 100;
 
-/** Deletes the sessions whose last change is before `before` (epoch milliseconds), and keeps those that are not done. */
+/** Deletes the sessions whose last commit is before `before` (epoch milliseconds), but none that is held, active or has an inbox. */
 export async function pruneSessions(
   store: Store,
   options: { readonly before: number; readonly now: number },
 ): Promise<Pruned> {
   const deleted: string[] = [];
   const kept: string[] = [];
-  // No id is empty, so this comes before every session of that time: those of the time itself are skipped below.
+  // An empty id comes before every other, so that the list begins with the sessions of this very time. The loop skips those.
   let after = { updatedAt: options.before, sessionId: "" };
   for (;;) {
     const page = await store.list({ after, limit: pageSize });

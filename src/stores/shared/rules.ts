@@ -1,5 +1,5 @@
 /**
- * What every store checks in the same words.
+ * Checks that every store makes, with the same messages.
  */
 import { createHash } from "node:crypto";
 import { PawlError } from "../../errors.js";
@@ -43,7 +43,7 @@ export function checkSeq(commit: Commit): void {
     );
 }
 
-/** What `delete` throws on a session that is held or whose run is under way. */
+/** What `delete` throws if the session is held or its run is active. */
 export function activeError(sessionId: string): PawlError {
   return new PawlError(
     "session_active",
@@ -51,7 +51,7 @@ export function activeError(sessionId: string): PawlError {
   );
 }
 
-/** What `putBlob` throws where there is nothing that the blob could belong to. */
+/** What `putBlob` throws if there is no session that the blob could belong to. */
 export function noSessionError(sessionId: string): PawlError {
   return new PawlError("no_session", `There is no session ${sessionId} to keep a blob for. Claim it first.`);
 }

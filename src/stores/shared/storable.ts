@@ -54,7 +54,7 @@ function encode(value: object, what: string): string {
   const problem = findProblem(value, maxEntryDepth);
   if (problem !== null) throw notStorable(`${what} ${problem}`);
   const text = JSON.stringify(value);
-  // A character is at most three bytes: most texts need no count.
+  // A UTF-16 unit takes at most three bytes: most texts need not be counted.
   if (text.length * 3 > maxEntryBytes && Buffer.byteLength(text) > maxEntryBytes)
     throw notStorable(`${what} takes ${Buffer.byteLength(text)} bytes, and an entry at most ${maxEntryBytes}`);
   return text;
@@ -88,7 +88,7 @@ function findProblem(value: unknown, depthLeft: number): string | null {
   return null;
 }
 
-/** A member that is undefined is as good as absent. */
+/** A member that is undefined counts as absent. */
 function problemOfScalar(value: unknown): string | null {
   if (typeof value === "number") return Number.isFinite(value) ? null : "has a number that is not finite";
   if (typeof value === "string" || typeof value === "boolean" || value === undefined) return null;

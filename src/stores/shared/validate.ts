@@ -1,6 +1,6 @@
 /**
- * What comes from a database, checked before anything else sees it (SEC-13): bounded, plain, and of the shape that
- * this version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; a later version's is `newer_format`.
+ * Checks of everything that comes from a database, before anything else sees it: it must be bounded, plain, and of the shape that this
+ * version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; rows of a later version are `newer_format`.
  */
 
 import { parseJson } from "../../core/data/json.js";
@@ -11,7 +11,7 @@ import { PawlError } from "../../errors.js";
 import type { Holder } from "../../ports/store.js";
 import { checksumOf, maxEntryDepth, positionOf } from "./storable.js";
 
-/** One commit's events or state: a bound against texts that no commit wrote. */
+/** The longest text of a commit that is parsed: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 type Kind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
@@ -23,7 +23,7 @@ const ofStep: Fields = { runId: "string", modelCallIndex: "number" };
 const ofCall: Fields = { runId: "string", callKey: "string" };
 const ofToolStep: Fields = { ...ofCall, attempt: "number", step: "string" };
 
-/** What each event must have; the rest is its reader's. */
+/** The fields that each event must have. Readers of an event check the rest. */
 const eventFields: { readonly [Type in EventType]: Fields } = {
   session_created: { v: "number", agent: "string", model: "string" },
   run_started: { ...ofRun, limits: "object" },
@@ -111,7 +111,7 @@ const stateFields: Fields = { seq: "number", queue: "array", interrupted: "array
 const infoFields: Fields = { agent: "string", model: "string" };
 const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
-/** Where a text was found, for the message. */
+/** The place of a text, for messages. */
 export type RowPosition = { readonly file: string; readonly sessionId: string; readonly seq: number };
 
 export function isStatus(text: string): text is Status {
@@ -221,7 +221,7 @@ function asEvent(event: unknown, place: RowPosition): Event {
 }
 
 function parse(text: string, place: RowPosition): unknown {
-  // One level more than an entry may have: the list around the entries of a row.
+  // One level more than an entry may have, for the list around the entries of a row.
   const result = parseJson(text, { maxBytes: maxTextBytes, maxDepth: maxEntryDepth + 1 });
   if (!result.ok) throw corrupt(place, `its JSON is ${result.error}`);
   return result.value;

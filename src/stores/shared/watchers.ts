@@ -6,7 +6,7 @@ import type { Change } from "../../ports/store.js";
 export type Watchers = {
   readonly count: () => number;
   readonly add: (listener: (change: Change) => void) => () => void;
-  /** Calls back after the present work is done; what a listener throws is nobody's commit, so it stays uncaught. */
+  /** Calls the listeners after the present work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
   readonly notify: (change: Change) => void;
   readonly clear: () => void;
 };
@@ -31,7 +31,7 @@ export function createWatchers(): Watchers {
   };
 }
 
-/** Those that listen when it is told; one that throws keeps nobody from hearing of it. */
+/** Calls those that listen by now. If one throws, the others are called all the same. */
 function tell(listeners: ReadonlySet<Listener>, change: Change): void {
   for (const listener of listeners)
     try {

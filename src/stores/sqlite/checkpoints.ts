@@ -1,16 +1,17 @@
 /**
- * Checkpoints for a SQLite that must not make them by itself: before 3.51.3, one that runs while a writer begins the log anew can
- * damage the file.
+ * Checkpoints for a SQLite that must not make them by itself. Before 3.51.3, a checkpoint that runs while a writer begins the log
+ * anew can damage the file.
  *
- * 1. A checkpoint runs only while another connection of ours holds the write lock: nobody begins the log anew meanwhile.
- * 2. It is never waited for, and nobody's commit fails with it: where somebody else writes, or the disk is full, the log grows on. */
+ * 1. A checkpoint runs only while another connection of ours holds the write lock: nobody can begin the log anew meanwhile.
+ * 2. Nobody waits for a checkpoint, and no commit fails with it: while somebody else writes, or the disk is full, the log grows on.
+ */
 import { statSync } from "node:fs";
 import { inTransaction, type SqliteHandle } from "./driver.js";
 
 export type Checkpoints = {
-  /** Call it after each transaction, with about what it wrote; makes a checkpoint where one is due. */
+  /** Call it after each transaction with the approximate number of pages written; makes a checkpoint if one is due. */
   readonly wrote: (pages: number) => void;
-  /** Makes a last one, so that the file has everything; `libsql` does not when it closes. */
+  /** Makes a last checkpoint, so that the file has everything; `libsql` makes none when it closes. */
   readonly close: () => void;
 };
 
@@ -20,11 +21,11 @@ const pageBytes = 4096;
 
 export const noCheckpoints: Checkpoints = { wrote: () => {}, close: () => {} };
 
-/** @param second a connection to the same file, for checkpoints alone; closed with them */
+/** @param second a connection to the same file that is used for checkpoints alone; `close` closes it */
 export function createCheckpoints(writer: SqliteHandle, second: SqliteHandle, file: string): Checkpoints {
   second.exec("PRAGMA busy_timeout = 0");
   second.exec("PRAGMA wal_autocheckpoint = 0");
-  // What others left behind counts too.
+  // Pages that other processes left in the log count too.
   let pages = logPages(file);
 
   function checkpoint(): void {
@@ -32,7 +33,7 @@ export function createCheckpoints(writer: SqliteHandle, second: SqliteHandle, fi
       inTransaction(writer, "guard", () => second.exec("PRAGMA wal_checkpoint(PASSIVE)"));
       pages = 0;
     } catch {
-      // Everything is in the log. What keeps failing is told by the next write.
+      // Nothing is lost: everything is in the log. If the cause stays, the next write fails and tells it.
     }
   }
 

@@ -21,7 +21,7 @@ export interface SqliteHandle {
   close(): unknown;
 }
 
-/** Bytes, as one library or another gives them. */
+/** Bytes, as the different libraries return them. */
 export type SqliteBytes = Uint8Array | ArrayBuffer;
 
 export function bytesOf(value: SqliteBytes | null): Uint8Array {
@@ -29,8 +29,8 @@ export function bytesOf(value: SqliteBytes | null): Uint8Array {
 }
 
 /**
- * Text that a statement read as bytes: a library may end the process on text that damage made no UTF-8.
- * Damage can also make it null, where it never is: an empty text then, which matches no checksum.
+ * Text that a statement read as bytes. Read as text, damaged UTF-8 makes `libsql` end the process.
+ * Damage can also turn a text into null: the result is an empty text then, which matches no checksum.
  */
 export function textOf(value: SqliteBytes | null): string {
   if (value === null) return "";
@@ -49,7 +49,7 @@ export const sqliteCodes = {
   NOTADB: 26,
 } as const;
 
-/** Opens a file (`:memory:` too) with the best library there is. */
+/** Opens a file (`:memory:` too) with the best library available. */
 export async function openHandle(path: string): Promise<SqliteHandle> {
   const Handle = await sqliteLibrary();
   return new Handle(path);
@@ -58,7 +58,7 @@ export async function openHandle(path: string): Promise<SqliteHandle> {
 type HandleClass = { new (path: string): SqliteHandle; readonly prototype: SqliteHandle };
 
 /**
- * The best SQLite library there is.
+ * The best SQLite library available: the built-in one, else `libsql`.
  *
  * @throws PawlError `missing_package`
  */
@@ -67,7 +67,7 @@ export async function sqliteLibrary(): Promise<HandleClass> {
 }
 
 function builtInSqlite(): HandleClass | null {
-  // Loading the built-in module prints that it is experimental: that one line is held back, and nothing else.
+  // Loading the built-in module prints a warning that it is experimental. Only this warning is held back.
   const emitWarning = process.emitWarning;
   const quiet = (...warning: Parameters<typeof emitWarning>): void => {
     if (!/SQLite is an experimental feature/.test(String(warning[0]))) emitWarning.apply(process, warning);
@@ -111,23 +111,23 @@ export function sqliteCode(error: unknown): number | null {
   return name?.[1] ?? null;
 }
 
-/** Somebody else has the lock: nothing was done, and it can be tried again. */
+/** Another connection has the lock: nothing was done, and the caller can try again. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
 }
 
-/** `BEGIN` alone takes no lock. `END` is another word for `COMMIT`: whoever watches a program's commits can tell what wrote something. */
+/** `BEGIN` alone takes no lock. `END` means `COMMIT`: only transactions that write say `COMMIT`, so that a test can count them. */
 const locks = {
   read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
   write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
-  /** Writes nothing, and keeps all others from writing. */
+  /** Writes nothing, and keeps all other connections from writing. */
   guard: { begin: ["BEGIN IMMEDIATE"], end: "END" },
 } as const;
 
 /**
- * Runs work under a lock. A prepared statement is run in no other way where somebody else may hold the file: in `libsql` one that
- * meets a lock stays open, and the next transaction of its connection then keeps everybody else out after its end.
+ * Runs work under a lock. While other processes may hold the file, prepared statements run only through this function: in `libsql`,
+ * a statement that meets a lock stays open, and the next transaction of its connection then keeps its lock after its end.
  */
 export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof locks, work: () => Result): Result {
   let isOpen = false;
@@ -145,7 +145,7 @@ export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof l
   }
 }
 
-/** SQLite ends the transaction itself after some errors (a full disk): there is nothing left to roll back then. */
+/** After some errors (a full disk) SQLite has ended the transaction itself, and nothing is left to roll back. */
 export function rollBack(handle: SqliteHandle): void {
   try {
     handle.exec("ROLLBACK");
@@ -154,7 +154,7 @@ export function rollBack(handle: SqliteHandle): void {
   }
 }
 
-/** Refuses the versions of better-sqlite3 that are known to bring this version of Node down. */
+/** Refuses the versions of better-sqlite3 that are known to crash this version of Node. */
 export function checkHandle(handle: SqliteHandle): void {
   const isBetterSqlite = "unsafeMode" in handle && "serialize" in handle && !("syncUntil" in handle);
   const version = isBetterSqlite ? loadedVersion("better-sqlite3") : null;
@@ -162,7 +162,7 @@ export function checkHandle(handle: SqliteHandle): void {
   if (problem !== null) throw new PawlError("bad_configuration", problem);
 }
 
-/** What is wrong with this better-sqlite3 on this Node; null where nothing is known. */
+/** What is wrong with this better-sqlite3 on this Node; null if nothing is known. */
 export function knownCrash(betterSqlite: string, node: string): string | null {
   const [major = 0] = numbersOf(betterSqlite);
   const [nodeMajor = 0, nodeMinor = 0] = numbersOf(node);
@@ -177,7 +177,7 @@ export function numbersOf(version: string): readonly number[] {
   return version.split(".").map((part) => Number.parseInt(part, 10));
 }
 
-/** The version of a CommonJS package that this process has loaded, wherever from. */
+/** The version of a CommonJS package that this process has loaded from any folder; null if it has not. */
 function loadedVersion(name: string): string | null {
   const inside = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}(?=[\\\\/])`);
   for (const file of Object.keys(createRequire(import.meta.url).cache)) {

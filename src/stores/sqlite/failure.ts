@@ -1,10 +1,10 @@
 /**
- * What SQLite raises, in words that name the file and what to do.
+ * Errors of SQLite, in words that name the file and say what to do.
  */
 import { PawlError } from "../../errors.js";
 import { isBusy, sqliteCode, sqliteCodes } from "./driver.js";
 
-/** An error of a database that was open. */
+/** An error of a database that is open. */
 export function storeFailure(error: unknown, file: string): PawlError {
   if (error instanceof PawlError) return error;
   const options = { cause: error };

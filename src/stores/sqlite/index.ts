@@ -1,7 +1,7 @@
 /**
  * Sessions in one SQLite file: the store of a machine, for any number of processes on it.
  *
- * SQLite is the one built into Node (22.13 and later) or the package `libsql`, or a handle that the caller opened.
+ * The library is the SQLite built into Node (22.13 and later), the package `libsql`, or a handle that the caller opened.
  */
 import { resolve } from "node:path";
 import type { CommitResult, ReleaseResult, Store } from "../../ports/store.js";
@@ -23,7 +23,7 @@ import { createPolling } from "./watch.js";
 export { describeSqlite, type SqliteDescription } from "./describe.js";
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./driver.js";
 
-/** The file, made where there is none, readable by its owner alone; `:memory:` keeps everything in this process. */
+/** The file; it is created if it does not exist, for its owner alone. `:memory:` keeps everything in this process. */
 type Named = { readonly path: string; readonly database?: never };
 /** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store leaves it open. */
 type Given = { readonly database: SqliteHandle; readonly path?: never };
@@ -31,17 +31,17 @@ type Given = { readonly database: SqliteHandle; readonly path?: never };
 export type SqliteOptions = (Named | Given) & {
   /** `full` (the default): what is committed survives a loss of power. `normal`: it survives the end of the process. */
   readonly synchronous?: Synchronous;
-  /** How long another process's lock is waited for before a commit is `busy`: milliseconds, 5000. */
+  /** How long to wait for another process's lock before a commit is `busy`: milliseconds, 5000. */
   readonly busyMs?: number;
-  /** How often changes by other processes are looked for while somebody watches: milliseconds, 250. */
+  /** How often to look for changes by other processes while there are listeners (`watch`): milliseconds, 250. */
   readonly pollMs?: number;
 };
 
 /**
  * Opens a store.
  *
- * Throws a `PawlError`: `missing_package` where Node has no SQLite, `store_open` where the file is another program's,
- * locked, read-only or no database, `store_corrupt` where it is damaged, `newer_format` where a later version made it.
+ * Throws a `PawlError`: `missing_package` if Node has no SQLite, `store_open` if the file is another program's, locked,
+ * read-only or no database, `store_corrupt` if it is damaged, `older_format` or `newer_format` if it has the tables of another version.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { synchronous = "full", busyMs = 5000, pollMs = 250 } = options;
@@ -52,7 +52,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const needsGuard = await whileBusy(() => prepareFile(handle, file, prepare), busyMs);
     if (isOurs && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
-    // Last of what may fail: there is nothing to close before.
+    // The last step that may fail: the error handler below need not close its connection.
     const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     const transactions = createTransactions({ handle, file, busyMs, checkpoints });
     return assemble(db, transactions, pollMs, () => {

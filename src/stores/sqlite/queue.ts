@@ -1,9 +1,9 @@
 /**
- * Transactions: what is written in one turn of the event loop shares one, and a lock is waited for without blocking.
+ * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process.
  *
  * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
- * 2. Work that refuses has written nothing.
- * 3. Reads see only what is committed, all of one state: a transaction never spans turns.
+ * 2. Work that refuses (returns another result than `ok`) has written nothing.
+ * 3. Reads see only committed rows, all of the same moment: a transaction never spans turns.
  */
 import { PawlError } from "../../errors.js";
 import type { Checkpoints } from "./checkpoints.js";
@@ -13,14 +13,14 @@ export type Transactions = {
   /**
    * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
    *
-   * @param bytes about how much it writes, beside a row or two
+   * @param bytes about how many bytes it writes, beside a row or two
    */
   readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
   /** Runs work that only reads; tried again while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
-  /** Runs work that only reads at once; throws where the database is locked. */
+  /** Runs work that only reads, at once; throws if the database is locked. */
   readonly readNow: <Result>(work: () => Result) => Result;
-  /** Refuses what comes from now on, and waits for what is under way. */
+  /** Refuses new work from now on, and waits for work that has begun. */
   readonly end: () => Promise<void>;
   readonly check: () => void;
 };
@@ -28,7 +28,7 @@ export type Transactions = {
 export type TransactionOptions = {
   readonly handle: SqliteHandle;
   readonly file: string;
-  /** How long a lock is waited for, in milliseconds. */
+  /** How long to wait for a lock, in milliseconds. */
   readonly busyMs: number;
   readonly checkpoints: Checkpoints;
 };
@@ -36,7 +36,7 @@ export type TransactionOptions = {
 type Job = { readonly work: () => unknown; readonly bytes: number; readonly settle: (outcome: Outcome) => void };
 type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
-/** Many commits in one transaction cost a fraction of one each; beyond this many the rest waits its turn. */
+/** Commits that share a transaction cost a fraction of single ones. The rest waits for the next transaction. */
 const largestGroup = 256;
 
 export function createTransactions(options: TransactionOptions): Transactions {
@@ -47,7 +47,7 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   async function flush(): Promise<void> {
     do {
-      // Also between groups: whoever writes without pause must not keep timers and the network waiting.
+      // Also between groups: a program that writes without pause must not keep timers and the network waiting.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const group = waiting.splice(0, largestGroup);
       await runGroup(group, options);
@@ -103,12 +103,12 @@ function transact(group: readonly Job[], { handle }: TransactionOptions): readon
   return inTransaction(handle, "write", () => group.map((job) => job.work()));
 }
 
-/** Of 4 KiB: a row or two are in two of them. */
+/** An estimate, in pages of 4 KiB: a commit writes two, and those of its bytes. */
 function pagesOf(group: readonly Job[]): number {
   return group.reduce((sum, { bytes }) => sum + 2 + bytes / 4096, 0);
 }
 
-/** Short: who writes without pause lets go only for moments, which others have to hit. */
+/** Short, because a process that writes without pause leaves the lock free only for moments. */
 const longestPauseMs = 4;
 
 /** Waits in steps, so that timers and other sessions go on meanwhile. */
@@ -120,7 +120,7 @@ export async function whileBusy<Result>(work: () => Result, busyMs: number): Pro
     } catch (error) {
       if (!isBusy(error) || waited >= busyMs) throw error;
     }
-    // Two that wait for each other's lock must not meet again and again.
+    // A random pause, so that two processes that wait for each other do not collide again and again.
     const pause = step * (0.5 + Math.random());
     await new Promise((resolve) => setTimeout(resolve, pause));
     waited += pause;

@@ -1,5 +1,5 @@
 /**
- * Looking for damage. A session is read row by row and a turn is given up between sessions, so that others go on.
+ * Looking for damage. A session is read row by row, and between sessions other work gets a turn.
  */
 
 import type { Entry } from "../../core/machine/event.js";
@@ -65,7 +65,7 @@ export async function verify(
   if (only === null) problems.push(...(await read(() => wholeFile(db))));
   for (let id = -1; ; ) {
     const row = await read(() => nextSession(db, id, only, problems));
-    // A damaged index may lead back.
+    // A damaged index may lead back to a session that was seen already.
     if (row === undefined || row.id <= id) return problems;
     id = row.id;
     problems.push(...(await read(() => sessionProblems(db, row))));

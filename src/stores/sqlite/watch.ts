@@ -1,8 +1,8 @@
 /**
- * Changes by other processes: SQLite tells cheaply that there were some; which sessions is looked up then.
+ * Changes by other processes. SQLite tells cheaply whether there were any; only then the sessions are looked up.
  *
- * What another process commits to, it holds: so it is a session that was held when we last looked, that is held now, or
- * that was claimed in between (epochs count for the whole store). What it posts has a number higher than the last seen.
+ * A process commits only to sessions that it holds. So a session with a new commit was held at the last look, is held now, or was
+ * claimed in between (epochs count for the whole store). A message that was posted since has a higher number than the last one seen.
  */
 import type { Change } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
@@ -17,7 +17,7 @@ type Seen = {
   readonly tails: ReadonlyMap<string, number | null>;
 };
 
-/** Looks every `everyMs` milliseconds while somebody watches; call it when a listener was added. */
+/** Looks every `everyMs` milliseconds while there are listeners; call `start` when one was added. */
 export function createPolling(
   db: Database,
   watchers: Watchers,
@@ -41,7 +41,7 @@ export function createPolling(
       seen = found.seen;
       for (const change of found.changes) watchers.notify(change);
     } catch {
-      // Locked, or failing: a change is a hint, the next look tells of it, and the next use of the store of the failure.
+      // Locked or failing. A change is only a hint: the next look finds it, and the next use of the store reports the failure.
     }
   };
   return {

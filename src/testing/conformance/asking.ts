@@ -1,5 +1,5 @@
 /**
- * Sessions in which somebody is asked.
+ * Sessions that wait for an answer from outside.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { AskingOptions, AskingSession, Store } from "../../ports/store.js";

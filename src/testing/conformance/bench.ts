@@ -1,5 +1,5 @@
 /**
- * What the cases of the conformance suite work with: a store, and short ways to claim, commit and post.
+ * The tools of the conformance suite: a store, and short ways to claim, commit and post.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -33,7 +33,7 @@ export type Case = {
 
 export type StoreBench = {
   readonly store: Store;
-  /** Another handle on the same content; the same one where a store has only one. */
+  /** Another handle on the same content; the same handle if the store can have only one. */
   readonly second: () => Promise<Store>;
   readonly reopened: () => Promise<Store>;
 };
@@ -52,14 +52,14 @@ export function cases(
   return Object.entries(checks).map(([name, check]) => ({ name, verifies, check }));
 }
 
-/** Claims, and fails where somebody holds it. */
+/** Claims, and fails if somebody holds the session. */
 export async function claim(store: Store, sessionId = "s", options: Partial<ClaimOptions> = {}): Promise<Lease> {
   const result = await store.claim(sessionId, { holder: alice, now: t0, leaseMs, ...options });
   if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.holder.id}`);
   return result.lease;
 }
 
-/** Tries to claim as bob; true where he got it. */
+/** Tries to claim as bob; true if he got the lease. */
 export async function bobClaims(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
   return (await store.claim("s", { holder: bob, now, leaseMs, ...options })).type === "claimed";
 }
@@ -83,7 +83,7 @@ export function commitAfter(expectedSeq: number, parts: CommitParts = {}): Commi
   };
 }
 
-/** Commits, and fails where it is refused. */
+/** Commits, and fails if the commit is refused. */
 export async function commit(
   store: Store,
   lease: Lease,
@@ -196,7 +196,7 @@ export function stateAt(seq: number, status: Status): State {
   }
 }
 
-/** A session that asks somebody, and that nobody holds. */
+/** A session that waits for an answer, and that nobody holds. */
 export async function askingSession(
   store: Store,
   sessionId: string,
@@ -207,7 +207,7 @@ export async function askingSession(
   await commit(store, lease, 0, { ...askingAt(1, askedAt), ...parts, release: true });
 }
 
-/** What a commit says of a session that asks since then. */
+/** The parts of a commit of a session that waits for an answer since `askedAt`. */
 export function askingAt(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
   const waiting = stateAt(seq, "awaiting_human");
   if (waiting.status !== "awaiting_human") throw new Error("not a state that waits");
@@ -261,7 +261,7 @@ export async function expectRefusal(work: () => Promise<unknown>, ...codes: read
   ok(codes.includes(error.code), `expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }
 
-/** Resolves when the store tells of a change of each of these sessions. */
+/** Resolves when the store has reported a change of each of these sessions. */
 export function changesOf(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
   const missing = new Set(sessionIds);
   const seen = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * Odd content: what comes back is what went in, or it was refused.
+ * Odd content: it comes back as it went in, or it is refused.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Json } from "../../core/data/message.js";
@@ -96,7 +96,7 @@ async function comesBackOrIsRefused(store: Store, event: Event): Promise<void> {
   );
   if (error === null) {
     const [entry] = await store.read("s");
-    // deepStrictEqual recurses; what is this deep is compared by its text, outside the stack's reach.
+    // deepStrictEqual recurses, and would overflow the stack on values this deep. Their texts are compared instead.
     ok(entry?.event === event || JSON.stringify(entry?.event) === JSON.stringify(event));
   } else {
     ok(error instanceof PawlError && error.code === "not_storable", String(error));

@@ -1,5 +1,5 @@
 /**
- * The inbox: anybody posts, each message once, and the holder consumes in a commit.
+ * The inbox: anybody may post, each message counts once, and the holder consumes messages in a commit.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { InboxMessage } from "../../core/machine/inbox.js";

@@ -119,7 +119,7 @@ export const expiry = cases(["STOR-1", "REC-9"], {
     await bobClaims(store, t0 + 1, { isDead: (holder) => asked.push(holder) === 0 });
     deepStrictEqual(asked, [alice]);
   },
-  "a lease is void where the clock went back by more than its length": async ({ store }) => {
+  "a lease is void if the clock went back by more than its length": async ({ store }) => {
     await claim(store);
     strictEqual(await bobClaims(store, t0 - 60_000), true);
   },
@@ -275,7 +275,7 @@ export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
     await commit(store, lease, 0, { consume: ["m"], release: true });
     strictEqual(await bobClaims(store, t0), true);
   },
-  "a commit that releases is refused where it does not consume all": async ({ store }) => {
+  "a commit that releases is refused if it does not consume all": async ({ store }) => {
     const lease = await claim(store);
     for (const id of ["m1", "m2"]) await store.post("s", message(id));
     expectResult(await store.commit(lease, commitAfter(0, { consume: ["m1"], release: true })), "inbox_not_empty");

@@ -1,5 +1,5 @@
 /**
- * Finding sessions: lists, and what is due.
+ * Finding sessions: lists, descriptions, and sessions that are due.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { SessionInfo, State } from "../../core/machine/state.js";
@@ -120,12 +120,12 @@ export const listing = cases(["STOR-1"], {
   },
 });
 
-/** What a commit says of a session that this one, or none, started. */
+/** The state of a commit of a session with this info. */
 function boundTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
   return { state: { ...stateAt(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
-/** What a list of a session that was just found says. */
+/** What the list says of one session. */
 async function listedOne(store: Store, sessionId: string): Promise<SessionSummary | null> {
   return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
 }

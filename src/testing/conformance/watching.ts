@@ -1,5 +1,5 @@
 /**
- * Who watches a store is told what changes, by whichever process.
+ * Listeners of a store are told of changes by any process.
  */
 import { ok, strictEqual } from "node:assert/strict";
 import type { Change } from "../../ports/store.js";
