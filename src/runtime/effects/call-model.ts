@@ -14,7 +14,7 @@ import {
   type Usage,
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
-import type { MessageDelta, ModelRequest } from "../../ports/model.js";
+import type { MessageDelta } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
@@ -50,7 +50,7 @@ export function* callModel(
     }
   };
   memory.partial = assembly;
-  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish, memory };
+  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish };
   yield* wait(streamInto(assembly, made.request, options));
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {

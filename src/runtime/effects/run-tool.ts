@@ -2,7 +2,6 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
-import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";

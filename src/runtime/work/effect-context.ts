@@ -5,7 +5,6 @@ import type { Effect } from "../../core/machine/effect.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { CompiledAgent } from "../agent/agent-parts.js";
-import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
@@ -32,8 +31,6 @@ export type ProcessMemory = {
   validated: Map<string, unknown> | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
-  /** What gave a model call its signal, where nobody listens to that any more. */
-  unheard: Cancellation | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -47,7 +44,6 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     texts: createPromptBlobs(sessionId, store),
     validated: null,
     partial: null,
-    unheard: null,
   };
 }
 
