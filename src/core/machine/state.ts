@@ -346,11 +346,6 @@ export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
 }
 
-/** The call of the present step that has this key. */
-export function callOf(state: State, callKey: string): Call | undefined {
-  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
-}
-
 /** The identity of a call. Positions count from 1. */
 export function callKeyOf(runId: string, modelCallIndex: number, position: number): string {
   return `${runId}/${modelCallIndex}/${position}`;

@@ -1,5 +1,5 @@
 /**
- * What follows a failed attempt of a model call: a wait and another, the next model, or the end of the run.
+ * What follows a failed attempt of a model call: a compaction, another attempt after a wait, the next model, or the end of the run.
  */
 
 import type { ModelFailure } from "../../core/data/message.js";
@@ -7,36 +7,27 @@ import type { Reason } from "../../core/data/reasons.js";
 import type { AfterFailure } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { modelOf } from "../model/models.js";
+import { retryDelayMs } from "../model/retry.js";
 import { canCompact } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
 
 /** @param startedAt when the attempt began, epoch milliseconds */
-export function afterFailure(failure: ModelFailure, startedAt: number, work: EffectContext): AfterFailure {
-  if (failure.kind === "context_overflow" && work.state.status === "model_running" && canCompact(work.state, work))
+export function afterFailure(failure: ModelFailure, startedAt: number, context: EffectContext): AfterFailure {
+  const { parts, state, now } = context;
+  if (failure.kind === "context_overflow" && state.status === "model_running" && canCompact(state, context))
     return { type: "compact" };
-  const inMs = retryIn(failure, startedAt, work);
+  const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
+  const inMs = retryDelayMs(modelOf(parts.models, state).retry, failure, attempts + 1, now() - since);
   if (inMs !== undefined) return { type: "retry", inMs };
-  const next = fallbackOf(work.state) + 1;
-  return next < work.parts.models.length
+  const next = fallbackOf(state) + 1;
+  return next < parts.models.length
     ? { type: "fallback", index: next }
     : { type: "give_up", reason: reasonOf(failure) };
 }
 
-/** An answer with nothing in it is asked for once more, and that is all (FIN-5). */
+/** An empty answer is retried once (FIN-5). */
 export function afterEmptyAnswer({ state }: EffectContext): AfterFailure {
   return failingOf(state)?.empty ? { type: "give_up", reason: "empty_response" } : { type: "retry", inMs: 0 };
-}
-
-/** A policy may be anybody's code: one that throws, or gives no time, gives up. */
-function retryIn(failure: ModelFailure, startedAt: number, { parts, state, now }: EffectContext): number | undefined {
-  const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
-  try {
-    const decided = modelOf(parts.models, state).retry.decide(failure, attempts + 1, Math.max(0, now() - since));
-    if (!("retryInMs" in decided) || !Number.isFinite(decided.retryInMs)) return undefined;
-    return Math.max(0, decided.retryInMs);
-  } catch {
-    return undefined;
-  }
 }
 
 function failingOf(state: State) {

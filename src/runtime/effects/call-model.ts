@@ -1,8 +1,9 @@
 /**
- * One attempt of a model call: streamed, put together, and settled as a message or a typed failure.
+ * One attempt of a model call: streamed, assembled, and settled as a message or a typed failure.
  */
 
 import { withCost } from "../../context/services.js";
+import { defined } from "../../core/data/defined.js";
 import {
   type AssistantMessage,
   emptyResponse,
@@ -13,125 +14,109 @@ import {
   type Usage,
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
-import type { MessageDelta, ModelRequest } from "../../ports/model.js";
+import type { MessageDelta } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { andThen } from "../lib/maybe-promise.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
-import { streamInto } from "../model/stream-attempt.js";
+import { type StreamOptions, streamInto } from "../model/stream-attempt.js";
 import { publishDelta } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
-import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
 import { requestOf } from "./model-request.js";
 
-/** Bytes of a message's JSON: an entry of the log has a bound, and other things to hold. */
+/** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
 const mostMessageBytes = 1_000_000;
 
-export const callModel: Perform<EffectOf<"call_model">> = (effect, work, cancellation) => {
-  const startedAt = work.now();
-  return andThen(requestOf(effect, work), (made) =>
-    made.type === "missing"
-      ? startAnew(effect, made.message, work)
-      : attempt(effect, made.request, startedAt, work, cancellation),
-  );
-};
-
-async function attempt(
+export function* callModel(
   effect: EffectOf<"call_model">,
-  request: ModelRequest,
-  startedAt: number,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): Promise<SettledAttempt> {
-  const { model, timeouts } = modelOf(work.parts.models, work.state);
-  const { memory } = work;
-  const assembly = createAssembly(request);
+): Coroutine<EventBody> {
+  const startedAt = context.now();
+  const made = yield* requestOf(effect, context);
+  if (made.type === "missing") return prepareAgain(effect, made.message, context);
+  const { parts, state, memory, now, hearers } = context;
+  const { model, timeouts } = modelOf(parts.models, state);
+  const assembly = createAssembly(made.request);
   let firstDeltaMs: number | undefined;
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
-      firstDeltaMs ??= work.now() - startedAt;
-      publishDelta(work.hearers, delta);
+      firstDeltaMs ??= now() - startedAt;
+      publishDelta(hearers, delta);
     }
   };
   memory.partial = assembly;
-  await streamInto(assembly, request, { model, timeouts, clock: work.parts.clock, cancellation, publish, memory });
+  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish };
+  yield* wait(streamInto(assembly, made.request, options));
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
-    durationMs: Math.max(0, work.now() - startedAt),
+    durationMs: Math.max(0, now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return callAfterAttempt(settle(effect, assembly, timing, work), work, cancellation);
+  return yield* callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
 }
 
-/** The step is prepared once more, and counts as one that a process died in: what is lost again and again ends the run. */
-function startAnew({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
+/** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */
+function prepareAgain({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
   const fault = { code: "blob_missing", message, retryable: true };
   return { type: "restarted", runId, holder: memory.holder, fault };
 }
 
 function settle(
-  effect: EffectOf<"call_model">,
+  { runId, modelCallIndex, attempt }: EffectOf<"call_model">,
   assembly: MessageAssembly,
   timing: Timing,
-  work: EffectContext,
+  context: EffectContext,
 ): SettledAttempt {
-  const { runId, modelCallIndex, attempt } = effect;
-  const { model } = modelOf(work.parts.models, work.state);
+  const { model } = modelOf(context.parts.models, context.state);
   const step = { runId, modelCallIndex, attempt, model: model.id, timing };
-  const end = endOf(assembly) ?? { type: "failed", failure: { kind: "network", message: "The stream did not end." } };
+  const end = endOf(assembly);
   if (end.type === "failed") {
-    const usage = usedByFailure(end, work);
-    return {
-      type: "model_failed",
-      ...step,
-      failure: end.failure,
-      next: afterFailure(end.failure, timing.startedAt, work),
-      ...(usage === undefined ? {} : { usage }),
-    };
+    const { failure } = end;
+    const next = afterFailure(failure, timing.startedAt, context);
+    return { type: "model_failed", ...step, failure, next, ...defined({ usage: usageOfFailure(end, context) }) };
   }
   const message = messageOf(assembly);
   const { finishReason, usage, providerMetadata } = end;
-  const refused = isTooLong(assembly, message, providerMetadata)
+  const refusal = isTooLong(assembly, message, providerMetadata)
     ? tooLong
-    : refuse(message, finishReason.unified, timing.startedAt, work);
-  if (refused !== undefined)
-    return { type: "model_failed", ...step, ...refused, usage: counted({ ...usage, partial: true }, work) };
-  const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, work);
-  if (isFull && work.state.status === "model_running" && canCompact(work.state, work))
-    return {
-      type: "model_failed",
-      ...step,
-      failure: contextFull,
-      next: { type: "compact" },
-      usage: counted(usage, work),
-    };
+    : refusalOf(message, finishReason.unified, timing.startedAt, context);
+  if (refusal !== undefined)
+    return { type: "model_failed", ...step, ...refusal, usage: countedUsage({ ...usage, partial: true }, context) };
+  const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, context);
+  if (isFull && context.state.status === "model_running" && canCompact(context.state, context))
+    return { type: "model_failed", ...step, ...contextFull, usage: countedUsage(usage, context) };
   return {
     type: "model_finished",
     ...step,
     message,
     finishReason,
     ...(isFull ? { cut: "context" as const } : {}),
-    usage: counted(usage, work),
+    usage: countedUsage(usage, context),
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
 }
 
-/** Where a provider does not tell what an answer used, what is known is the least that it was. */
-function counted(usage: Usage, { parts, state }: EffectContext): Usage {
+/** Usage with its cost. If a provider leaves counts out, the usage is partial: at least what is known. */
+function countedUsage(usage: Usage, { parts, state }: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
   return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(parts.models, state).model.id, parts.services);
 }
 
-/** A failed attempt may have used more than was told, and something though nothing was, unless the provider turned it away. */
-function usedByFailure(
+/**
+ * A failed attempt may have used more than it reported. It may have used something even if it reported nothing, unless the
+ * provider turned it away.
+ */
+function usageOfFailure(
   { usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure },
-  work: EffectContext,
-) {
-  if (usage !== undefined) return counted({ ...usage, partial: true }, work);
+  context: EffectContext,
+): Usage | undefined {
+  if (usage !== undefined) return countedUsage({ ...usage, partial: true }, context);
   return turnedAway.has(failure.kind) ? undefined : { partial: true };
 }
 
@@ -144,16 +129,19 @@ const turnedAway: ReadonlySet<ModelFailure["kind"]> = new Set([
   "invalid_request",
 ]);
 
-/** An answer that the end of the context window cut is dropped, and asked for again when there is room (FIN-3). */
-const contextFull: ModelFailure = {
-  kind: "context_overflow",
-  code: "context_full",
-  message: "The answer was cut at the end of the context window.",
+type Refusal = { readonly failure: ModelFailure; readonly next: AfterFailure };
+
+/** The end of the context window cut the answer: it is dropped, and the model is called again when there is room (FIN-3). */
+const contextFull: Refusal = {
+  failure: {
+    kind: "context_overflow",
+    code: "context_full",
+    message: "The answer was cut at the end of the context window.",
+  },
+  next: { type: "compact" },
 };
 
-type Refused = { readonly failure: ModelFailure; readonly next: AfterFailure };
-
-const tooLong: Refused = {
+const tooLong: Refusal = {
   failure: { kind: "invalid_request", message: "The model's message is too long to be kept." },
   next: { type: "give_up", reason: "model_error" },
 };
@@ -163,29 +151,29 @@ function isTooLong(
   message: AssistantMessage,
   metadata: ProviderMetadata | undefined,
 ): boolean {
-  // A character is at most six bytes in JSON, and what is around a part less than a thousand: most messages need no count.
+  // A character takes at most six bytes in JSON, and the keys of a part less than a thousand: most messages need no count.
   if (characters * 6 + parts.length * 1_000 < mostMessageBytes) return false;
   return Buffer.byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
 }
 
-/** An answer that cannot be kept: the provider says that it failed, or there is nothing in it (FIN-5). */
-function refuse(
+/** Why an answer is not taken: the provider says that it failed, or it is empty (FIN-5). */
+function refusalOf(
   message: AssistantMessage,
   unified: string,
   startedAt: number,
-  work: EffectContext,
-): Refused | undefined {
+  context: EffectContext,
+): Refusal | undefined {
   const calls = toolCallsOf(message).length;
   if (unified === "error" && calls === 0) {
-    return { failure: endedWithError, next: afterFailure(endedWithError, startedAt, work) };
+    return { failure: endedWithError, next: afterFailure(endedWithError, startedAt, context) };
   }
-  const said = message.parts.some(
+  const hasContent = message.parts.some(
     (part) => part.type !== "reasoning" && !(part.type === "text" && part.text.trim() === ""),
   );
-  // An end of another kind says by itself why there is nothing (FIN-3, FIN-4).
-  if (said || (unified !== "stop" && unified !== "tool-calls")) return undefined;
+  // Another finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
+  if (hasContent || (unified !== "stop" && unified !== "tool-calls")) return undefined;
   return {
     failure: { kind: "provider", code: emptyResponse, message: "The answer was empty." },
-    next: afterEmptyAnswer(work),
+    next: afterEmptyAnswer(context),
   };
 }

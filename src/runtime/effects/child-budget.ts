@@ -1,43 +1,39 @@
 /**
- * What a child may use of its parent's budget: a share of what is left, kept for it while it runs (TOOL-11).
+ * The budget of a child agent: a share of what its parent has left, reserved while the child runs (TOOL-11).
  */
+import { defined } from "../../core/data/defined.js";
 import { type Call, hasCalls, type RunLimits, type State } from "../../core/machine/state.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 
-/** The part of each budget that is kept for a child; only of those that are limited. */
+/** The part of each budget that is reserved for a child; undefined for a budget without a limit. */
 export type Reserved = { readonly reservedTokens?: number; readonly reservedCostUsd?: number };
 
 /**
- * The share of one call. Calls that start side by side are each given theirs in the order of the calls, so that together
- * they never get more than there is.
+ * The share of one call. If several calls start side by side, the shares are made in the order of the calls, so that together
+ * they never exceed what is left.
  */
 export function reserveFor(callKey: string, state: State, family: AgentFamily): Reserved | "nothing" {
   if (!hasCalls(state)) return {};
   const { maxTokens, maxCostUsd } = state.limits;
   const { inputTokens = 0, outputTokens = 0, costUsd = 0 } = state.usage;
-  const share = (limit: number, used: number, kept: (call: Call) => number | undefined) =>
-    shareOf(callKey, state.calls, family, limit - used, kept);
-  const reserved: Reserved = {
-    ...(maxTokens === undefined
-      ? {}
-      : { reservedTokens: Math.floor(share(maxTokens, inputTokens + outputTokens, tokensFor)) }),
-    ...(maxCostUsd === undefined ? {} : { reservedCostUsd: share(maxCostUsd, costUsd, costFor) }),
-  };
-  const { reservedTokens = 1, reservedCostUsd = 1 } = reserved;
-  return reservedTokens < 1 || reservedCostUsd <= 0 ? "nothing" : reserved;
+  const share = (limit: number, used: number, reservedFor: (call: Call) => number | undefined) =>
+    shareOf(callKey, state.calls, family, limit - used, reservedFor);
+  const reservedTokens =
+    maxTokens === undefined ? undefined : Math.floor(share(maxTokens, inputTokens + outputTokens, tokensFor));
+  const reservedCostUsd = maxCostUsd === undefined ? undefined : share(maxCostUsd, costUsd, costFor);
+  const isUsedUp = (reservedTokens ?? 1) < 1 || (reservedCostUsd ?? 1) <= 0;
+  return isUsedUp ? "nothing" : defined({ reservedTokens, reservedCostUsd });
 }
 
-/** The limits of a child: its own, and no more than what is kept for it. */
+/** The limits of a child: its own, and no more than what is reserved for it. */
 export function within({ reservedTokens, reservedCostUsd }: Reserved, limits: RunLimits): RunLimits {
-  return {
-    ...limits,
-    ...(reservedTokens === undefined
-      ? {}
-      : { maxTokens: Math.min(reservedTokens, limits.maxTokens ?? reservedTokens) }),
-    ...(reservedCostUsd === undefined
-      ? {}
-      : { maxCostUsd: Math.min(reservedCostUsd, limits.maxCostUsd ?? reservedCostUsd) }),
-  };
+  const maxTokens = least(reservedTokens, limits.maxTokens);
+  const maxCostUsd = least(reservedCostUsd, limits.maxCostUsd);
+  return { ...limits, ...defined({ maxTokens, maxCostUsd }) };
+}
+
+function least(reserved: number | undefined, limit: number | undefined): number | undefined {
+  return reserved === undefined ? limit : Math.min(reserved, limit ?? reserved);
 }
 
 function shareOf(
@@ -45,10 +41,10 @@ function shareOf(
   calls: readonly Call[],
   family: AgentFamily,
   left: number,
-  kept: (call: Call) => number | undefined,
+  reservedFor: (call: Call) => number | undefined,
 ): number {
   let rest = left;
-  for (const call of calls) if (call.status === "waiting") rest -= kept(call) ?? 0;
+  for (const call of calls) if (call.status === "waiting") rest -= reservedFor(call) ?? 0;
   for (const call of calls) {
     const child = call.status === "running" ? childAgentOf(call.name, family) : undefined;
     if (child === undefined) continue;

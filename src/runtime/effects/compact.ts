@@ -1,48 +1,53 @@
 /**
- * Makes room in the context: the oldest messages are summed up, and the summary is committed before anybody uses it.
+ * Makes room in the context: a summary takes the place of the oldest messages. It is committed before anything uses it.
  *
- * 1. What comes of it is one event, whatever fails; the run goes on all the same (CTX-4).
- * 2. A summary that is empty, or no smaller than what it stands for, changes nothing.
+ * 1. Whatever fails, exactly one event comes of it, and the run goes on (CTX-4).
+ * 2. A summary that is empty, or no smaller than the messages that it stands for, changes nothing.
  */
 
+import { defined } from "../../core/data/defined.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import type { CompactionService, Summary } from "../../ports/compaction.js";
+import type { Cancellation } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { modelOf } from "../model/models.js";
 import { cutOf, sizeOf } from "../work/context-size.js";
-import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { createSummariser, type Summariser, SummariserFailure } from "./summarise.js";
 
 type Compacted = Omit<EventOf<"compacted">, "at">;
 
-export const compact: Perform<EffectOf<"compact">> = async (effect, work, cancellation) => {
-  const { state, parts } = work;
+export async function compact(
+  effect: EffectOf<"compact">,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Promise<Compacted | undefined> {
+  const { state, parts } = context;
   const { compaction } = parts.services;
   if (state.status !== "preparing") return undefined;
   const { runId } = effect;
-  const size = sizeOf(work);
-  const cut = cutOf(state, work, size);
+  const size = sizeOf(context);
+  const cut = cutOf(state, context, size);
   const tokensBefore = Math.round(size.tokens);
   if (cut === null || compaction === null)
     return { type: "compacted", runId, tokensBefore, fault: faultOf("nothing_to_compact", "Nothing can be replaced.") };
   const own = modelOf(parts.models, state);
   const called = parts.compaction.model === null ? own : { ...own, model: parts.compaction.model };
-  const summariser = createSummariser(effect, called, work, cancellation);
-  const startedAt = work.now();
-  const made = await sumUp(cut, summariser, parts.compaction.budgetOf(called.model).tokens, compaction, work);
-  const usage = summariser.usage();
+  const summariser = createSummariser(effect, called, context, cancellation);
+  const startedAt = context.now();
+  const made = await sumUp(cut, summariser, parts.compaction.budgetOf(called.model).tokens, compaction, context);
   return {
     type: "compacted",
     runId,
     tokensBefore,
-    ...("code" in made ? { fault: made } : replacing(cut, made, state, work, tokensBefore)),
+    ...("code" in made ? { fault: made } : replacing(cut, made, state, context, tokensBefore)),
     model: called.model.id,
-    timing: { startedAt, durationMs: Math.max(0, work.now() - startedAt) },
-    ...(usage === undefined ? {} : { usage }),
+    timing: { startedAt, durationMs: Math.max(0, context.now() - startedAt) },
+    ...defined({ usage: summariser.usage() }),
   };
-};
+}
 
 type Fault = NonNullable<Compacted["fault"]>;
 
@@ -55,20 +60,20 @@ async function sumUp(
   { ask }: Summariser,
   summariserBudget: number,
   service: CompactionService,
-  work: EffectContext,
+  context: EffectContext,
 ): Promise<Summary | Fault> {
-  const { parts, transcript } = work;
+  const { parts, transcript } = context;
   const earlier = transcript.compaction;
   try {
     const { summary, retained } = await service.sumUp({
       messages: transcript.messages.slice(earlier === null ? 0 : 1, cut),
       earlier,
-      size: sizeOf(work),
+      size: sizeOf(context),
       summariserBudget,
       estimator: parts.services.tokens,
       ask,
     });
-    if (typeof summary !== "string" || !Array.isArray(retained) || !retained.every((one) => typeof one === "string"))
+    if (typeof summary !== "string" || !Array.isArray(retained) || !retained.every((text) => typeof text === "string"))
       return faultOf("summariser_failed", "The compaction service gave no summary.");
     return summary.trim() === "" ? faultOf("empty_summary", "The summary was empty.") : { summary, retained };
   } catch (error) {
@@ -77,7 +82,7 @@ async function sumUp(
   }
 }
 
-/** What the event says of a summary that is worth it. */
+/** What the event says of a summary: what it replaces, or why it replaces nothing. */
 function replacing(
   cut: number,
   { summary, retained }: Summary,
@@ -87,16 +92,16 @@ function replacing(
 ): Partial<Compacted> {
   const { messages, seqs } = transcript;
   const { message } = parts.services.tokens;
-  const replaced = messages.slice(0, cut).reduce((sum, one) => sum + message(one), 0);
-  const standing = message(summaryMessage(summary, retained));
-  if (standing >= replaced)
-    return { fault: faultOf("larger_summary", `The summary takes ${standing} tokens, and stands for ${replaced}.`) };
+  const replaced = messages.slice(0, cut).reduce((sum, old) => sum + message(old), 0);
+  const replacement = message(summaryMessage(summary, retained));
+  if (replacement >= replaced)
+    return { fault: faultOf("larger_summary", `The summary takes ${replacement} tokens, and stands for ${replaced}.`) };
   return {
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
     replaced: { from: firstReplaced(transcript), messages: cut },
-    tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + standing)),
+    tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };
 }
 

@@ -1,35 +1,35 @@
 /**
- * The end of a run that the model or the done tool chose: the answer has the shape that was asked for, or is sent back once.
+ * The end of a run that the model or the done tool chose. The answer has the shape that was asked for, or goes back to the model.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { maxOutputRetries } from "../../core/machine/transition.js";
-import { type CheckedAnswer, checkAnswer, repairText } from "../agent/structured-output.js";
-import { callBeforeStop } from "../hooks/end-hooks.js";
+import { checkAnswer, repairText } from "../agent/structured-output.js";
+import { callAfterRun, callBeforeStop } from "../hooks/end-hooks.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import { andThen } from "../lib/maybe-promise.js";
-import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
-export const finish: Perform<EffectOf<"finish">> = (_effect, work, cancellation) => {
-  const { state } = work;
+export function* finish(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
+  const { state } = context;
   if (state.status !== "preparing" || state.for !== "finish") return undefined;
-  return andThen(callBeforeStop(state, work, cancellation), (asked) => {
-    if (asked.type === "instead") return asked.event;
-    return andThen(checkedEnd(state, work), (event): EventBody => ({ ...event, ...hookRecords(asked.records) }));
-  });
-};
+  const stop = yield* callBeforeStop(state, context, cancellation);
+  if (stop.type === "instead") return stop.event;
+  const event = yield* checkedEnd(state, context);
+  return { ...event, ...hookRecords(stop.records) };
+}
 
 type Finishing = Extract<Preparing, { for: "finish" }>;
 
-function checkedEnd(state: Finishing, { transcript, parts }: EffectContext): EventBody | Promise<EventBody> {
-  const { runId, reason } = state;
+function* checkedEnd(
+  { runId, reason, counters }: Finishing,
+  { transcript, parts }: EffectContext,
+): Coroutine<EventBody> {
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  return andThen(checkAnswer(answer, schema, parts.locals.get(runId)?.output), (result) => endOf(state, result));
-}
-
-function endOf({ runId, reason, counters }: Finishing, checked: CheckedAnswer): EventBody {
+  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);
@@ -37,4 +37,14 @@ function endOf({ runId, reason, counters }: Finishing, checked: CheckedAnswer): 
   }
   const fault = { code: "invalid_output", message: `The answer cannot be used: ${checked.message}`, retryable: false };
   return { type: "run_finished", runId, reason: "invalid_output", fault };
+}
+
+/** Calls the hooks of a run that has ended. */
+export function* afterRun(
+  { runId }: EffectOf<"call_after_run_hooks">,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const records = yield* callAfterRun(context, cancellation);
+  return { type: "after_run_hooks_called", runId, ...hookRecords(records) };
 }

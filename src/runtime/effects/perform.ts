@@ -1,58 +1,61 @@
 /**
- * One way to carry out each effect.
+ * Carries out effects: one function for each.
  */
 
 import { toolCallsOf } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { Cancellation } from "../lib/cancellation.js";
+import { type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { afterRun } from "./after-run.js";
 import { callModel } from "./call-model.js";
 import { cancelChild, notifyParent } from "./children.js";
 import { compact } from "./compact.js";
 import { decide } from "./decide.js";
-import { finish } from "./finish.js";
+import { afterRun, finish } from "./finish.js";
 import { prepare } from "./prepare.js";
 import { reconcileTool } from "./reconcile-tool.js";
 import { runTool } from "./run-tool.js";
 
-/** Effects that touch nothing outside: where they settle at once, their event joins the commit that wanted them. */
+/** Effects that touch nothing outside. If they settle at once, their event joins the commit that wanted them. */
 export function isImmediate({ type }: Effect): boolean {
   return type === "prepare" || type === "decide" || type === "finish" || type === "call_after_run_hooks";
 }
 
-/** Carries out an effect; the driver itself waits for what sleeps. */
+/**
+ * Carries out one effect. It settles with the event that happened, if any; at once, if nothing takes time.
+ * The driver itself waits for effects of type `sleep`.
+ */
 export function perform(
   effect: Exclude<Effect, { type: "sleep" }>,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): EventBody | undefined | Promise<EventBody | undefined> {
+): MaybePromise<EventBody | undefined> {
   switch (effect.type) {
     case "prepare":
-      return prepare(effect, work, cancellation);
+      return runCoroutine(prepare(context, cancellation));
     case "compact":
-      return compact(effect, work, cancellation);
+      return compact(effect, context, cancellation);
     case "call_model":
-      return callModel(effect, work, cancellation);
+      return runCoroutine(callModel(effect, context, cancellation));
     case "decide":
-      return decide(effect, work, cancellation);
+      return runCoroutine(decide(effect, context, cancellation));
     case "run_tool":
-      return runTool(effect, work, cancellation);
+      return runCoroutine(runTool(effect, context, cancellation));
     case "reconcile":
-      return reconcileTool(effect, work, cancellation);
+      return runCoroutine(reconcileTool(effect, context, cancellation));
     case "finish":
-      return finish(effect, work, cancellation);
+      return runCoroutine(finish(context, cancellation));
     case "call_after_run_hooks":
-      return afterRun(effect, work, cancellation);
+      return runCoroutine(afterRun(effect, context, cancellation));
     case "cancel_child":
-      return cancelChild(effect, work);
+      return cancelChild(effect, context);
     case "notify_parent":
-      return notifyParent(effect, work);
+      return notifyParent(effect, context);
   }
 }
 
-/** It ends the run, unless a steer came meanwhile: so what others posted is taken first. */
+/** The event ends the run, unless a steer came meanwhile: so messages that others posted are taken first. */
 export function isAnswer(event: EventBody): boolean {
   return event.type === "model_finished" && toolCallsOf(event.message).length === 0;
 }

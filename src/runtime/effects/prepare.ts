@@ -1,33 +1,31 @@
 /**
- * Before a model call: what it will see.
+ * Before a model call: what the model will see.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
-import { andThen } from "../lib/maybe-promise.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
-import type { EffectContext, EffectOf, Perform } from "../work/effect-context.js";
+import type { EffectContext } from "../work/effect-context.js";
 import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
 
-export const prepare: Perform<EffectOf<"prepare">> = (_effect, work, cancellation) => {
-  const { state } = work;
+export function* prepare(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
+  const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
   const { runId, modelCallIndex } = state;
-  if (isCompactionDue(state, work)) return { type: "compaction_started", runId, modelCallIndex };
-  const context = buildContext(state, work);
-  if (context.type === "failed") {
-    const message = `the context manager failed: ${context.message}`;
+  if (isCompactionDue(state, context)) return { type: "compaction_started", runId, modelCallIndex };
+  const built = buildContext(state, context);
+  if (built.type === "failed") {
+    const message = `the context manager failed: ${built.message}`;
     const fault = { code: "hook_failed", message, retryable: false };
     return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
   }
-  const { systemPrompt, append, records } = context;
-  const first: Preparation = { records, systemPrompt, append, choices: {} };
-  if (!hasStepHooks(work)) return prepared(state, first, context.specifications, work);
-  return andThen(
-    prepareWithHooks(state, first, work, cancellation),
-    (preparation) => preparation.end ?? prepared(state, preparation, context.specifications, work),
-  );
-};
+  const { systemPrompt, append, records, specifications } = built;
+  const initial: Preparation = { records, systemPrompt, append, choices: {} };
+  const preparation = hasStepHooks(context) ? yield* prepareWithHooks(state, initial, context, cancellation) : initial;
+  return preparation.end ?? prepared(state, preparation, specifications, context);
+}
 
 function prepared(
   { runId, modelCallIndex, seq, purpose }: Extract<EffectContext["state"], { for: "step" }>,

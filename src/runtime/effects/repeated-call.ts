@@ -1,14 +1,15 @@
 /**
- * A model that asks for the same call again and again (TOOL-10): it is told once, and the run stops where that does not help.
+ * A model that asks for the same call again and again (TOOL-10): it is told once, and the run stops if it goes on.
  */
 import type { PolicyDecision } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { EffectContext } from "../work/effect-context.js";
+import { repeatedAgain, repeatedCall } from "./prompts.js";
 
-/** Calls in a row of one tool with one input, from which on they count as repeated. */
+/** So many calls in a row of one tool with one input are no repetition yet. */
 const timesAllowed = 2;
 
-/** What the policy says of a call by itself, as far as it is not left to others; `ask` where a person must be asked. */
+/** The decision on a repeated call, or "ask" if a person decides; undefined if repetition does not matter. */
 export function decideRepeated(
   { timesInRow }: CallRecord,
   { state, transcript }: EffectContext,
@@ -21,20 +22,14 @@ export function decideRepeated(
     case "ask":
       return "ask";
     case "stop":
-      // The model saw what it was told only where that was in a step before this one.
+      // A model has seen the warning only if an earlier step gave it.
       return run.toldOfRepeat !== null && run.toldOfRepeat < state.modelCallIndex
-        ? { verdict: "block", reason: stopReason, stopRun: true, repeated: true }
-        : { verdict: "block", reason: toldReason(timesInRow), repeated: true };
+        ? { verdict: "block", reason: repeatedAgain, stopRun: true, repeated: true }
+        : { verdict: "block", reason: repeatedCall(timesInRow), repeated: true };
   }
 }
 
 /** What a person is asked. */
-export function questionOfRepeat({ timesInRow }: CallRecord): string {
+export function repeatedCallQuestion({ timesInRow }: CallRecord): string {
   return `The model has asked for this same call ${timesInRow} times in a row. Run it again?`;
-}
-
-const stopReason = "the same call was asked for again and again, which ended the run";
-
-function toldReason(timesInRow: number): string {
-  return `you have asked for this same call ${timesInRow} times in a row, and it was not run again. Go by the results that you have, or do something else; asking for a call over and over once more ends the run`;
 }

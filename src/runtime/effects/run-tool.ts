@@ -2,9 +2,8 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
-import type { ToolOutput } from "../../core/data/message.js";
-import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
-import { hasCalls } from "../../core/machine/state.js";
+import type { EventBody, Timing } from "../../core/machine/event.js";
+import { callOf } from "../../core/machine/state.js";
 import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
@@ -12,67 +11,61 @@ import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
-import { andThen, attempted, isThenable } from "../lib/maybe-promise.js";
 import { publishProgress } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { type EffectContext, type EffectOf, forgetSpares, type Perform } from "../work/effect-context.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
+import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
 
 const defaultTimeoutMs = 600_000;
 
-export const runTool: Perform<EffectOf<"run_tool">> = (effect, work, cancellation) => {
-  const record = work.transcript.calls.get(effect.callKey);
+export function* runTool(
+  effect: EffectOf<"run_tool">,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody | undefined> {
+  const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = childAgentOf(record.part.name, work.parts.family);
-  return child === undefined ? attempt(effect, record, work, cancellation) : askChild(effect, record, child, work);
-};
+  const child = childAgentOf(record.part.name, context.parts.family);
+  return child === undefined
+    ? yield* callTool(effect, record, context, cancellation)
+    : yield* askChild(effect, record, child, context);
+}
 
 /** Another agent does the work, in a session of its own. */
-async function askChild(
+function* askChild(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   child: ChildAgent,
-  work: EffectContext,
-): Promise<EventBody> {
-  const compiled = work.parts.tools.get(record.part.name);
-  const input = compiled === undefined ? unknownTool(record) : await validatedInput(compiled, record, work);
-  if (input.ok) return startChild(effect, child, input.value, work);
-  const { runId, callKey } = effect;
-  return { type: "tool_finished", runId, callKey, attempt: effect.attempt, ...failed(input.message) };
+  context: EffectContext,
+): Coroutine<EventBody> {
+  const { runId, callKey, attempt } = effect;
+  const compiled = context.parts.tools.get(record.part.name);
+  if (compiled === undefined)
+    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
+  const input = yield* wait(validatedInput(compiled, record, context));
+  if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
+  return yield* wait(startChild(effect, child, input.value, context));
 }
 
-function unknownTool(record: CallRecord): ValidatedInput {
-  return { ok: false, message: `Unknown tool '${record.part.name}'` };
-}
-
-/** A promise is made only where something takes time: most of what a call goes through answers at once. */
-function attempt(
+function* callTool(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): EventBody | Promise<EventBody> {
-  const startedAt = work.now();
-  return andThen(outcomeOf(effect, record, work, cancellation), (given) => {
-    const timing: Timing = { startedAt, durationMs: Math.max(0, work.now() - startedAt) };
-    return andThen(callAfterToolCall(given, record, timing.durationMs, work), (after) =>
-      andThen(kept(after, record, work), (finished) => finishedEvent(effect, timing, finished, after.records)),
-    );
-  });
-}
-
-function finishedEvent(
-  { runId, callKey, attempt }: EffectOf<"run_tool">,
-  timing: Timing,
-  { outcome, output, done }: Finished,
-  records: readonly HookRecord[],
-): EventBody {
-  const signalled = done === undefined ? {} : { done };
+): Coroutine<EventBody> {
+  const { runId, callKey, attempt } = effect;
+  const startedAt = context.now();
+  const returned = yield* outcomeOf(effect, record, context, cancellation);
+  const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
+  const { records, ...final } = yield* callAfterToolCall(returned, record, timing.durationMs, context);
+  const { outcome, output, done } = yield* capped(final, record, context);
   return {
     type: "tool_finished",
     runId,
@@ -81,89 +74,79 @@ function finishedEvent(
     timing,
     outcome,
     output,
-    ...signalled,
+    ...(done === undefined ? {} : { done }),
     ...hookRecords(records),
   };
 }
 
 type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };
 
-/** What came of a call, whole. `isSaid`: the output is what the run is to end with. */
-type Outcome = Finished & { readonly isSaid?: boolean };
+/** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
+type Outcome = Finished & { readonly isFinalText?: boolean };
 
-function kept(
-  { outcome, output, done, isSaid }: Outcome,
+/** The output as the log keeps it. */
+function* capped(
+  { outcome, output, done, isFinalText }: Outcome,
   { part }: CallRecord,
   { sessionId, parts }: EffectContext,
-): Finished | Promise<Finished> {
-  const finished = (cut: ToolOutput): Finished =>
-    done === undefined
-      ? { outcome, output: cut }
-      : { outcome, output: cut, done: isSaid === true ? { message: textOfOutput(cut) } : {} };
-  return attempted(
-    () => capOutput(output, part.name, sessionId, parts),
-    finished,
-    (error) => failed(textOfError(error)),
-  );
+): Coroutine<Finished> {
+  try {
+    const cut = yield* wait(capOutput(output, part.name, sessionId, parts));
+    if (done === undefined) return { outcome, output: cut };
+    return { outcome, output: cut, done: isFinalText === true ? { message: textOfOutput(cut) } : {} };
+  } catch (error) {
+    return failed(textOfError(error));
+  }
 }
 
-function outcomeOf(
+function* outcomeOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): Outcome | Promise<Outcome> {
-  const compiled = work.parts.tools.get(record.part.name);
-  if (compiled === undefined) return failed(`Unknown tool '${record.part.name}'`);
-  if (!isAsApproved(record, work)) return failed("The input is not the one that was approved. The call was not run.");
-  return andThen(validatedInput(compiled, record, work), (input) => {
-    forgetInput(work, effect.callKey);
-    return input.ok
-      ? attempted(
-          () =>
-            withTimeout(compiled.tool, work, cancellation, (signal) =>
-              execute(compiled.tool, record, input, contextOf(effect, record, work, signal)),
-            ),
-          returned,
-          threw,
-        )
-      : failed(input.message);
-  });
+): Coroutine<Outcome> {
+  const compiled = context.parts.tools.get(record.part.name);
+  if (compiled === undefined) return failed(unknownTool(record.part.name));
+  if (!isAsApproved(record, context)) return failed(inputNotApproved);
+  const { tool } = compiled;
+  const input = yield* wait(validatedInput(compiled, record, context));
+  forgetInput(context, effect.callKey);
+  if (!input.ok) return failed(input.message);
+  try {
+    const run = (signal: () => AbortSignal) =>
+      execute(tool, record, input, toolContextOf(effect, record, context, signal));
+    const value = yield* wait(withTimeout(tool, context, cancellation, run));
+    const done = doneIn(value);
+    return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
+  } catch (error) {
+    const done = doneIn(error);
+    return done === undefined ? failed(textOfError(error)) : doneOutcome(done);
+  }
 }
 
-function returned(value: unknown): Outcome {
-  const signalled = doneIn(value);
-  return signalled === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneResult(signalled);
-}
-
-function threw(error: unknown): Outcome {
-  const signalled = doneIn(error);
-  return signalled === undefined ? failed(textOfError(error)) : doneResult(signalled);
-}
-
-/** What was approved is what runs: the log is looked at once more, at the last moment (SEC-6). */
+/** What was approved is what runs: the log is checked once more, at the last moment (SEC-6). */
 function isAsApproved({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
-  const call = hasCalls(state) ? state.calls.find((one) => one.callKey === callKey) : undefined;
+  const call = callOf(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
 function execute(
   tool: AnyTool,
   record: CallRecord,
-  input: Extract<ValidatedInput, { ok: true }>,
-  context: ToolContext,
+  validated: Extract<ValidatedInput, { ok: true }>,
+  toolContext: ToolContext,
 ): unknown {
-  const { invalid, input: asked } = record.part;
+  const { invalid, input } = record.part;
   if (invalid !== undefined && !record.changed && tool.executeRaw !== undefined)
-    return tool.executeRaw(rawTextOf(asked) ?? "", context);
-  if (tool.execute !== undefined) return tool.execute(input.value, context);
-  return tool.executeRaw?.(JSON.stringify(record.input), context);
+    return tool.executeRaw(rawTextOf(input) ?? "", toolContext);
+  if (tool.execute !== undefined) return tool.execute(validated.value, toolContext);
+  return tool.executeRaw?.(JSON.stringify(record.input), toolContext);
 }
 
-function contextOf(
+function toolContextOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
-  work: EffectContext,
+  { sessionId, parts, hearers }: EffectContext,
   signal: () => AbortSignal,
 ): ToolContext {
   return {
@@ -173,47 +156,50 @@ function contextOf(
     toolCallId: record.part.toolCallId,
     idempotencyKey: effect.callKey,
     attempt: effect.attempt,
-    sessionId: work.sessionId,
+    sessionId,
     runId: effect.runId,
-    deps: depsOf(work.parts, effect.runId),
-    services: work.parts.services,
-    progress: (note) => publishProgress(work.hearers, effect.callKey, note),
+    deps: depsOf(parts, effect.runId),
+    services: parts.services,
+    progress: (note) => publishProgress(hearers, effect.callKey, note),
   };
 }
 
-/** Ends the wait, not the tool, when its time is up; a tool that looks at its signal ends too. */
+/** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
 function withTimeout(
   tool: AnyTool,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
 ): unknown {
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   let own: AbortController | undefined;
-  let isOver = false;
+  let isTimedOut = false;
   const signal = () => {
-    own ??= followed(signalOf(cancellation));
-    if (isOver) own.abort(new Error("timeout"));
+    own ??= followerOf(signalOf(cancellation));
+    if (isTimedOut) own.abort(new Error("timeout"));
     return own.signal;
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value)) return value;
-  forgetSpares(work.memory);
   return new Promise((resolve, reject) => {
-    const stop = work.parts.clock.after(timeoutMs, () => {
-      isOver = true;
+    const stopTimer = context.parts.clock.after(timeoutMs, () => {
+      isTimedOut = true;
       own?.abort(new Error("timeout"));
-      reject(new Error(`Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`));
+      reject(new Error(toolTimedOut(timeoutMs)));
     });
-    // What is cancelled has its grace instead, and a timer would keep the process.
-    onCancel(cancellation, stop);
+    // A call that is cancelled has its grace instead, and a timer would keep the process alive.
+    const stopListening = onCancel(cancellation, stopTimer);
+    const stop = () => {
+      stopTimer();
+      stopListening();
+    };
     const settled = Promise.resolve(value);
     settled.then(stop, stop);
     settled.then(resolve, reject);
   });
 }
 
-function followed(signal: AbortSignal): AbortController {
+function followerOf(signal: AbortSignal): AbortController {
   const controller = new AbortController();
   if (signal.aborted) controller.abort(signal.reason);
   else signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
@@ -221,10 +207,10 @@ function followed(signal: AbortSignal): AbortController {
 }
 
 function failed(message: string): Finished {
-  return { outcome: "error", output: { type: "text", text: `Error: ${message}` } };
+  return { outcome: "error", output: errorOutput(message) };
 }
 
-function doneResult({ message }: Done): Outcome {
-  if (message === undefined) return { outcome: "ok", output: { type: "text", text: "Done." }, done: {} };
-  return { outcome: "ok", output: { type: "text", text: String(message) }, done: {}, isSaid: true };
+function doneOutcome({ message }: Done): Outcome {
+  if (message === undefined) return { outcome: "ok", output: doneOutput, done: {} };
+  return { outcome: "ok", output: { type: "text", text: String(message) }, done: {}, isFinalText: true };
 }

@@ -1,6 +1,6 @@
 /**
- * Asks a model to sum up. It is called as any other is, but for tools and subscribers: with timeouts, retries by the agent's
- * policy, and a usage that counts.
+ * Asks a model for a summary. The call has timeouts, retries by the agent's policy, and a usage that counts, as any model call;
+ * it has no tools and no subscribers.
  */
 
 import { withCost } from "../../context/services.js";
@@ -11,16 +11,17 @@ import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { createAssembly } from "../model/message-assembly.js";
 import type { CalledModel } from "../model/models.js";
+import { retryDelayMs } from "../model/retry.js";
 import { streamInto } from "../model/stream-attempt.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
 export type Summariser = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
-  /** What all its attempts used so far; undefined where it was not asked. */
+  /** What all its attempts used so far; undefined before the first. */
   readonly usage: () => Usage | undefined;
 };
 
-/** What a summariser's failure is thrown as. */
+/** The error that a summariser throws when it gives up. */
 export class SummariserFailure extends Error {
   override readonly name = "SummariserFailure";
   readonly failure: ModelFailure;
@@ -34,10 +35,10 @@ export class SummariserFailure extends Error {
 export function createSummariser(
   { runId }: EffectOf<"compact">,
   called: CalledModel,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
 ): Summariser {
-  const { sessionId, parts, state, now } = work;
+  const { sessionId, parts, state, now } = context;
   const { model, retry, timeouts } = called;
   const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;
   let used: Usage | undefined;
@@ -60,14 +61,12 @@ export function createSummariser(
       clock: parts.clock,
       cancellation,
       publish() {},
-      memory: work.memory,
     });
     const end = endOf(assembly);
-    const isWhole = end?.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;
-    const usage = { ...end?.usage, ...(isWhole ? {} : { partial: true }) };
+    const isWhole = end.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;
+    const usage = { ...end.usage, ...(isWhole ? {} : { partial: true }) };
     used = addUsage(used ?? {}, withCost(usage, model.id, parts.services));
-    if (end?.type === "done") return textOf(messageOf(assembly));
-    return end?.failure ?? { kind: "network", message: "The stream did not end." };
+    return end.type === "done" ? textOf(messageOf(assembly)) : end.failure;
   }
 
   return {
@@ -76,35 +75,25 @@ export function createSummariser(
       for (let count = 1; ; count += 1) {
         const answer = await attempt(prompt);
         if (typeof answer === "string") return answer;
-        const wait = answer.kind === "cancelled" ? undefined : waitAfter(answer, count, now() - startedAt, retry);
-        if (wait === undefined) throw new SummariserFailure(answer);
-        await sleep(wait, work, cancellation);
+        const delayMs = answer.kind === "cancelled" ? undefined : retryDelayMs(retry, answer, count, now() - startedAt);
+        if (delayMs === undefined) throw new SummariserFailure(answer);
+        await sleep(delayMs, context, cancellation);
       }
     },
     usage: () => used,
   };
 }
 
-/** A policy may be anybody's code: one that throws, or gives no time, gives up. */
-function waitAfter(
-  failure: ModelFailure,
-  attempt: number,
-  elapsedMs: number,
-  retry: CalledModel["retry"],
-): number | undefined {
-  try {
-    const decided = retry.decide(failure, attempt, Math.max(0, elapsedMs));
-    return "retryInMs" in decided && Number.isFinite(decided.retryInMs) ? Math.max(0, decided.retryInMs) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
+/** Ends early if the compaction is cancelled. */
 function sleep(ms: number, { parts }: EffectContext, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve) => {
-    const stop = parts.clock.after(ms, resolve);
-    onCancel(cancellation, () => {
-      stop();
+    let stopListening = () => {};
+    const stopTimer = parts.clock.after(ms, () => {
+      stopListening();
+      resolve();
+    });
+    stopListening = onCancel(cancellation, () => {
+      stopTimer();
       resolve();
     });
   });

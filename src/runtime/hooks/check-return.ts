@@ -1,20 +1,21 @@
 /**
- * What hooks may return, checked: an answer that is of no known shape is refused whole.
+ * Checks what hooks return: an answer of an unknown shape is refused whole.
  */
 import { checkJson } from "../../core/data/json.js";
+import { mostReasonCharacters, truncate } from "../lib/error-text.js";
 import { normaliseJson } from "../tools/to-json.js";
 
 export type Members = { readonly [key: string]: unknown };
 
-/** The members of an answer, where all of them are among these keys and there is one at least. */
+/** The members of an answer; undefined if it has none, or one that is not among these keys. */
 export function membersOf(answer: unknown, keys: readonly string[]): Members | undefined {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return undefined;
-  const given = Object.keys(answer);
-  return given.length > 0 && given.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
+  const present = Object.keys(answer);
+  return present.length > 0 && present.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
 }
 
-/** The one member of an answer, and which it is. */
-export function oneOf(
+/** The only member of an answer; undefined if it has another number of members, or one that is not among these keys. */
+export function onlyMember(
   answer: unknown,
   keys: readonly string[],
 ): { readonly key: string; readonly value: unknown } | undefined {
@@ -24,15 +25,13 @@ export function oneOf(
   return key === undefined || others.length > 0 ? undefined : { key, value: members[key] };
 }
 
-/** A reason is kept in the log, which has bounds. */
+/** A reason, cut to what the log can keep; undefined if it is no text, or an empty one. */
 export function reasonIn(value: unknown): string | undefined {
   if (typeof value !== "string" || value.trim() === "") return undefined;
-  return value.length > longestReason ? `${value.slice(0, longestReason)}…` : value;
+  return truncate(value, mostReasonCharacters);
 }
 
-const longestReason = 10_000;
-
-/** A copy as plain JSON, within what an entry of the log holds. @throws Error where it cannot be kept */
+/** A copy as plain JSON. @throws Error if the value is no JSON, or larger than this */
 export function jsonIn(value: unknown, maxBytes: number): ReturnType<typeof normaliseJson> {
   const plain = normaliseJson(value);
   const checked = checkJson(plain, { maxBytes });

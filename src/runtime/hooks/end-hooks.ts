@@ -1,53 +1,55 @@
 /**
- * The hooks at the end of a run: `beforeStop`, and what comes after it.
+ * The hooks at the end of a run: `beforeStop` before it is settled, `afterStep` and `afterRun` after it.
  */
 
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { reachedLimit } from "../../core/machine/steps.js";
-import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import { resultOf } from "../../core/view/outcome.js";
 import type { StopSubject } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { andThen } from "../lib/maybe-promise.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callHooks, type HookCall, type HookCallResult, refused } from "./call-hooks.js";
-import { oneOf } from "./check-return.js";
+import { callHooks, type HookCall, refused } from "./call-hooks.js";
+import { onlyMember } from "./check-return.js";
 import { callAfterStep, hookRecords, notification } from "./step-hooks.js";
 
 type Finishing = Extract<Preparing, { for: "finish" }>;
 
-/** What hooks make of an end that is not settled yet; the records alone where it stays. */
+/** Whether the run ends. If not, `event` happens instead. */
 export type StopVerdict =
-  | { readonly type: "stays"; readonly records: readonly HookRecord[] }
+  | { readonly type: "ends"; readonly records: readonly HookRecord[] }
   | { readonly type: "instead"; readonly event: EventBody };
 
-/** Tells of the last step, then asks whether the run may stop. */
-export function callBeforeStop(
+/** Tells the hooks of the last step, then asks them whether the run may stop. */
+export function* callBeforeStop(
   state: Finishing,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): StopVerdict | Promise<StopVerdict> {
-  return andThen(callAfterStep(work, cancellation), (told) => {
-    if (told?.failure !== undefined) return failedBy(told.failure, state, told.records);
-    const before = told?.records ?? [];
-    if (!isAsked(state, work)) return { type: "stays", records: before };
-    return andThen(callHooks(askingToStop(state, work), work, cancellation), (asked) =>
-      answered(asked, state, [...before, ...asked.records]),
-    );
-  });
+): Coroutine<StopVerdict> {
+  const afterStep = yield* callAfterStep(context, cancellation);
+  const earlier = afterStep?.records ?? [];
+  if (afterStep?.failure !== undefined) return failedBy(afterStep.failure, state, earlier);
+  if (!mayGoOn(state, context)) return { type: "ends", records: earlier };
+  const beforeStop = yield* callHooks(beforeStopCall(state, context), context, cancellation);
+  const records = [...earlier, ...beforeStop.records];
+  if (beforeStop.failure !== undefined) return failedBy(beforeStop.failure, state, records);
+  const input = beforeStop.value;
+  if (input === null) return { type: "ends", records };
+  return { type: "instead", event: { type: "steered", source: "before_stop", input, ...hookRecords(records) } };
 }
 
-/** Nobody is asked who could not keep the run going: never past a limit, and only so often. */
-function isAsked(state: Finishing, { parts, now }: EffectContext): boolean {
+/** Hooks can keep a run going only so often, and never past a limit. Otherwise they are not called. */
+function mayGoOn(state: Finishing, { parts, now }: EffectContext): boolean {
   const { counters, limits } = state;
   if (parts.hooks.beforeStop.length === 0 || counters.stopPreventions >= limits.maxStopPreventions) return false;
   return reachedLimit(state, now()) === undefined;
 }
 
-function askingToStop(
+function beforeStopCall(
   { reason, counters }: Finishing,
   { transcript }: EffectContext,
 ): HookCall<readonly UserMessage[] | null> {
@@ -55,24 +57,14 @@ function askingToStop(
   const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions };
   return {
     point: "beforeStop",
-    first: null,
-    show: () => subject,
-    take(answer) {
-      const given = oneOf(answer, ["message"]);
-      if (given === undefined) return refused(answer, "{ message }");
-      return { type: "settled", to: messagesOf(given.value as Parameters<typeof messagesOf>[0]) };
+    initial: null,
+    subjectOf: () => subject,
+    accept(answer) {
+      const member = onlyMember(answer, ["message"]);
+      if (member === undefined) return refused(answer, "{ message }");
+      return { type: "settled", to: messagesOf(member.value as Parameters<typeof messagesOf>[0]) };
     },
   };
-}
-
-function answered(
-  { to, failure }: HookCallResult<readonly UserMessage[] | null>,
-  state: Finishing,
-  records: readonly HookRecord[],
-): StopVerdict {
-  if (failure !== undefined) return failedBy(failure, state, records);
-  if (to === null) return { type: "stays", records };
-  return { type: "instead", event: { type: "steered", source: "before_stop", input: to, ...hookRecords(records) } };
 }
 
 function failedBy(message: string, { runId }: Finishing, records: readonly HookRecord[]): StopVerdict {
@@ -83,28 +75,19 @@ function failedBy(message: string, { runId }: Finishing, records: readonly HookR
   };
 }
 
-/** Hooks are called after a run. */
+/** Whether any hook is called after a run has ended. */
 export function hasEndHooks({ hooks }: Pick<CompiledAgent, "hooks">): boolean {
   return hooks.afterStep.length + hooks.afterRun.length > 0;
 }
 
-/** Tells the hooks of a run that has ended: of its last step, where they do not know of it, and of its result. */
-export function callAfterRun(
-  work: EffectContext,
-  cancellation: Cancellation,
-): readonly HookRecord[] | Promise<readonly HookRecord[]> {
-  return andThen(callAfterStep(work, cancellation), (told) => {
-    const before = told?.records ?? [];
-    const result = resultOf(work.sessionId, work.state, work.transcript);
-    if (result === null || work.parts.hooks.afterRun.length === 0) return before;
-    return andThen(callHooks(notification("afterRun", copyOf(result)), work, cancellation), ({ records }) => [
-      ...before,
-      ...records,
-    ]);
-  });
-}
-
-/** A hook's subject is frozen; a result belongs to whoever asked for the run. */
-function copyOf(result: RunResult): RunResult {
-  return structuredClone(result);
+/** Tells the hooks of a run that has ended: of its last step, unless they know of it, and of its result. */
+export function* callAfterRun(context: EffectContext, cancellation: Cancellation): Coroutine<readonly HookRecord[]> {
+  const afterStep = yield* callAfterStep(context, cancellation);
+  const earlier = afterStep?.records ?? [];
+  const result = resultOf(context.sessionId, context.state, context.transcript);
+  if (result === null || context.parts.hooks.afterRun.length === 0) return earlier;
+  // A copy: the subject of a hook is frozen, and the result belongs to the code that asked for the run.
+  const call = notification("afterRun", structuredClone(result));
+  const { records } = yield* callHooks(call, context, cancellation);
+  return [...earlier, ...records];
 }

@@ -1,38 +1,38 @@
 /**
- * The hooks after an attempt of a model call: `afterLLMCall`, and `onError` where it failed.
+ * The hooks after an attempt of a model call: `afterLLMCall`, and `onError` if the attempt failed.
  */
+import { defined } from "../../core/data/defined.js";
 import type { AfterFailure, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { FailureSubject, ModelAnswerSubject } from "../../ports/hook.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { andThen } from "../lib/maybe-promise.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callHooks, type HookCall, type HookCallResult, refused } from "./call-hooks.js";
+import { callHooks, type HookCall, refused } from "./call-hooks.js";
 import { hookRecords, notification } from "./step-hooks.js";
 
 type Finished = Omit<EventOf<"model_finished">, "at">;
 type Failed = Omit<EventOf<"model_failed">, "at">;
 export type SettledAttempt = Finished | Failed;
 
-/** How long a hook's retry waits where nothing else says how long. */
-const ownRetryMs = 1_000;
+/** How long a retry waits that only a hook asked for. */
+const hookRetryMs = 1_000;
 
-/** Calls the hooks; what an abort cut off is no failure, and none of their business. */
-export function callAfterAttempt(
+/** Calls the hooks. An attempt that an abort ended is no failure, and hooks are not told of it. */
+export function* callAfterAttempt(
   event: SettledAttempt,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): SettledAttempt | Promise<SettledAttempt> {
-  const { afterLLMCall, onError } = work.parts.hooks;
+): Coroutine<SettledAttempt> {
+  const { afterLLMCall, onError } = context.parts.hooks;
   if (afterLLMCall.length + onError.length === 0) return event;
   if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
-  return andThen(callHooks(notification("afterLLMCall", answerOf(event)), work, cancellation), (asked) => {
-    const { records } = asked;
-    if (asked.failure !== undefined) return failedBy(asked.failure, event, records);
-    if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(records) };
-    return andThen(callHooks(askingOnError(event), work, cancellation), (second) =>
-      decided(event, second, [...records, ...second.records]),
-    );
-  });
+  const answered = yield* callHooks(notification("afterLLMCall", answerOf(event)), context, cancellation);
+  if (answered.failure !== undefined) return failedBy(answered.failure, event, answered.records);
+  if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(answered.records) };
+  const { value, failure, records } = yield* callHooks(onErrorCall(event), context, cancellation);
+  const all = [...answered.records, ...records];
+  if (failure !== undefined) return failedBy(failure, event, all);
+  return { ...event, next: nextOf(event.next, value), ...hookRecords(all) };
 }
 
 function answerOf(event: SettledAttempt): ModelAnswerSubject {
@@ -42,44 +42,36 @@ function answerOf(event: SettledAttempt): ModelAnswerSubject {
     attempt,
     model,
     durationMs: timing.durationMs,
-    ...(usage === undefined ? {} : { usage }),
+    ...defined({ usage }),
     ...(event.type === "model_finished"
       ? { message: event.message, finishReason: event.finishReason }
       : { failure: event.failure }),
   };
 }
 
-type Wanted = "retry" | "giveUp" | undefined;
+/** What an `onError` hook asks for. */
+type ErrorVerdict = "retry" | "giveUp" | undefined;
 
-function askingOnError({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<Wanted> {
+function onErrorCall({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<ErrorVerdict> {
   const subject: FailureSubject = { modelCallIndex, attempt, model, failure, next: next.type };
   return {
     point: "onError",
-    first: undefined,
-    show: () => subject,
-    take: (answer) =>
+    initial: undefined,
+    subjectOf: () => subject,
+    accept: (answer) =>
       answer === "retry" || answer === "giveUp"
         ? { type: "settled", to: answer }
         : refused(answer, '"retry" or "giveUp"'),
   };
 }
 
-function decided(
-  event: Failed,
-  { to, failure }: HookCallResult<Wanted>,
-  records: readonly HookRecord[],
-): SettledAttempt {
-  if (failure !== undefined) return failedBy(failure, event, records);
-  return { ...event, next: nextOf(event.next, to), ...hookRecords(records) };
-}
-
-function nextOf(next: AfterFailure, wanted: Wanted): AfterFailure {
-  if (wanted === "retry") return next.type === "retry" ? next : { type: "retry", inMs: ownRetryMs };
-  if (wanted === "giveUp" && next.type !== "give_up") return { type: "give_up", reason: "model_error" };
+function nextOf(next: AfterFailure, verdict: ErrorVerdict): AfterFailure {
+  if (verdict === "retry") return next.type === "retry" ? next : { type: "retry", inMs: hookRetryMs };
+  if (verdict === "giveUp" && next.type !== "give_up") return { type: "give_up", reason: "model_error" };
   return next;
 }
 
-/** A step that a hook failed: its answer is not kept, what it used is. */
+/** A step that a hook failed: its answer is dropped, its usage still counts. */
 function failedBy(message: string, event: SettledAttempt, hooks: readonly HookRecord[]): Failed {
   const { runId, modelCallIndex, attempt, model, usage, timing } = event;
   return {

@@ -1,7 +1,8 @@
 /**
- * The hooks before a step and after it: `onCompacted`, `afterStep`, `beforeRun`, `beforeStep`, `beforeLLMCall`.
+ * The hooks between two model calls: `onCompacted`, `afterStep`, `beforeRun`, `beforeStep`, `beforeLLMCall`.
  */
 
+import { defined } from "../../core/data/defined.js";
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
@@ -10,8 +11,8 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import { freeze } from "../lib/freeze.js";
-import { andThen } from "../lib/maybe-promise.js";
 import type { EffectContext } from "../work/effect-context.js";
 import {
   callHooks,
@@ -21,16 +22,17 @@ import {
   refuseAnyReturn,
   refused,
 } from "./call-hooks.js";
-import { jsonIn, membersOf, oneOf, reasonIn } from "./check-return.js";
+import { jsonIn, membersOf, onlyMember, reasonIn } from "./check-return.js";
 
-/** What is known of a step before its model call. */
+/** What a step's model call will be sent, and what led to it. */
 export type Preparation = {
   readonly records: readonly HookRecord[];
+  /** The input of the run, if a hook changed it. */
   readonly input?: readonly UserMessage[];
   readonly systemPrompt: string | undefined;
-  /** What is shown after the conversation. */
+  /** Messages that follow the conversation. */
   readonly append: readonly UserMessage[];
-  /** What hooks chose. */
+  /** Options that hooks chose for this step. */
   readonly choices: Choices;
   /** The run ends instead. */
   readonly end?: EventBody;
@@ -44,111 +46,104 @@ export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
   return onCompacted.length + afterStep.length + beforeRun.length + beforeStep.length + beforeLLMCall.length > 0;
 }
 
-/** Calls all hooks that come between the last step and the model call of this one. */
-export function prepareWithHooks(
+/** Calls all hooks between the end of the last step and the model call of this one. */
+export function* prepareWithHooks(
   state: StepPreparing,
-  first: Preparation,
-  work: EffectContext,
+  initial: Preparation,
+  context: EffectContext,
   cancellation: Cancellation,
-): Preparation | Promise<Preparation> {
-  const stages: readonly Stage[] = [
-    callOnCompacted,
-    callAfterStepStage,
-    callBeforeRun,
-    callBeforeStep,
-    callBeforeModelCall,
-  ];
-  const from = (index: number, so: Preparation): Preparation | Promise<Preparation> => {
-    const stage = stages[index];
-    if (stage === undefined || so.end !== undefined) return so;
-    return andThen(stage(state, so, work, cancellation), (next) => from(index + 1, next));
-  };
-  return from(0, first);
+): Coroutine<Preparation> {
+  let preparation = initial;
+  for (const stage of [onCompacted, afterStep, beforeRun, beforeStep, beforeModelCall]) {
+    preparation = yield* stage(state, preparation, context, cancellation);
+    if (preparation.end !== undefined) break;
+  }
+  return preparation;
 }
 
 type Stage = (
   state: StepPreparing,
-  so: Preparation,
-  work: EffectContext,
+  preparation: Preparation,
+  context: EffectContext,
   cancellation: Cancellation,
-) => Preparation | Promise<Preparation>;
+) => Coroutine<Preparation>;
 
-const callOnCompacted: Stage = (state, so, work, cancellation) => {
-  const { hooks } = work.parts;
-  const compacted = work.transcript.run?.compacted;
-  if (hooks.onCompacted.length === 0 || compacted?.summary === undefined) return so;
+const onCompacted: Stage = function* (state, preparation, context, cancellation) {
+  const { hooks } = context.parts;
+  const compacted = context.transcript.run?.compacted;
+  if (hooks.onCompacted.length === 0 || compacted?.summary === undefined) return preparation;
   const { summary, tokensBefore, tokensAfter } = compacted;
-  const subject = {
-    summary,
-    ...(tokensBefore === undefined ? {} : { tokensBefore }),
-    ...(tokensAfter === undefined ? {} : { tokensAfter }),
-  };
-  return andThen(callHooks(notification("onCompacted", subject), work, cancellation), (asked) =>
-    withRecords(state, so, asked),
-  );
+  const call = notification("onCompacted", { summary, ...defined({ tokensBefore, tokensAfter }) });
+  return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
 };
 
-const callAfterStepStage: Stage = (state, so, work, cancellation) =>
-  andThen(callAfterStep(work, cancellation), (asked) => (asked === null ? so : withRecords(state, so, asked)));
+const afterStep: Stage = function* (state, preparation, context, cancellation) {
+  const result = yield* callAfterStep(context, cancellation);
+  return result === null ? preparation : withRecords(state, preparation, result);
+};
 
-const callBeforeRun: Stage = (state, so, work, cancellation) => {
-  const { run } = work.transcript;
-  if (work.parts.hooks.beforeRun.length === 0 || state.modelCallIndex > 1 || state.attempt > 0 || run === null)
-    return so;
-  type Wanted = { readonly input: readonly UserMessage[]; readonly refuse?: string };
-  const asking: HookCall<Wanted> = {
+const beforeRun: Stage = function* (state, preparation, context, cancellation) {
+  const { run } = context.transcript;
+  const isFirstCall = state.modelCallIndex <= 1 && state.attempt === 0;
+  if (context.parts.hooks.beforeRun.length === 0 || !isFirstCall || run === null) return preparation;
+  const result = yield* callHooks(beforeRunCall(run.input), context, cancellation);
+  const next = withRecords(state, preparation, result);
+  const { input, refuse } = result.value;
+  if (next.end === undefined && refuse !== undefined) return endingRun(state, next, "refused", refuse);
+  return input === run.input ? next : { ...next, input };
+};
+
+type RunInput = { readonly input: readonly UserMessage[]; readonly refuse?: string };
+
+function beforeRunCall(input: RunInput["input"]): HookCall<RunInput> {
+  return {
     point: "beforeRun",
-    first: { input: run.input },
-    show: ({ input }) => ({ input }),
-    take(answer) {
-      const given = oneOf(answer, ["input", "refuse"]);
-      if (given?.key === "input")
-        return { type: "changed", to: { input: messagesOf(given.value as Parameters<typeof messagesOf>[0]) } };
-      const refuse = reasonIn(given?.value);
+    initial: { input },
+    subjectOf: (present) => ({ input: present.input }),
+    accept(answer) {
+      const member = onlyMember(answer, ["input", "refuse"]);
+      if (member?.key === "input")
+        return { type: "changed", to: { input: messagesOf(member.value as Parameters<typeof messagesOf>[0]) } };
+      const refuse = reasonIn(member?.value);
       if (refuse === undefined) return refused(answer, "{ input } or { refuse: reason }");
-      return { type: "settled", to: { input: run.input, refuse } };
+      return { type: "settled", to: { input, refuse } };
     },
   };
-  return andThen(callHooks(asking, work, cancellation), (asked) => {
-    const next = withRecords(state, so, asked);
-    const { input, refuse } = asked.to;
-    if (next.end === undefined && refuse !== undefined) return endingRun(state, next, "refused", refuse);
-    return input === run.input ? next : { ...next, input };
-  });
-};
+}
 
-const callBeforeStep: Stage = (state, so, work, cancellation) => {
-  if (work.parts.hooks.beforeStep.length === 0) return so;
+const beforeStep: Stage = function* (state, preparation, context, cancellation) {
+  if (context.parts.hooks.beforeStep.length === 0) return preparation;
   const { modelCallIndex, purpose } = state;
-  return andThen(callHooks(notification("beforeStep", { modelCallIndex, purpose }), work, cancellation), (asked) =>
-    withRecords(state, so, asked),
-  );
+  const call = notification("beforeStep", { modelCallIndex, purpose });
+  return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
 };
 
-const callBeforeModelCall: Stage = (state, so, work, cancellation) => {
-  if (work.parts.hooks.beforeLLMCall.length === 0) return so;
-  const asking: HookCall<Pick<Preparation, "systemPrompt" | "choices">> = {
+const beforeModelCall: Stage = function* (state, preparation, context, cancellation) {
+  if (context.parts.hooks.beforeLLMCall.length === 0) return preparation;
+  const call: HookCall<Chosen> = {
     point: "beforeLLMCall",
-    first: so,
-    show: (chosen) => modelCallOf(state, chosen, so, work),
-    take: (answer, chosen) => takeChoice(answer, chosen, work),
+    initial: preparation,
+    subjectOf: (chosen) => modelCallOf(state, chosen, preparation, context),
+    accept: (answer, chosen) => acceptChoice(answer, chosen, context),
   };
-  return andThen(callHooks(asking, work, cancellation), (asked) => {
-    const { systemPrompt, choices } = asked.to;
-    return { ...withRecords(state, so, asked), systemPrompt, choices };
-  });
+  const result = yield* callHooks(call, context, cancellation);
+  const { systemPrompt, choices } = result.value;
+  return { ...withRecords(state, preparation, result), systemPrompt, choices };
 };
+
+/** What a `beforeLLMCall` hook may choose. */
+type Chosen = Pick<Preparation, "systemPrompt" | "choices">;
 
 function modelCallOf(
   { modelCallIndex, purpose }: StepPreparing,
-  { systemPrompt, choices }: Pick<Preparation, "systemPrompt" | "choices">,
-  so: Pick<Preparation, "input" | "append">,
+  { systemPrompt, choices }: Chosen,
+  preparation: Pick<Preparation, "input" | "append">,
   { parts, transcript }: EffectContext,
 ): ModelCallSubject {
   const options = { ...transcript.run?.options, ...choices };
   const { activeTools = [...parts.tools.keys()], providerOptions } = options;
   const toolChoice = choices.toolChoice ?? toolChoiceAt(transcript.run?.options.toolChoice, modelCallIndex);
-  // Frozen here: freezing all of it would look at every message, whether or not the hook does.
+  // Frozen member by member: to freeze all of it would look at every message, whether or not a hook does.
   return Object.freeze({
     modelCallIndex,
     purpose,
@@ -157,25 +152,28 @@ function modelCallOf(
     ...(toolChoice === undefined ? {} : { toolChoice: freeze(toolChoice) }),
     ...(providerOptions === undefined ? {} : { providerOptions: freeze(providerOptions) }),
     get messages() {
-      return freeze(messagesWith(so, transcript));
+      return freeze(messagesWith(preparation, transcript));
     },
   });
 }
 
-/** The conversation as it would be sent: with input that is still to be shown, and as the hooks before changed it. */
+/** The conversation as the model would be sent it: with input that no model has seen yet, as earlier hooks changed it. */
 function messagesWith(
   { input, append }: Pick<Preparation, "input" | "append">,
   { messages, seqs, later, run }: Transcript,
 ) {
   const waiting = later.map(({ message }) => message);
-  const kept = input === undefined ? messages : messages.filter((_, index) => seqs[index] !== run?.startSeq);
-  return [...kept, ...(input ?? []), ...waiting, ...append];
+  const unchanged = input === undefined ? messages : messages.filter((_, index) => seqs[index] !== run?.startSeq);
+  return [...unchanged, ...(input ?? []), ...waiting, ...append];
 }
 
-type Chosen = Pick<Preparation, "systemPrompt" | "choices">;
 const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions"];
 
-function takeChoice(answer: unknown, { systemPrompt, choices }: Chosen, { parts }: EffectContext): HookVerdict<Chosen> {
+function acceptChoice(
+  answer: unknown,
+  { systemPrompt, choices }: Chosen,
+  { parts }: EffectContext,
+): HookVerdict<Chosen> {
   const allowed = "{ systemPrompt, activeTools, toolChoice, providerOptions }, any of them, with tools of the agent";
   const members = membersOf(answer, choosable);
   if (members === undefined) return refused(answer, allowed);
@@ -203,23 +201,23 @@ const mostOptionBytes = 64 * 1024;
 
 function isToolChoice(value: unknown, isTool: (name: unknown) => boolean): value is ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return true;
-  const given = oneOf(value, ["tool"]);
-  return given !== undefined && isTool(given.value);
+  const named = onlyMember(value, ["tool"]);
+  return named !== undefined && isTool(named.value);
 }
 
 function isOptions(value: unknown): boolean {
-  const isRecord = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
+  const isRecord = (thing: unknown) => typeof thing === "object" && thing !== null && !Array.isArray(thing);
   return isRecord(value) && Object.values(value as object).every(isRecord);
 }
 
-/** Tells the hooks of the last step, once; null where there is nothing to tell. */
-export function callAfterStep(
-  work: EffectContext,
+/** Tells the hooks of the last step, each time once; null if there is no such step or no such hook. */
+export function* callAfterStep(
+  context: EffectContext,
   cancellation: Cancellation,
-): HookCallResult<undefined> | null | Promise<HookCallResult<undefined>> {
-  const { run } = work.transcript;
-  if (work.parts.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
-  return callHooks(notification("afterStep", lastStepOf(work)), work, cancellation);
+): Coroutine<HookCallResult<undefined> | null> {
+  const { run } = context.transcript;
+  if (context.parts.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
+  return yield* callHooks(notification("afterStep", lastStepOf(context)), context, cancellation);
 }
 
 function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
@@ -232,30 +230,32 @@ function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
   };
 }
 
+/** A call of hooks that return nothing. */
 export function notification(point: HookCall<undefined>["point"], subject: object): HookCall<undefined> {
-  return { point, first: undefined, show: () => subject, take: refuseAnyReturn };
+  return { point, initial: undefined, subjectOf: () => subject, accept: refuseAnyReturn };
 }
 
 function withRecords(
   state: StepPreparing,
-  so: Preparation,
+  preparation: Preparation,
   { records, failure }: HookCallResult<unknown>,
 ): Preparation {
-  const next = { ...so, records: [...so.records, ...records] };
+  const next = { ...preparation, records: [...preparation.records, ...records] };
   return failure === undefined ? next : endingRun(state, next, "hook_failed", failure);
 }
 
 function endingRun(
   { runId, modelCallIndex }: StepPreparing,
-  so: Preparation,
+  preparation: Preparation,
   reason: "refused" | "hook_failed",
   message: string,
 ): Preparation {
   const fault = { code: reason, message, retryable: false };
-  return { ...so, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hookRecords(so.records) } };
+  const hooks = hookRecords(preparation.records);
+  return { ...preparation, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hooks } };
 }
 
-/** The records of hooks, where there are any. The log keeps them, and a list that has grown keeps room for sixteen more. */
+/** The records of hooks, if there are any. A copy: the log keeps it, and a list that has grown holds spare room. */
 export function hookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
   return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }

@@ -8,36 +8,44 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { ToolCallSubject, ToolResultSubject } from "../../ports/hook.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { andThen } from "../lib/maybe-promise.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import { toToolOutput } from "../tools/to-json.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callHooks, type HookCall, refused } from "./call-hooks.js";
-import { jsonIn, oneOf, reasonIn } from "./check-return.js";
+import { jsonIn, onlyMember, reasonIn } from "./check-return.js";
 
 export type BeforeToolCall = {
   readonly records: readonly HookRecord[];
-  /** The input, where a hook changed it. */
+  /** The input, if a hook changed it. */
   readonly input?: Json;
   /** Why the call is not run. */
   readonly block?: string;
   readonly stopRun?: boolean;
 };
 
-/** An entry of the log has a bound, and other things to hold. */
+/** An entry of the log has a bound, and holds more than the input. */
 const mostInputBytes = 900_000;
 
-export function callBeforeToolCall(
+export function* callBeforeToolCall(
   record: CallRecord,
   tool: AnyTool,
-  work: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
-): BeforeToolCall | Promise<BeforeToolCall> {
-  if (work.parts.hooks.beforeToolCall.length === 0) return noHooks;
+): Coroutine<BeforeToolCall> {
+  if (context.parts.hooks.beforeToolCall.length === 0) return noHooks;
+  const call = beforeToolCall(record, tool);
+  const { value, records, failure } = yield* callHooks(call, context, cancellation);
+  return failure === undefined ? { records, ...value } : { records, block: failure };
+}
+
+const noHooks: BeforeToolCall = { records: [] };
+
+function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
   const { callKey, part, edited } = record;
-  const asking: HookCall<Omit<BeforeToolCall, "records">> = {
+  return {
     point: "beforeToolCall",
-    first: {},
-    show: ({ input = record.input }): ToolCallSubject => ({
+    initial: {},
+    subjectOf: ({ input = record.input }): ToolCallSubject => ({
       callKey,
       toolCallId: part.toolCallId,
       name: part.name,
@@ -45,63 +53,57 @@ export function callBeforeToolCall(
       input,
       isEdited: edited,
     }),
-    take(answer) {
-      const given = oneOf(answer, ["input", "block", "stop"]);
-      if (given?.key === "input") return { type: "changed", to: { input: jsonIn(given.value, mostInputBytes) } };
-      const reason = reasonIn(given?.value);
-      if (given === undefined || reason === undefined)
+    accept(answer) {
+      const member = onlyMember(answer, ["input", "block", "stop"]);
+      if (member?.key === "input") return { type: "changed", to: { input: jsonIn(member.value, mostInputBytes) } };
+      const reason = reasonIn(member?.value);
+      if (member === undefined || reason === undefined)
         return refused(answer, "{ input }, { block: reason } or { stop: reason }");
-      return { type: "settled", to: given.key === "stop" ? { block: reason, stopRun: true } : { block: reason } };
+      return { type: "settled", to: member.key === "stop" ? { block: reason, stopRun: true } : { block: reason } };
     },
   };
-  return andThen(callHooks(asking, work, cancellation), ({ to, records, failure }) =>
-    failure === undefined ? { records, ...to } : { records, block: failure },
-  );
 }
 
-const noHooks: BeforeToolCall = { records: [] };
-
-/** What a tool gave, before it is cut for the model or kept. */
+/** What a tool returned, before the output is cut for the model or moved to a blob. */
 export type ToolOutcome = { readonly outcome: "ok" | "error"; readonly output: ToolOutput };
-type DoneToolOutcome = ToolOutcome & { readonly isSaid?: boolean };
-export type AfterToolCall<What extends DoneToolOutcome> = What & { readonly records: readonly HookRecord[] };
+type FinalToolOutcome = ToolOutcome & { readonly isFinalText?: boolean };
+export type AfterToolCall<Outcome extends FinalToolOutcome> = Outcome & { readonly records: readonly HookRecord[] };
 
-/** An abort does not cut these off: what they hide must not come to light because a run ends. */
-export function callAfterToolCall<What extends DoneToolOutcome>(
-  given: What,
+/** An abort does not end the wait for these hooks: an output that they would hide stays hidden when a run ends. */
+export function* callAfterToolCall<Outcome extends FinalToolOutcome>(
+  outcome: Outcome,
   record: CallRecord,
   durationMs: number,
-  work: EffectContext,
-): AfterToolCall<What> | Promise<AfterToolCall<What>> {
-  if (work.parts.hooks.afterToolCall.length === 0) return { records: [], ...given };
-  const { callKey, part, input } = record;
-  const asking: HookCall<ToolOutput> = {
+  context: EffectContext,
+): Coroutine<AfterToolCall<Outcome>> {
+  if (context.parts.hooks.afterToolCall.length === 0) return { records: noHooks.records, ...outcome };
+  const { value: output, records, failure } = yield* callHooks(afterToolCall(outcome, record, durationMs), context);
+  if (failure === undefined) return { records, ...outcome, output };
+  const withheld = `Error: The output is withheld: ${failure}. The call was run.`;
+  return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };
+}
+
+function afterToolCall(
+  { outcome, output }: ToolOutcome,
+  { callKey, part, input }: CallRecord,
+  durationMs: number,
+): HookCall<ToolOutput> {
+  return {
     point: "afterToolCall",
-    first: given.output,
-    show: (output): ToolResultSubject => ({
+    initial: output,
+    subjectOf: (present): ToolResultSubject => ({
       callKey,
       toolCallId: part.toolCallId,
       name: part.name,
       input,
-      output,
-      isError: given.outcome === "error",
+      output: present,
+      isError: outcome === "error",
       durationMs,
     }),
-    take(answer) {
-      const replaced = oneOf(answer, ["output"]);
+    accept(answer) {
+      const replaced = onlyMember(answer, ["output"]);
       if (replaced === undefined) return refused(answer, "{ output }");
       return { type: "changed", to: toToolOutput(replaced.value) };
     },
   };
-  return andThen(callHooks(asking, work), ({ to: output, records, failure }) =>
-    failure === undefined
-      ? { records, ...given, output }
-      : {
-          records,
-          ...given,
-          outcome: "error" as const,
-          isSaid: false,
-          output: { type: "text", text: `Error: The output is withheld: ${failure}. The call was run.` },
-        },
-  );
 }

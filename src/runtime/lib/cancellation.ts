@@ -1,34 +1,49 @@
 /**
- * Aborts what was started.
+ * Cancels something that was started.
  *
- * A process may hold many calls that wait, and each has one: so it is data, and a signal is made only for those who ask for it.
+ * A process may hold many calls that wait, and each has a cancellation. So it is plain data, and its signal is made only
+ * for code that asks for it.
  */
 
 export type Cancellation = {
-  cancelled: boolean;
+  isCancelled: boolean;
   controller: AbortController | undefined;
-  callback: (() => void) | undefined;
+  listeners: readonly (() => void)[];
 };
 
+const none: readonly never[] = [];
+
 export function createCancellation(): Cancellation {
-  return { cancelled: false, controller: undefined, callback: undefined };
+  return { isCancelled: false, controller: undefined, listeners: none };
 }
 
-/** Most tools never ask for it. */
+/** The signal, made by the first call. Most tools never ask for it. */
 export function signalOf(cancellation: Cancellation): AbortSignal {
   cancellation.controller ??= new AbortController();
-  if (cancellation.cancelled) cancellation.controller.abort();
+  if (cancellation.isCancelled) cancellation.controller.abort();
   return cancellation.controller.signal;
 }
 
-/** Calls back when it is cancelled, without the cost of a signal; the last one who asks is called. */
-export function onCancel(cancellation: Cancellation, callback: () => void): void {
-  cancellation.callback = callback;
-  if (cancellation.cancelled) callback();
+/**
+ * Calls back once when it is cancelled, or at once if it was already. Cheaper than a listener on the signal.
+ * Returns the way to stop listening.
+ */
+export function onCancel(cancellation: Cancellation, listener: () => void): () => void {
+  if (cancellation.isCancelled) {
+    listener();
+    return () => {};
+  }
+  const { listeners } = cancellation;
+  cancellation.listeners = listeners.length === 0 ? [listener] : [...listeners, listener];
+  return () => {
+    cancellation.listeners = cancellation.listeners.filter((other) => other !== listener);
+  };
 }
 
 export function abort(cancellation: Cancellation): void {
-  cancellation.cancelled = true;
+  const { listeners } = cancellation;
+  cancellation.isCancelled = true;
+  cancellation.listeners = none;
   cancellation.controller?.abort();
-  cancellation.callback?.();
+  for (const listener of listeners) listener();
 }

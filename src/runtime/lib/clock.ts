@@ -1,13 +1,13 @@
 /**
- * The clock of a process.
+ * The clock and the random ids of a process.
  */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../ports/clock.js";
 
-/** Node fires longer timers at once. */
+/** Node fires a timer of more than 2^31 ms at once. */
 const longestTimerMs = 2_000_000_000;
 
-/** Real time. Waits of more than 23 days are chained. Timers keep a process alive only while something is under way. */
+/** Real time. A wait of more than 23 days is a chain of timers. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
@@ -28,7 +28,7 @@ function afterParts(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** 128 bits of chance, as 26 characters that are safe in names and paths. */
+/** A random id of 130 bits: 26 characters that are safe in names and paths. */
 export function makeRandomId(): string {
   const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
   let id = "";

@@ -1,15 +1,25 @@
 /**
- * What was thrown, in words: anything can be, and looking at it may throw again.
+ * Texts that others wrote, cut to a length that a log can keep.
  */
-const longest = 10_000;
 
-export function textOfError(error: unknown): string {
+/** Characters of an error's message, or of somebody's reason, unless the caller allows fewer. */
+export const mostReasonCharacters = 10_000;
+
+/** What was thrown, in words. Anything can be thrown, and looking at it may throw again. */
+export function textOfError(error: unknown, mostCharacters = mostReasonCharacters): string {
   try {
-    const text = error instanceof Error ? String(error.message) || String(error.name) : describe(error);
-    return text.length > longest ? `${text.slice(0, longest)}…` : text;
+    return truncate(
+      error instanceof Error ? String(error.message) || String(error.name) : describe(error),
+      mostCharacters,
+    );
   } catch {
     return "something was thrown that cannot be shown";
   }
+}
+
+/** At most this many characters, and an ellipsis if some were cut off. */
+export function truncate(text: string, mostCharacters: number): string {
+  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
 }
 
 function describe(error: unknown): string {

@@ -1,10 +1,10 @@
 /**
- * Plain data that others may look at and must not change.
+ * Freezes plain data that others may read and must not change, with everything in it.
  */
 export function freeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
-  // Without the array that `Object.values` makes: it is plain data, and a good part of what an event costs those who watch.
+  // `Object.values` would make an array for each object: a good part of what an event costs its observers.
   for (const key in value) if (typeof value[key] === "object") freeze(value[key]);
   return value;
 }

@@ -1,5 +1,5 @@
 /**
- * Hashes of what is shown, approved and stored.
+ * Hashes of texts, bytes and tool inputs.
  */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/data/json.js";
@@ -10,7 +10,7 @@ export function sha256(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The same hash for equal inputs, whatever the order of their keys. */
+/** The same hash for equal inputs, in whatever order their keys stand. */
 export function hashInput(input: Json): string {
   return sha256(canonicalJson(input));
 }

@@ -1,5 +1,5 @@
 /**
- * One after the other: each act begins when the one before has ended, however it did.
+ * One after the other: each act begins when the one before it has ended, whether it succeeded or failed.
  */
 export type Turns = { lastTurn: Promise<unknown> | null };
 

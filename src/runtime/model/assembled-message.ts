@@ -1,5 +1,5 @@
 /**
- * What an assembly has so far: the message, the parts that may still grow, and how it ended.
+ * What an assembly holds: the message so far, the parts that may still grow, and how the attempt ended.
  */
 import type {
   AssistantMessage,
@@ -11,21 +11,21 @@ import type {
 } from "../../core/data/message.js";
 import { type MessageAssembly, metadata, type OpenPart } from "./message-assembly.js";
 
-/** The whole message. Empty parts are left out, but for those that carry metadata. */
+/** The whole message. Empty parts are left out, except for those that carry metadata. */
 export function messageOf(assembly: MessageAssembly): AssistantMessage {
   const parts = assembly.parts.map(partOf);
-  // Messages are kept, and a filtered array has room for more.
-  return { role: "assistant", parts: parts.every(isSaid) ? parts : parts.filter(isSaid) };
+  // Messages stay in memory, and a filtered array holds spare room.
+  return { role: "assistant", parts: parts.every(hasContent) ? parts : parts.filter(hasContent) };
 }
 
-function isSaid(part: AssistantPart): boolean {
+function hasContent(part: AssistantPart): boolean {
   return !("text" in part) || part.text !== "" || part.providerMetadata !== undefined;
 }
 
-/** A part of text that may still grow, and its place in the message. */
+/** A part of text that may still grow. `index` is its position in the message. */
 export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
 
-/** The message so far, and where it may grow. */
+/** The message so far, and its parts that may still grow. */
 export function partialOf(assembly: MessageAssembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
@@ -43,18 +43,18 @@ function partOf(open: OpenPart): AssistantPart {
   return { type, text, ...metadata(providerMetadata) };
 }
 
-/** How an attempt ended; null while it goes on. */
-export function endOf(assembly: MessageAssembly):
+type AttemptEnd =
   | {
       readonly type: "done";
       readonly finishReason: FinishReason;
       readonly usage: Usage;
       readonly providerMetadata?: ProviderMetadata;
     }
-  | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage?: Usage }
-  | null {
-  const { end } = assembly;
-  if (end === null) return null;
+  | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage?: Usage };
+
+/** How an attempt ended. */
+export function endOf({ end }: MessageAssembly): AttemptEnd {
+  if (end === null) return { type: "failed", failure: { kind: "network", message: "The stream did not end." } };
   if (end.kind === "error")
     return { type: "failed", failure: end.failure, ...(end.usage === undefined ? {} : { usage: end.usage }) };
   const { finishReason, usage, providerMetadata } = end;

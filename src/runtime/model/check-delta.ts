@@ -1,8 +1,8 @@
 /**
- * The shape of what a model yields, checked before anything is made of it: a model may be anybody's code (SEC-12).
+ * Checks the shape of each delta before it is used: a model may be anybody's code (SEC-12).
  *
- * The end of an answer is put right where that can be done: counts that are no counts are unknown, a reason that is none is
- * `other`. What else does not fit is the provider's failure.
+ * The end of an answer is repaired if it can be: an invalid count is left out, and an unknown finish reason becomes `other`.
+ * Every other delta of the wrong shape is a failure of the provider.
  */
 import { unifiedReason } from "../../core/data/finish-reason.js";
 import {
@@ -17,11 +17,13 @@ import type { DeltaKind, ModelDelta } from "../../ports/model.js";
 import { normaliseJson, toToolOutput } from "../tools/to-json.js";
 
 /** The delta, or what is wrong with it. */
-export type Shaped = { readonly ok: true; readonly delta: ModelDelta } | { readonly ok: false; readonly fault: string };
+export type CheckedDelta =
+  | { readonly ok: true; readonly delta: ModelDelta }
+  | { readonly ok: false; readonly fault: string };
 
-export function shapeDelta(given: unknown): Shaped {
-  if (typeof given !== "object" || given === null) return { ok: false, fault: "A delta is not an object." };
-  const delta = given as ModelDelta & { readonly [field: string]: unknown };
+export function checkDelta(value: unknown): CheckedDelta {
+  if (typeof value !== "object" || value === null) return { ok: false, fault: "A delta is not an object." };
+  const delta = value as ModelDelta & { readonly [field: string]: unknown };
   const fields = fieldsOf(delta.kind);
   if (fields === undefined) return { ok: false, fault: `A delta has the unknown kind ${shown(delta.kind)}.` };
   for (const field of fields)
@@ -47,7 +49,7 @@ const id: readonly string[] = ["id"];
 const idAndText: readonly string[] = ["id", "text"];
 const idAndName: readonly string[] = ["id", "name"];
 
-/** What must be text, by kind; undefined for what is no kind. */
+/** The fields that must be texts, by kind; undefined for an unknown kind. */
 function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
   switch (kind) {
     case "text-delta":
@@ -77,16 +79,16 @@ function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
   }
 }
 
-function finishReasonOf(given: unknown): FinishReason {
-  const { unified, raw } = fieldsIn(given);
+function finishReasonOf(value: unknown): FinishReason {
+  const { unified, raw } = fieldsIn(value);
   return {
     unified: unifiedReason(unified),
     ...(typeof raw === "string" ? { raw: raw.slice(0, longestWord) } : {}),
   };
 }
 
-function usageOf(given: unknown): Usage {
-  const fields = fieldsIn(given);
+function usageOf(reported: unknown): Usage {
+  const fields = fieldsIn(reported);
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
   for (const count of usageCounts) {
     const value = fields[count];
@@ -122,18 +124,19 @@ function failureOf(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
   return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: usageOf(delta.usage) }) };
 }
 
-/** Characters of a failure's message, and of a reason or a code. */
+/** Characters of a failure's message. */
 const longestMessage = 10_000;
+/** Characters of a finish reason or an error code. */
 const longestWord = 200;
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
-/** What is not an output by its shape is shown as the JSON that it is. */
-function outputOf(given: unknown): ToolOutput {
+/** A value that has not the shape of an output becomes a JSON output. */
+function outputOf(value: unknown): ToolOutput {
   try {
-    return toToolOutput(normaliseJson(given));
+    return toToolOutput(normaliseJson(value));
   } catch (error) {
     return { type: "text", text: error instanceof Error ? error.message : "The result cannot be shown." };
   }

@@ -1,20 +1,21 @@
 /**
- * From deltas to a message.
+ * Assembles a message from deltas.
  *
- * 1. Deltas put together equal the committed message: it is made here, and nowhere else.
- * 2. The first delta is `start`, numbers count up by one, and exactly one `done` or `error` is last, whatever the model yields.
- * 3. A repeated, late or out-of-order delta changes nothing; one that is missing, or names another place, is a failure.
+ * 1. The committed message is assembled here and nowhere else, so the published deltas add up to it.
+ * 2. Whatever the model yields, the first published delta is `start`, sequence numbers rise by one, and exactly one `done` or
+ *    `error` comes last.
+ * 3. A repeated, late or out-of-order delta changes nothing. If a delta is missing, or belongs to another attempt, the attempt fails.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { AssistantPart, ModelFailure, ProviderMetadata, Usage } from "../../core/data/message.js";
 import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../../ports/model.js";
-import { shapeDelta } from "./check-delta.js";
+import { checkDelta } from "./check-delta.js";
 import { isTooLong, toolCallOf } from "./parse-tool-call.js";
 
-/** Characters of one message that are taken in; an entry of the log has a bound as well. */
+/** Characters of one message. An entry of the log has a bound as well. */
 const maxMessageCharacters = 900_000;
 
-/** Calls that one message may ask for: the work of a step grows with their square. */
+/** Calls in one message: the work of a step grows with their square. */
 const maxMessageCalls = 500;
 
 const tooManyCalls: ModelFailure = {
@@ -24,10 +25,10 @@ const tooManyCalls: ModelFailure = {
 
 export type MessageAssembly = {
   readonly identity: RequestIdentity;
-  /** The number of the last delta. */
+  /** The number of the last published delta. */
   seq: number;
-  /** Deltas that the model gave, as it counts them itself where it does. */
-  given: number;
+  /** How many deltas of the model were taken; a model may number its deltas itself. */
+  taken: number;
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
   readonly open: { [Type in TextType]: Map<string, OpenText> | null };
@@ -42,53 +43,53 @@ export type OpenPart = OpenText | { readonly type: "whole"; readonly part: Assis
 
 export function createAssembly(identity: RequestIdentity): MessageAssembly {
   const open = { text: null, reasoning: null };
-  return { identity, seq: 0, given: 0, parts: [], open, characters: 0, calls: 0, end: null };
+  return { identity, seq: 0, taken: 0, parts: [], open, characters: 0, calls: 0, end: null };
 }
 
 /**
- * Takes in what a model yielded; returns the deltas that it stands for, in order, none where it changes nothing.
+ * Adds a delta of the model; returns the deltas to publish, in order: none if it changes nothing.
  * Once `end` is set, nothing more is taken.
  */
-export function addDelta(assembly: MessageAssembly, given: ModelDelta): readonly MessageDelta[] {
+export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
-  if (given?.kind === "text-delta" && assembly.seq > 0) {
-    const emitted = addPlainText(assembly, given);
+  if (yielded?.kind === "text-delta" && assembly.seq > 0) {
+    const emitted = addPlainText(assembly, yielded);
     if (emitted !== null) return emitted;
   }
-  const shaped = shapeDelta(given);
-  if (!shaped.ok) return endWith(assembly, provider(shaped.fault));
-  const { delta } = shaped;
-  if (isElsewhere(assembly.identity, delta))
+  const checked = checkDelta(yielded);
+  if (!checked.ok) return endWith(assembly, provider(checked.fault));
+  const { delta } = checked;
+  if (isOfAnotherAttempt(assembly.identity, delta))
     return endWith(assembly, provider("A delta named another session, run, step or attempt."));
-  const expected = assembly.given + 1;
+  const expected = assembly.taken + 1;
   const seq = delta.seq ?? expected;
   if (seq < expected) return none;
   if (seq > expected) return endWith(assembly, missing(expected, seq - 1));
-  assembly.given = expected;
-  const body = withoutPlace(delta);
+  assembly.taken = expected;
+  const body = withoutIdentity(delta);
   if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, body)] : none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
-  const fault = take(assembly, body);
+  const fault = addToParts(assembly, body);
   if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
   if (body.kind === "done" || body.kind === "error") assembly.end = body;
   const emitted = emit(assembly, body);
   return first.length === 0 ? [emitted] : [...first, emitted];
 }
 
-/** Text that comes with nothing else, as almost every delta of an answer does; null for what has to be looked at closely. */
-function addPlainText(assembly: MessageAssembly, given: Extract<ModelDelta, { kind: "text-delta" }>) {
-  const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = given;
+/** The fast path of a delta with nothing but text, as almost every one is; null if the delta needs all checks. */
+function addPlainText(assembly: MessageAssembly, delta: Extract<ModelDelta, { kind: "text-delta" }>) {
+  const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = delta;
   if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
   if ((seq ?? runId ?? sessionId ?? modelCallIndex ?? attempt) !== undefined) return null;
-  assembly.given += 1;
+  assembly.taken += 1;
   const fault = addText(assembly, "text", id, text);
   return fault === undefined ? [emitText(assembly, id, text)] : endWith(assembly, fault);
 }
 
-/** The numbers that a delta goes out with are ours. */
-function withoutPlace(delta: ModelDelta): DeltaBody {
-  const hasPlace = "seq" in delta || "runId" in delta || "sessionId" in delta;
-  if (!hasPlace && !("modelCallIndex" in delta || "attempt" in delta)) return delta;
+/** Without the identity and the number that the model gave it: a delta is published with those of the assembly. */
+function withoutIdentity(delta: ModelDelta): DeltaBody {
+  const hasIdentity = "seq" in delta || "runId" in delta || "sessionId" in delta;
+  if (!hasIdentity && !("modelCallIndex" in delta || "attempt" in delta)) return delta;
   const { seq: _seq, runId: _run, sessionId: _session, modelCallIndex: _index, attempt: _attempt, ...body } = delta;
   return body;
 }
@@ -98,7 +99,7 @@ function missing(from: number, to: number): ModelFailure {
   return { kind: "network", message: which };
 }
 
-/** Ends an attempt whose stream gave no end of its own. */
+/** Ends an attempt whose stream has no end of its own. */
 export function endWith(assembly: MessageAssembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
@@ -113,18 +114,18 @@ const none: readonly MessageDelta[] = [];
 function emit(assembly: MessageAssembly, delta: DeltaBody): MessageDelta {
   assembly.seq += 1;
   const { runId, modelCallIndex, attempt } = assembly.identity;
-  // Adding keys to a copy is twenty times slower than copying into what has them.
+  // The new keys come first: to add keys to a copy is twenty times slower.
   return { runId, modelCallIndex, attempt, seq: assembly.seq, ...delta };
 }
 
-/** The same for plain text, key by key: much quicker than copying. */
+/** The same for plain text, key by key, which is much faster than a copy. */
 function emitText(assembly: MessageAssembly, id: string, text: string): MessageDelta {
   assembly.seq += 1;
   const { runId, modelCallIndex, attempt } = assembly.identity;
   return { runId, modelCallIndex, attempt, seq: assembly.seq, kind: "text-delta", id, text };
 }
 
-function isElsewhere(identity: RequestIdentity, delta: ModelDelta): boolean {
+function isOfAnotherAttempt(identity: RequestIdentity, delta: ModelDelta): boolean {
   return (
     (delta.runId !== undefined && delta.runId !== identity.runId) ||
     (delta.sessionId !== undefined && delta.sessionId !== identity.sessionId) ||
@@ -137,8 +138,8 @@ function provider(message: string): ModelFailure {
   return { kind: "provider", message };
 }
 
-/** Adds a delta to the parts; a failure where it cannot be taken. */
-function take(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
+/** Adds a delta to the parts; a failure if it cannot be added. */
+function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   const fault = checkMetadata(assembly, delta);
   if (fault !== undefined) return fault;
   switch (delta.kind) {
@@ -163,8 +164,8 @@ function take(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undef
       assembly.calls += 1;
       if (assembly.calls > maxMessageCalls) return tooManyCalls;
       const call = toolCallOf(delta);
-      const kept = call.name.length + call.toolCallId.length + (isTooLong(delta.input) ? 0 : delta.input.length);
-      return grown(assembly, kept) ?? whole(assembly, call);
+      const characters = call.name.length + call.toolCallId.length + (isTooLong(delta.input) ? 0 : delta.input.length);
+      return grown(assembly, characters) ?? whole(assembly, call);
     }
     case "tool-result": {
       const { id, name, output, isError, providerMetadata } = delta;
@@ -203,13 +204,13 @@ function addSource(
   delta: Extract<ModelDelta, { kind: "source" }>,
 ): ModelFailure | undefined {
   const { id, url, title, providerMetadata } = delta;
-  const named = {
+  const link = {
     ...(typeof url === "string" ? { url } : {}),
     ...(typeof title === "string" ? { title } : {}),
   };
   return (
-    grown(assembly, id.length + JSON.stringify(named).length) ??
-    whole(assembly, { type: "source", id, ...named, ...metadata(providerMetadata) })
+    grown(assembly, id.length + JSON.stringify(link).length) ??
+    whole(assembly, { type: "source", id, ...link, ...metadata(providerMetadata) })
   );
 }
 
@@ -220,7 +221,7 @@ function checkMetadata(assembly: MessageAssembly, delta: DeltaBody): ModelFailur
   return grown(assembly, JSON.stringify(checked.value).length);
 }
 
-/** To be spread: nothing where there is none. */
+/** To be spread into a part: no key if there is no metadata. */
 export function metadata(providerMetadata: ProviderMetadata | undefined): {
   readonly providerMetadata?: ProviderMetadata;
 } {

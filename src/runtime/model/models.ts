@@ -1,6 +1,6 @@
 /**
- * The models of an agent: its own, and those that are tried in order once it was given up (RTRY-7). Each has its policy of
- * retries and its timeouts.
+ * The models of an agent: its own, and the fallbacks that are tried in order when it is given up (RTRY-7). Each has a retry
+ * policy and timeouts.
  */
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
@@ -8,14 +8,14 @@ import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import { createRetryPolicy } from "./retry.js";
 
-/** A model to fall back on, with a policy and timeouts of its own where they differ from the agent's. */
+/** A model to fall back on, with a retry policy and timeouts of its own if they differ from the agent's. */
 export type Fallback<ModelLike = Model> = {
   readonly model: ModelLike;
   readonly retry?: RetryOptions | RetryPolicy;
   readonly timeouts?: ModelTimeouts;
 };
 
-/** A model as it is called. */
+/** A model, and how it is called. */
 export type CalledModel = {
   readonly model: Model;
   readonly retry: RetryPolicy;
@@ -44,16 +44,19 @@ export function compileModels<ModelLike>(
     retry: compileRetry(own.retry ?? retry),
     timeouts: compileTimeouts({ ...timeouts, ...own.timeouts }),
   });
-  return [compile({ model }), ...fallbacks.map((one) => compile(isFallback(one) ? one : { model: one }))];
+  return [
+    compile({ model }),
+    ...fallbacks.map((fallback) => compile(isFallback(fallback) ? fallback : { model: fallback })),
+  ];
 }
 
-/** The model that a run has come to. A session may be carried on by an agent that has fewer. */
+/** The model that a run uses now. If an agent with fewer fallbacks carries a session on, it is the last one. */
 export function modelOf(models: CalledModels, state: State): CalledModel {
   const index = state.status === "idle" ? 0 : state.fallback;
   return models[Math.min(index, models.length - 1)] ?? models[0];
 }
 
-/** A model is known by its way to stream; what has a `model` instead is about one. */
+/** A model can stream; a fallback holds a model instead. */
 export function isFallback<ModelLike>(value: ModelLike | Fallback<ModelLike>): value is Fallback<ModelLike> {
   return typeof value === "object" && value !== null && "model" in value && !("stream" in value || "doStream" in value);
 }
@@ -62,8 +65,8 @@ function compileRetry(retry: RetryOptions | RetryPolicy | undefined): RetryPolic
   return retry !== undefined && "decide" in retry ? retry : createRetryPolicy(retry);
 }
 
-function compileTimeouts(given: ModelTimeouts): Required<ModelTimeouts> {
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+function compileTimeouts(timeouts: ModelTimeouts): Required<ModelTimeouts> {
+  const set = Object.entries(timeouts).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) checkTimeout(name, value);
   return { ...defaultTimeouts, ...Object.fromEntries(set) };
 }

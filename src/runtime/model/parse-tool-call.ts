@@ -1,9 +1,10 @@
 /**
- * A call as a model asked for it, kept within bounds.
+ * A call as a model asked for it, cut to what the log can keep.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
 import type { ModelDelta } from "../../ports/model.js";
+import { truncate } from "../lib/error-text.js";
 
 /** The call that a delta stands for. */
 export function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
@@ -11,8 +12,8 @@ export function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): T
   const parsed = parseArguments(input);
   return {
     type: "tool_call",
-    toolCallId: shortened(id),
-    name: shortened(name),
+    toolCallId: truncate(id, longestName),
+    name: truncate(name, longestName),
     input: parsed.value,
     ...(parsed.invalid === undefined ? {} : { invalid: parsed.invalid }),
     ...(providerExecuted === true ? { providerExecuted } : {}),
@@ -20,21 +21,17 @@ export function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): T
   };
 }
 
+/** Names and ids are short. A longer one names no tool, and is cut so that it can still be shown. */
 const longestName = 512;
 
-/** Names and ids are short; what is not is no tool's name, and still has to be shown. */
-function shortened(text: string): string {
-  return text.length > longestName ? `${text.slice(0, longestName)}…` : text;
-}
-
-/** Characters of one call's arguments; longer ones fail alone, and the model is told. */
+/** Characters of one call's arguments. If they are longer, this call fails alone, with a result that says why. */
 const maxArgumentCharacters = 500_000;
 
 export function isTooLong(text: string): boolean {
   return text.length > maxArgumentCharacters;
 }
 
-/** Arguments that are no acceptable JSON are kept as the model wrote them (TOOL-3), unless they are too long to be kept. */
+/** Arguments that are no acceptable JSON stay as the model wrote them (TOOL-3), unless they are too long for the log. */
 function parseArguments(text: string): { readonly value: Json; readonly invalid?: string } {
   if (text.trim() === "") return { value: {} };
   if (isTooLong(text))

@@ -1,5 +1,5 @@
 /**
- * The default retry policy (RTRY-2): the kind of a failure decides first, then its status.
+ * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
  */
 import type { ModelFailure } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -12,12 +12,12 @@ const defaults = {
   statusCodes: [500, 502, 503, 504, 529],
 } as const satisfies Required<RetryOptions>;
 
-/** The longest wait that a provider may ask for; beyond it, giving up is more use than waiting. */
+/** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
 const longestRetryAfterMs = 60_000;
 
 /**
- * Waits double from `baseDelayMs` to `maxDelayMs`, each cut by up to half at random, so that clients do not come back
- * together. A provider's `Retry-After` of up to 60 s is kept to exactly.
+ * Waits double from `baseDelayMs` to `maxDelayMs`. Each is cut by up to half at random, so that clients do not all come back at
+ * once. If a provider asks for a wait of up to 60 s (`Retry-After`), the wait is exactly that long.
  *
  * @param random a number from 0 up to, not including, 1; `Math.random`
  * @throws PawlError `bad_configuration` for a count or a time that is negative or not a number
@@ -44,7 +44,28 @@ export function createRetryPolicy(options: RetryOptions = {}, random: () => numb
   };
 }
 
-/** Why a failure is not worth another attempt; undefined where it is. */
+/**
+ * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be anybody's code: one that throws, or
+ * gives no time, gives up.
+ *
+ * @param attempts failed attempts so far
+ */
+export function retryDelayMs(
+  policy: RetryPolicy,
+  failure: ModelFailure,
+  attempts: number,
+  elapsedMs: number,
+): number | undefined {
+  try {
+    const decision = policy.decide(failure, attempts, Math.max(0, elapsedMs));
+    if (!("retryInMs" in decision) || !Number.isFinite(decision.retryInMs)) return undefined;
+    return Math.max(0, decision.retryInMs);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a failure is not worth another attempt; undefined if it is. */
 function refusalOf(failure: ModelFailure, statusCodes: ReadonlySet<number>): string | undefined {
   switch (failure.kind) {
     case "rate_limit":
@@ -70,8 +91,8 @@ function refusalOf(failure: ModelFailure, statusCodes: ReadonlySet<number>): str
 
 function tooLong(retryAfterMs: number | undefined): string | undefined {
   if (retryAfterMs === undefined || retryAfterMs <= longestRetryAfterMs) return undefined;
-  const asked = Math.ceil(retryAfterMs / 1_000);
-  return `The provider asks to wait ${asked} s, longer than the ${longestRetryAfterMs / 1_000} s that are waited for.`;
+  const wantedSeconds = Math.ceil(retryAfterMs / 1_000);
+  return `The provider asks to wait ${wantedSeconds} s, longer than the ${longestRetryAfterMs / 1_000} s that are waited for.`;
 }
 
 function atLeastZero(name: keyof RetryOptions, value: number): number {

@@ -1,15 +1,14 @@
 /**
- * One attempt's stream, from its first delta to its end: the model's own, or an end that is made here where it stalls, is
- * aborted or breaks its own rules.
+ * The stream of one attempt, from its first delta to its end. The end is the model's own, or is made here if the model stalls,
+ * is aborted or breaks its own rules.
  *
- * 1. The end is settled once, and at once: a model that does not look at its signal is not waited for (RTRY-5).
- * 2. What a model says after the end is dropped.
+ * 1. The end is settled once, and at once: nothing waits for a model that does not look at its signal (RTRY-5).
+ * 2. Deltas after the end are dropped.
  */
-import { getEventListeners } from "node:events";
 import type { ModelFailure } from "../../core/data/message.js";
 import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
-import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { addDelta, endWith, type MessageAssembly } from "./message-assembly.js";
 
@@ -19,58 +18,50 @@ export type StreamOptions = {
   readonly clock: Clock;
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
-  readonly memory: { unheard: Cancellation | null };
 };
 
-/** Streams into the assembly; resolves when that has its end. */
+/** Streams into the assembly; resolves when the assembly has its end. */
 export function streamInto(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { model, timeouts, clock, cancellation, publish, memory } = options;
-  const attempt = memory.unheard ?? createCancellation();
-  memory.unheard = null;
+  const { model, timeouts, clock, cancellation, publish } = options;
+  const attempt = new AbortController();
   return new Promise((resolve) => {
-    let over = false;
-    let cutShort = false;
+    let isOver = false;
+    let stopListening = () => {};
     const watch = watchStall(timeouts, clock, cutOff);
 
     function finish(): void {
-      over = true;
+      isOver = true;
       watch.stop();
+      stopListening();
       resolve();
     }
 
     function fail(failure: ModelFailure): void {
-      if (over) return;
+      if (isOver) return;
       publish(endWith(assembly, failure));
       finish();
     }
 
     function cutOff(failure: ModelFailure): void {
-      if (over) return;
-      cutShort = true;
+      if (isOver) return;
       fail(failure);
-      abort(attempt);
+      attempt.abort();
     }
 
     async function pump(): Promise<void> {
-      const deltas = iteratorOf(model.stream(request, signalOf(attempt)));
-      for (let next = await deltas.next(); !over && next.done !== true; next = await deltas.next()) {
-        if (next.value?.kind !== "start") watch.heard();
+      const deltas = iteratorOf(model.stream(request, attempt.signal));
+      for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
+        if (next.value?.kind !== "start") watch.deltaCame();
         publish(addDelta(assembly, next.value));
         if (assembly.end !== null) finish();
-        if (over) break;
+        if (isOver) break;
       }
-      if (!over) {
-        fail({ kind: "network", message: "The stream ended before the answer was complete." });
-        return;
-      }
-      // The clean-up of a model that has said its last is not waited for.
-      leave(deltas);
-      // Signals take microseconds to make: one that nobody listens to any more serves the next attempt.
-      if (!cutShort && getEventListeners(signalOf(attempt), "abort").length === 0) memory.unheard = attempt;
+      if (isOver) endStream(deltas);
+      else fail({ kind: "network", message: "The stream ended before the answer was complete." });
     }
 
-    onCancel(cancellation, () => cutOff({ kind: "cancelled", message: "The call was aborted." }));
-    if (!over) pump().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
+    stopListening = onCancel(cancellation, () => cutOff({ kind: "cancelled", message: "The call was aborted." }));
+    if (!isOver) pump().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
   });
 }
 
@@ -79,44 +70,45 @@ function iteratorOf(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta
   return stream[Symbol.asyncIterator]();
 }
 
-function leave(deltas: AsyncIterator<unknown>): void {
+/** Lets the model clean up, and does not wait for it. */
+function endStream(deltas: AsyncIterator<unknown>): void {
   Promise.resolve(deltas.return?.()).catch(() => {});
 }
 
-type Watch = { readonly heard: () => void; readonly stop: () => void };
+type Watch = { readonly deltaCame: () => void; readonly stop: () => void };
 
-/** One timer for each attempt, and not one for each delta: it looks at when something was last heard. */
+/** One timer for each attempt instead of one for each delta: it checks when the last delta came. */
 function watchStall(
   { firstChunkMs, chunkMs, totalMs }: Required<ModelTimeouts>,
   clock: Clock,
   onStall: (failure: ModelFailure) => void,
 ): Watch {
   const startedAt = clock.elapsed();
-  let heardAt: number | undefined;
+  let lastDeltaAt: number | undefined;
   let cancel = () => {};
 
-  const silentUntil = () => (heardAt === undefined ? startedAt + firstChunkMs : heardAt + chunkMs);
+  const silentUntil = () => (lastDeltaAt === undefined ? startedAt + firstChunkMs : lastDeltaAt + chunkMs);
   const until = () => Math.min(silentUntil(), startedAt + totalMs);
 
-  function look(): void {
+  function check(): void {
     if (clock.elapsed() < until()) wait();
     else if (startedAt + totalMs <= silentUntil())
       onStall(timeout("call_timeout", `The model's answer was not complete after ${seconds(totalMs)}.`));
-    else if (heardAt === undefined)
+    else if (lastDeltaAt === undefined)
       onStall(timeout("first_chunk_timeout", `The model said nothing for ${seconds(firstChunkMs)}.`));
     else onStall(timeout("chunk_timeout", `The model's answer stopped: nothing more came for ${seconds(chunkMs)}.`));
   }
 
   function wait(): void {
     const left = until() - clock.elapsed();
-    if (left < Number.POSITIVE_INFINITY) cancel = clock.after(left, look);
+    if (left < Number.POSITIVE_INFINITY) cancel = clock.after(left, check);
   }
 
   wait();
   return {
-    heard() {
-      const isFirst = heardAt === undefined;
-      heardAt = clock.elapsed();
+    deltaCame() {
+      const isFirst = lastDeltaAt === undefined;
+      lastDeltaAt = clock.elapsed();
       if (!isFirst) return;
       cancel();
       wait();

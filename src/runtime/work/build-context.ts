@@ -1,3 +1,6 @@
+/**
+ * What a step's model call sends beside the conversation: the prompt, the tools, and messages that follow the conversation.
+ */
 import type { UserMessage } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
@@ -12,17 +15,17 @@ export type BuiltContext =
       readonly systemPrompt: string | undefined;
       readonly specifications: readonly ToolSpecification[];
       readonly append: readonly UserMessage[];
-      /** Hints that failed. */
+      /** One for each hint that failed. */
       readonly records: readonly HookRecord[];
     }
   | { readonly type: "failed"; readonly message: string };
 
-/** What is sent beside the conversation. A manager may be anybody's code: what it throws ends the run, and is told. */
-export function buildContext(state: Extract<Preparing, { for: "step" }>, work: EffectContext): BuiltContext {
-  const { parts, transcript } = work;
+/** A context manager may be anybody's code: an error of it is returned, and ends the run. */
+export function buildContext(state: Extract<Preparing, { for: "step" }>, context: EffectContext): BuiltContext {
+  const { parts, transcript } = context;
   const { manager } = parts.context;
-  const run = runDataOf(state, work);
-  const { hints, records } = hintsOf(state, run, work);
+  const run = runDataOf(state, context);
+  const { hints, records } = hintsOf(state, run, context);
   try {
     const { systemPrompt, tools, append } = manager.build({
       run,
@@ -55,15 +58,15 @@ function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: Effect
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
 
-/** A step alone is told of how things stand: not an answer that goes on, nor a summary. */
+/** Only a step gets hints: an answer that goes on, and the final summary, do not. */
 function hintsOf({ purpose }: Extract<Preparing, { for: "step" }>, run: RunData, { parts }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
   if (purpose !== "step") return { hints, records };
   for (const { name, text } of parts.context.hints) {
     try {
-      const said = text(run);
-      if (said !== undefined) hints.push({ name, text: String(said) });
+      const hint = text(run);
+      if (hint !== undefined) hints.push({ name, text: String(hint) });
     } catch (error) {
       const message = textOfError(error);
       records.push({ name: `hint ${name}`, hook: "beforeLLMCall", ms: 0, outcome: "threw", message });

@@ -1,28 +1,29 @@
 /**
- * A tool's output on its way into the log, wherever it comes from: the tool, a person, a child, the world outside.
+ * A tool's output on its way into the log, whether it comes from the tool, a person, a child or the world outside.
  */
 import { assertStorable } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Services } from "../../ports/services.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import { andThen } from "../lib/maybe-promise.js";
+import type { MaybePromise } from "../lib/coroutine.js";
 
 /**
- * Cuts what is too long for the model; the whole goes to the store, and so only after the hooks have seen it.
- * @throws PawlError `not_storable` for what is too large to be kept in the log
+ * Cuts an output that is too long for the model. The whole goes to the store, so hooks must have seen it before.
+ * @throws PawlError `not_storable` for an output that is too large for the log
  */
 export function capOutput(
   output: ToolOutput,
   toolName: string,
   sessionId: string,
   { services, tools }: Pick<CompiledAgent, "services" | "tools">,
-): ToolOutput | Promise<ToolOutput> {
+): MaybePromise<ToolOutput> {
   const maxBytes = tools.get(toolName)?.tool.maxOutputBytes;
   const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };
-  return andThen(services.output === null ? output : services.output.cap(output, limit), assertStorable);
+  const capped = services.output === null ? output : services.output.cap(output, limit);
+  return capped instanceof Promise ? capped.then(assertStorable) : assertStorable(capped);
 }
 
-/** What a child's model said is bounded already: a service that fails leaves it as it is. */
+/** The same for a child's answer, which is bounded already: if the service fails, the answer goes on whole. */
 export async function capOrWhole(
   output: ToolOutput,
   sessionId: string,

@@ -1,5 +1,5 @@
 /**
- * How much of its model's context window a conversation takes, and whether it can be made smaller.
+ * How much of the model's context window a conversation takes, and whether compaction can make it smaller.
  */
 import type { RunState } from "../../core/machine/state.js";
 import { mayCompact } from "../../core/machine/steps.js";
@@ -9,16 +9,16 @@ import type { CompactionView, ContextSize } from "../../ports/compaction.js";
 import { modelOf } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
-/** `length` counts as the end of the context window from this part of the budget on (FIN-3). */
+/** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
 const nearRatio = 0.8;
 
-/** What the next request of the run would take: what the provider has counted, and an estimate of what came since (CTX-7). */
-export function sizeOf(work: EffectContext): ContextSize {
-  const { parts, transcript, state } = work;
+/** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
+export function sizeOf(context: EffectContext): ContextSize {
+  const { parts, transcript, state } = context;
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ ...besideMessages(work), messages }, countedTokens).tokens;
+  const counted = estimator.context({ ...besideMessages(context), messages }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
@@ -28,34 +28,37 @@ function besideMessages({ parts, transcript }: EffectContext) {
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: parts.specifications };
 }
 
-/** The conversation is so large that it should be made smaller first, it may be, and there is something to gain. */
-export function isCompactionDue(run: RunState, work: EffectContext): boolean {
-  if (!isOn(work) || !mayCompact(run)) return false;
-  const size = sizeOf(work);
-  return isDue(size, work) && cutOf(run, work, size) !== null;
+/** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */
+export function isCompactionDue(run: RunState, context: EffectContext): boolean {
+  if (!isOn(context) || !mayCompact(run)) return false;
+  const size = sizeOf(context);
+  return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
-/** A full context window can be answered by making the conversation smaller. */
-export function canCompact(run: RunState, work: EffectContext): boolean {
-  return isOn(work) && mayCompact(run) && cutOf(run, work, sizeOf(work)) !== null;
+/** Whether compaction can make room in a full context window. */
+export function canCompact(run: RunState, context: EffectContext): boolean {
+  return isOn(context) && mayCompact(run) && cutOf(run, context, sizeOf(context)) !== null;
 }
 
-/** A model that stopped at its limit of tokens has filled the context window, and not just its answer. */
-export function isNearLimit(inputTokens: number | undefined, work: EffectContext): boolean {
-  const { parts, state } = work;
+/** Whether a model that stopped at a limit of tokens has filled the context window, and not just its limit for an answer. */
+export function isNearLimit(inputTokens: number | undefined, context: EffectContext): boolean {
+  const { parts, state } = context;
   const budget = parts.compaction.budgetOf(modelOf(parts.models, state).model);
-  if (!budget.isKnown && !isOn(work)) return false;
-  return (inputTokens ?? sizeOf(work).tokens) >= nearRatio * budget.tokens;
+  if (!budget.isKnown && !isOn(context)) return false;
+  return (inputTokens ?? sizeOf(context).tokens) >= nearRatio * budget.tokens;
 }
 
-/** Where the conversation would be cut; null where nothing can be replaced. What is too small for the budget was refused all the same. */
-export function cutOf(run: RunState, work: EffectContext, { tokens, budget }: ContextSize): number | null {
-  const { parts, transcript } = work;
+/**
+ * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has refused
+ * it all the same, and the cut must make it smaller than it is.
+ */
+export function cutOf(run: RunState, context: EffectContext, { tokens, budget }: ContextSize): number | null {
+  const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
-  const isForced = !isDue({ tokens, budget }, work);
+  const isForced = !isDue({ tokens, budget }, context);
   const cuts = cutsIn(transcript, run, isForced);
   if (cuts.length === 0) return null;
-  const fixed = estimator.request({ ...besideMessages(work), messages: [] });
+  const fixed = estimator.request({ ...besideMessages(context), messages: [] });
   const view: CompactionView = {
     messages: transcript.messages,
     cuts,
@@ -64,14 +67,14 @@ export function cutOf(run: RunState, work: EffectContext, { tokens, budget }: Co
     fixed,
     estimator,
   };
-  const cut = asked(() => parts.services.compaction?.cutOf(view) ?? null, null);
+  const cut = resultOr(null, () => parts.services.compaction?.cutOf(view) ?? null);
   return cut !== null && cuts.includes(cut) ? cut : null;
 }
 
 /**
- * Where a conversation may be cut: between the entries of the log, never between calls and their results. What a run was
- * asked is kept until a model has seen it, and an answer that is to be gone on with until it is whole; what came since the last
- * answer is kept too, unless the provider has refused it.
+ * Where a conversation may be cut: between entries of the log, never between calls and their results. These stay whole: the
+ * input of a run until a model has seen it, an answer that is still to go on, and, unless the provider has refused the
+ * conversation, the messages since the last answer.
  */
 function cutsIn(
   { messages, seqs, compaction, run }: Transcript,
@@ -79,17 +82,18 @@ function cutsIn(
   isForced: boolean,
 ): readonly number[] {
   const first = compaction === null ? 1 : 2;
-  const kept = keptFrom(state, run?.answerSeq ?? 0, isForced);
+  const keepFrom = keepFromSeq(state, run?.answerSeq ?? 0, isForced);
   const cuts: number[] = [];
   for (let index = first; index <= messages.length; index += 1) {
     if (messages[index]?.role === "tool" || seqs[index] === seqs[index - 1]) continue;
-    if ((seqs[index - 1] ?? 0) >= kept) break;
+    if ((seqs[index - 1] ?? 0) >= keepFrom) break;
     cuts.push(index);
   }
   return cuts;
 }
 
-function keptFrom(state: RunState, answerSeq: number, isForced: boolean): number {
+/** The first entry that stays. */
+function keepFromSeq(state: RunState, answerSeq: number, isForced: boolean): number {
   if (state.modelCallIndex === 1) return state.startSeq;
   const goesOn = "purpose" in state && state.purpose === "continue";
   return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
@@ -100,14 +104,14 @@ function isOn({ parts }: EffectContext): boolean {
 }
 
 function isDue(size: ContextSize, { parts }: EffectContext): boolean {
-  return asked(() => parts.services.compaction?.isDue(size) === true, false);
+  return resultOr(false, () => parts.services.compaction?.isDue(size) === true);
 }
 
-/** A service may be anybody's code: one that throws says no. */
-function asked<Answer>(ask: () => Answer, otherwise: Answer): Answer {
+/** A service may be anybody's code: if it throws, it counts as if it had said no. */
+function resultOr<Result>(fallback: Result, call: () => Result): Result {
   try {
-    return ask();
+    return call();
   } catch {
-    return otherwise;
+    return fallback;
   }
 }

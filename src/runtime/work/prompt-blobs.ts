@@ -1,22 +1,25 @@
 /**
- * System prompts and tool specifications, which the log names by their hash (TRC-3): kept once, as blobs of their session.
+ * System prompts and tool specifications. The log names them by their hash (TRC-3); the texts are blobs of their session.
  *
  * 1. A blob is written before the commit that names it.
  * 2. A session whose prompt and tools stay the same writes each once in a process.
- * 3. What a model is sent is what the log names. One that is missing in the store is never guessed: it is named, and written, anew.
+ * 3. A model is sent the texts that the log names. A text that is missing in the store is never guessed: the step is prepared
+ *    again, and the present text is named and written.
  */
 import type { EventOf } from "../../core/machine/event.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
+import type { MaybePromise } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
 
 type HashedText = { readonly hash: string; readonly bytes: Uint8Array };
-type HashedPrompt = HashedText & { readonly given: string; readonly text: string };
+/** `source` is the prompt as the agent or a hook wrote it; `text` is the prompt as the store gives it back. */
+type HashedPrompt = HashedText & { readonly source: string; readonly text: string };
 
-/** A system prompt, and the specifications of all tools that a model may be told of. */
+/** A system prompt, and the specifications of all tools that a model may use. */
 export type Prompt = {
   readonly systemPrompt: string | undefined;
   readonly specifications: readonly ToolSpecification[];
@@ -24,10 +27,10 @@ export type Prompt = {
 
 export type FoundPrompt =
   | ({ readonly type: "found" } & Prompt)
-  /** The log names a blob that is not there. */
+  /** The store does not have a blob that the log names. */
   | { readonly type: "missing"; readonly message: string };
 
-/** What a process knows of the texts of a session. */
+/** The texts of a session that a process knows. */
 export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
@@ -37,10 +40,10 @@ export type PromptBlobs = {
   missing: readonly string[];
 };
 
-/** An agent's specifications stay the same array. */
-const namedTools = new WeakMap<readonly ToolSpecification[], HashedText>();
+/** By array: an agent's specifications stay the same array. */
+const hashesOfTools = new WeakMap<readonly ToolSpecification[], HashedText>();
 
-/** The sessions of an agent have the same prompt as a rule, and share what is known of it. */
+/** As a rule the sessions of an agent have the same prompt, and share its hash and its bytes. */
 let newestPrompt: HashedPrompt | null = null;
 
 export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]): PromptBlobs {
@@ -49,21 +52,21 @@ export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]
 
 const none: readonly never[] = [];
 
-/** What a model call's entry says of its prompt and tools: only what the log does not say already. */
+/** The hashes that the entry of a model call names: only those that the log does not name already. */
 export function promptHashes(
   known: PromptBlobs,
   { systemPrompt, specifications }: Prompt,
   { promptHash, toolsHash }: Transcript,
 ): Pick<EventOf<"prepared">, "promptHash" | "toolsHash"> {
-  const newPrompt = nameAnew(known, promptNamed(known, systemPrompt), promptHash);
-  const newTools = nameAnew(known, toolsNamed(specifications), toolsHash);
+  const newPrompt = newHash(known, hashedPrompt(known, systemPrompt), promptHash);
+  const newTools = newHash(known, hashedTools(specifications), toolsHash);
   return {
     ...(newPrompt === undefined ? {} : { promptHash: newPrompt }),
     ...(newTools === undefined ? {} : { toolsHash: newTools }),
   };
 }
 
-/** Writes what was named since. Undefined where there is nothing to write. */
+/** Writes the texts that were named since the last call; undefined if there are none. */
 export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined {
   const { sessionId, store, unwritten } = known;
   if (unwritten.length === 0) return undefined;
@@ -71,15 +74,11 @@ export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined 
   return Promise.all(unwritten.map(({ bytes }) => store.putBlob(sessionId, bytes))).then(() => {});
 }
 
-/** The texts that the log names; those of `present` are known, and stand where the log says nothing. */
-export function findPrompt(
-  known: PromptBlobs,
-  transcript: Transcript,
-  present: Prompt,
-): FoundPrompt | Promise<FoundPrompt> {
+/** The texts that the log names. The texts of `present` need no read, and count if the log names none. */
+export function findPrompt(known: PromptBlobs, transcript: Transcript, present: Prompt): MaybePromise<FoundPrompt> {
   const { toolsHash } = transcript;
   const prompt = knownPrompt(known, transcript, present);
-  const isPresent = toolsHash === undefined || toolsHash === (toolsNamed(present.specifications)?.hash ?? null);
+  const isPresent = toolsHash === undefined || toolsHash === (hashedTools(present.specifications)?.hash ?? null);
   const specifications = toolsHash === null ? [] : isPresent ? present.specifications : undefined;
   if (prompt !== undefined && specifications !== undefined)
     return { type: "found", systemPrompt: prompt.text, specifications };
@@ -89,36 +88,36 @@ export function findPrompt(
   });
 }
 
-function named(text: string): HashedText {
+function hashed(text: string): HashedText {
   const bytes = Buffer.from(text);
   return { bytes, hash: sha256(bytes) };
 }
 
-function toolsNamed(specifications: readonly ToolSpecification[]): HashedText | null {
+function hashedTools(specifications: readonly ToolSpecification[]): HashedText | null {
   if (specifications.length === 0) return null;
-  let found = namedTools.get(specifications);
+  let found = hashesOfTools.get(specifications);
   if (found === undefined) {
-    found = named(JSON.stringify(specifications));
-    namedTools.set(specifications, found);
+    found = hashed(JSON.stringify(specifications));
+    hashesOfTools.set(specifications, found);
   }
   return found;
 }
 
-function promptNamed(known: PromptBlobs, given: string | undefined): HashedPrompt | null {
-  if (given === undefined) return null;
-  if (known.prompt?.given !== given) {
-    if (newestPrompt?.given !== given) {
-      const { bytes, hash } = named(given);
-      // A lone surrogate does not come back from the store: the model is not sent it either.
-      newestPrompt = { given, text: Buffer.from(bytes).toString(), bytes, hash };
+function hashedPrompt(known: PromptBlobs, source: string | undefined): HashedPrompt | null {
+  if (source === undefined) return null;
+  if (known.prompt?.source !== source) {
+    if (newestPrompt?.source !== source) {
+      const { bytes, hash } = hashed(source);
+      // A lone surrogate does not come back from the store, so the model is not sent it either.
+      newestPrompt = { source, text: Buffer.from(bytes).toString(), bytes, hash };
     }
     known.prompt = newestPrompt;
   }
   return known.prompt;
 }
 
-/** The hash, where the log does not have it or the store has lost its text, which is then written. */
-function nameAnew(
+/** The hash to name, if the log does not name it already or the store has lost its text. The text is written with the next commit. */
+function newHash(
   known: PromptBlobs,
   found: HashedText | null,
   present: string | null | undefined,
@@ -126,7 +125,7 @@ function nameAnew(
   const hash = found?.hash ?? null;
   const isLost = hash !== null && known.missing.includes(hash);
   if (hash === present && !isLost) return undefined;
-  if (isLost) known.missing = known.missing.filter((one) => one !== hash);
+  if (isLost) known.missing = known.missing.filter((lost) => lost !== hash);
   if (found !== null) known.unwritten = [...known.unwritten, found];
   return hash;
 }
@@ -139,7 +138,7 @@ function knownPrompt(
   if (promptHash === null) return { text: undefined };
   if (promptHash === undefined) return { text: present.systemPrompt };
   if (known.prompt?.hash === promptHash) return known.prompt;
-  const prompt = promptNamed(known, present.systemPrompt);
+  const prompt = hashedPrompt(known, present.systemPrompt);
   return prompt?.hash === promptHash ? prompt : undefined;
 }
 
@@ -163,7 +162,7 @@ async function read(
 }
 
 /**
- * A text that a log names; null where it is missing in the store, or damaged.
+ * A text that a log names; null if it is missing in the store, or damaged.
  * @throws PawlError `store_failed`
  */
 export async function readPromptBlob(
@@ -184,7 +183,7 @@ export async function readPromptBlob(
   }
 }
 
-/** The specifications in a text that was named for them: its hash says that they are what was written. */
+/** The specifications in a text of a blob. The hash has been checked, so the text is what was written. */
 export function specificationsIn(text: string): readonly ToolSpecification[] {
   return text === "" ? [] : (JSON.parse(text) as readonly ToolSpecification[]);
 }

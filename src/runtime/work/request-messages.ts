@@ -1,8 +1,8 @@
 /**
- * The conversation as one model can take it: old results left out where that is asked for; files of tool results that are kept as blobs are read, and those that this model
- * cannot be shown are told of in words.
+ * The conversation as one model can take it. Old results are left out if the run's options say so. Files of tool results are read
+ * from their blobs; a file that this model cannot take becomes a sentence about it.
  *
- * A message is made ready for a model once, and is then the same object for as long as it is shown.
+ * A message is made ready for a model once, and is the same object in every later request.
  */
 
 import type { FilePart, Message, TextPart, ToolMessage, ToolOutput, ToolResultPart } from "../../core/data/message.js";
@@ -12,6 +12,7 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
+import type { MaybePromise } from "../lib/coroutine.js";
 
 type Ready = WeakMap<Message, Message>;
 
@@ -19,12 +20,12 @@ const readyFor = new WeakMap<Pick<Model, "takesInResults">, Ready>();
 
 type Source = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
 
-/** The messages themselves where nothing is to be done. */
+/** Answers at once, unless a blob has to be read. */
 export function requestMessages(
   transcript: Pick<Transcript, "messages" | "shownResults">,
   model: Pick<Model, "takesInResults">,
   source: Source,
-): readonly Message[] | Promise<readonly Message[]> {
+): MaybePromise<readonly Message[]> {
   const messages = trimmedMessages(transcript);
   if (!transcript.shownResults.hasFiles) return messages;
   const ready = readyFor.get(model) ?? new WeakMap<Message, Message>();
@@ -58,19 +59,17 @@ async function makeReady(
 ): Promise<ToolMessage> {
   const parts = message.parts.map(async (part): Promise<ToolResultPart> => {
     if (part.output.type !== "content") return part;
-    const made = part.output.parts.map((one) =>
-      one.type === "text"
-        ? one
-        : takesInResults(one.mediaType)
-          ? contentOf(one, source)
-          : inWords(one, seqOfShown(part), "which this model cannot be shown"),
-    );
+    const made = part.output.parts.map((content) => {
+      if (content.type === "text") return content;
+      if (takesInResults(content.mediaType)) return contentOf(content, source);
+      return inWords(content, seqOfShown(part), "which this model cannot be shown");
+    });
     return { ...part, output: joined(await Promise.all(made)) };
   });
   return { role: "tool", parts: await Promise.all(parts) };
 }
 
-/** What models are shown unless they say otherwise. */
+/** The files that a model takes unless it says otherwise. */
 function isMedia(mediaType: string): boolean {
   return /^(image|audio|video)\/|^application\/pdf$/i.test(mediaType);
 }
@@ -84,11 +83,11 @@ async function contentOf(file: FilePart, { sessionId, store }: Source): Promise<
 }
 
 function inWords(file: FilePart, seq: number | undefined, why: string): TextPart {
-  const kept = seq === undefined || blobOf(file) === undefined ? "" : `; it is kept as output ${seq}`;
-  return { type: "text", text: `[${describeFile(file)}, ${why}${kept}]` };
+  const where = seq === undefined || blobOf(file) === undefined ? "" : `; it is kept as output ${seq}`;
+  return { type: "text", text: `[${describeFile(file)}, ${why}${where}]` };
 }
 
-/** Text alone is no content: providers that know none of it take it, too. */
+/** Text alone becomes a plain text output, which providers without content outputs take as well. */
 function joined(parts: readonly (TextPart | FilePart)[]): ToolOutput {
   const texts = parts.flatMap((part) =>
     part.type === "text" && part.providerMetadata === undefined ? [part.text] : [],

@@ -1,8 +1,9 @@
 /**
- * The input of a call, as its tool takes it.
+ * The input of a call, validated for its tool.
  */
 import { copyJson } from "../../core/data/json.js";
 import type { CallRecord } from "../../core/transcript/results.js";
+import type { MaybePromise } from "../lib/coroutine.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import type { InputResult } from "../tools/schema.js";
 import type { EffectContext } from "./effect-context.js";
@@ -12,13 +13,13 @@ export type ValidatedInput =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
-/** Parses and validates once in a process: the decision and the execution share the outcome. */
+/** Validates once in a process: the decision and the execution share the result. */
 export function validatedInput(
   compiled: CompiledTool,
   record: CallRecord,
-  work: EffectContext,
-): ValidatedInput | Promise<ValidatedInput> {
-  const { validated } = work.memory;
+  context: EffectContext,
+): MaybePromise<ValidatedInput> {
+  const { validated } = context.memory;
   if (validated?.has(record.callKey) === true && !record.edited)
     return { ok: true, value: validated.get(record.callKey) };
   const { invalid } = record.part;
@@ -28,9 +29,9 @@ export function validatedInput(
       : { ok: true, value: undefined };
   if (compiled.tool.execute === undefined && compiled.tool.executeRaw !== undefined)
     return { ok: true, value: record.input };
-  // A tool may change what it is given; the log may not.
+  // A copy: a tool may change its input, and the log must not change.
   const result = compiled.validate(copyJson(record.input));
-  return result instanceof Promise ? result.then(described) : described(result);
+  return result instanceof Promise ? result.then(inputIn) : inputIn(result);
 }
 
 export function forgetInput({ memory }: EffectContext, callKey: string): void {
@@ -38,14 +39,14 @@ export function forgetInput({ memory }: EffectContext, callKey: string): void {
   if (memory.validated?.size === 0) memory.validated = null;
 }
 
-/** Arguments as the model wrote them, where they are no JSON and were kept. */
+/** Arguments as the model wrote them, if they are no JSON and the log holds them. */
 export function rawTextOf(input: CallRecord["input"]): string | undefined {
   return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
     ? input._raw
     : undefined;
 }
 
-function described(result: InputResult): ValidatedInput {
+function inputIn(result: InputResult): ValidatedInput {
   if (result.ok) return result;
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return { ok: false, message: `The arguments do not fit the tool's schema:\n- ${issues.join("\n- ")}` };

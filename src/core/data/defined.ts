@@ -1,0 +1,17 @@
+/**
+ * Drops undefined members, so that an optional key is absent instead of undefined: `{ id, ...defined({ title, root }) }`.
+ *
+ * It costs a loop over the keys. Code that runs for each step or delta writes `...(x === undefined ? {} : { x })` instead.
+ */
+export function defined<Members extends object>(members: Members): Defined<Members> {
+  const present: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(members)) if (value !== undefined) present[key] = value;
+  return present as Defined<Members>;
+}
+
+/** The same members: those that may be undefined are optional, and hold no undefined. */
+export type Defined<Members> = {
+  [Key in keyof Members as undefined extends Members[Key] ? Key : never]?: Exclude<Members[Key], undefined>;
+} & {
+  [Key in keyof Members as undefined extends Members[Key] ? never : Key]: Members[Key];
+};

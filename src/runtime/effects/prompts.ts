@@ -1,0 +1,50 @@
+/**
+ * What effects say to a model: results of calls that did not run as asked, and the reasons of refusals.
+ *
+ * A reason follows "Error: Denied: " or "Error: Blocked: " in the result of a call: it begins in lower case and ends without a full stop.
+ * Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts, runtime/agent/structured-output.ts.
+ */
+import type { ToolOutput } from "../../core/data/message.js";
+
+export function errorOutput(message: string): ToolOutput {
+  return { type: "text", text: `Error: ${message}` };
+}
+
+export function unknownTool(name: string): string {
+  return `Unknown tool '${name}'`;
+}
+
+export const inputNotApproved = "The input is not the one that was approved. The call was not run.";
+
+export function toolTimedOut(timeoutMs: number): string {
+  return `Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`;
+}
+
+/** The output of a done tool that gave no message. */
+export const doneOutput: ToolOutput = { type: "text", text: "Done." };
+
+export const budgetUsedUp = "The run's budget is used up; nothing is left for another agent.";
+
+/** @param why the status and the reason of the child's run, or that it did not end */
+export function childNotFinished(agent: string, why: string, text: string): string {
+  return `The agent "${agent}" did not finish (${why}): ${text}`;
+}
+
+export const repeatedAgain = "the same call was asked for again and again, which ended the run";
+
+export function repeatedCall(timesInRow: number): string {
+  return `you have asked for this same call ${timesInRow} times in a row, and it was not run again. Go by the results that you have, or do something else; asking for a call over and over once more ends the run`;
+}
+
+export const nobodyCanApprove = "it needs an approval, and nobody can be asked";
+
+export const toolNotAllowed = "this tool may not be used";
+
+export function permissionCheckFailed(why: string): string {
+  return `the permission check failed (${why})`;
+}
+
+/** @param why what made the outcome of an interrupted call unknown */
+export function nobodyKnowsOutcome(why: string): string {
+  return `${why}, and nobody can be asked`;
+}
