@@ -320,7 +320,15 @@ describe("callbacks and observers", () => {
 
   test("are told of a compaction", verifies("STRM-5"), () => {
     const told: unknown[] = [];
-    const event = { type: "compacted", runId: "r", summary: "In short.", sessionId: "s", seq: 7, index: 1, at: 1 } as const;
+    const event = {
+      type: "compacted",
+      runId: "r",
+      summary: "In short.",
+      sessionId: "s",
+      seq: 7,
+      index: 1,
+      at: 1,
+    } as const;
     const { listeners } = compileListeners({ onCompacted: (compacted) => told.push(compacted) });
     for (const listener of listeners) {
       listener.event?.(event);

@@ -16,8 +16,9 @@ import type {
   Usage,
   UserMessage,
 } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
-import type { DataPatch, MessageRef, ModelSettings, PermissionRule, ReservedEventBody } from "./reserved-events.js";
+import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { CallOutcome, CallPolicy, Purpose, RunLimits, SessionInfo, State } from "./state.js";
 
 /** What a run does differently from its agent. Plain data: the log keeps it. */

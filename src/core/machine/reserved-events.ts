@@ -3,20 +3,8 @@
  * meaning without another format number. Until then each is stale in every state: it takes a place in the log and changes nothing.
  */
 import type { Fault, FileChange, Json, Message } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
 import type { RunLimits } from "./state.js";
-
-/** Settings of a model call. All are optional; a model that cannot honour one says so in a warning. */
-export type ModelSettings = {
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly topK?: number;
-  readonly maxOutputTokens?: number;
-  readonly stopSequences?: readonly string[];
-  readonly seed?: number;
-  readonly presencePenalty?: number;
-  readonly frequencyPenalty?: number;
-  readonly reasoning?: Json;
-};
 
 /**
  * Messages of a list that is sent in the place of the conversation: `count` messages from the `nth` that entry `seq` shows (0: the

@@ -9,8 +9,8 @@
  * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
 import type { Fault, Usage } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
-import type { ModelSettings } from "./reserved-events.js";
 
 /** The version of the log's and the state's format. A store row names it. */
 export const formatVersion = 2;
@@ -344,6 +344,11 @@ export function asksOutside(call: Call): call is Extract<Call, { readonly askedA
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
+}
+
+/** The call of this key in the step under way; undefined if there is none. */
+export function callOf(state: State, callKey: string): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
 /** The identity of a call. Positions count from 1. */
