@@ -11,7 +11,8 @@ import { committing, loadingAt, logs, together } from "./conformance/commits.js"
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { describing, dueSessions, filtering, listing } from "./conformance/lists.js";
+import { dueSessions, listing } from "./conformance/lists.js";
+import { describing, filtering } from "./conformance/summaries.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
 import { watching } from "./conformance/watching.js";
 

@@ -1,12 +1,12 @@
 /**
- * Finding sessions: lists, descriptions, and sessions that are due.
+ * Finding sessions: lists, and sessions that are due.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { SessionInfo, State } from "../../core/machine/state.js";
-import type { ListOptions, SessionSummary, Store } from "../../ports/store.js";
+import type { ListOptions, Store } from "../../ports/store.js";
 import { alice, cases, claim, commit, everyStatus, leaseMs, message, restingSession, stateAt, t0 } from "./bench.js";
 
-async function listed(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
+/** The ids of a list, in its order. */
+export async function listed(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
   return (await store.list(options)).map((summary) => summary.sessionId);
 }
 
@@ -117,155 +117,6 @@ export const listing = cases(["STOR-1"], {
     deepStrictEqual(await listed(store, { status: ["failed"], limit: 2 }), ["s6", "s3"]);
     const after = { updatedAt: t0 + 3, sessionId: "s3" };
     deepStrictEqual(await listed(store, { status: ["failed"], limit: 2, after }), ["s0"]);
-  },
-});
-
-/** The state of a commit of a session with this info. */
-function boundTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
-  return { state: { ...stateAt(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
-}
-
-/** What the list says of one session. */
-async function listedOne(store: Store, sessionId: string): Promise<SessionSummary | null> {
-  return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
-}
-
-export const filtering = cases(["STOR-1"], {
-  "a list is filtered by agent": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ agent: "writer" }));
-    await restingSession(store, "b", boundTo({ agent: "coder" }));
-    await store.post("c", message("m"));
-    deepStrictEqual(await listed(store, { agent: "writer" }), ["a"]);
-    deepStrictEqual(await listed(store, { agent: "coder" }), ["b"]);
-    deepStrictEqual(await listed(store, { agent: "" }), []);
-  },
-  "a list is filtered by folder": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ root: "/work/a" }));
-    await restingSession(store, "b", boundTo({ root: "/work/b" }));
-    await restingSession(store, "c", boundTo({}));
-    deepStrictEqual(await listed(store, { root: "/work/b" }), ["b"]);
-    deepStrictEqual(await listed(store, { root: "/work" }), []);
-  },
-  "a list is filtered by parent": async ({ store }) => {
-    await restingSession(store, "top", boundTo({}));
-    for (const id of ["a", "b"])
-      await restingSession(store, id, boundTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
-    await restingSession(store, "c", boundTo({ parent: { sessionId: "other", callKey: "run 1/1/1" } }));
-    deepStrictEqual(await listed(store, { parent: "top" }), ["a", "b"]);
-    deepStrictEqual(await listed(store, { parent: "none" }), []);
-    deepStrictEqual(await listed(store, { parent: "top", limit: 1 }), ["a"]);
-    deepStrictEqual(await listed(store, { parent: "top", after: { updatedAt: t0, sessionId: "a" } }), ["b"]);
-  },
-  "a list can leave out sessions with a parent": async ({ store }) => {
-    await restingSession(store, "top", boundTo({}));
-    await restingSession(store, "child", boundTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
-    await store.post("new", message("m"));
-    deepStrictEqual(await listed(store, { parent: null }), ["new", "top"]);
-  },
-  "filters apply to sessions that are held too": async ({ store }) => {
-    const lease = await claim(store, "held");
-    await commit(store, lease, 0, { ...boundTo({ agent: "writer" }), at: t0 + 5 });
-    await restingSession(store, "resting", boundTo({ agent: "writer" }));
-    deepStrictEqual(await listed(store, { agent: "writer", status: ["completed"] }), ["held", "resting"]);
-    deepStrictEqual(await listed(store, { agent: "writer", limit: 1 }), ["held"]);
-    deepStrictEqual(await listed(store, { agent: "coder" }), []);
-  },
-  "several filters apply together": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ agent: "writer", root: "/work" }));
-    await restingSession(store, "b", boundTo({ agent: "writer" }));
-    await restingSession(store, "c", boundTo({ root: "/work" }));
-    deepStrictEqual(await listed(store, { agent: "writer", root: "/work" }), ["a"]);
-    deepStrictEqual(await listed(store, { agent: "writer", status: ["failed"] }), []);
-  },
-  "what a session is bound to may change": async ({ store }) => {
-    const lease = await claim(store);
-    await commit(store, lease, 0, boundTo({ title: "first" }));
-    await commit(store, lease, 1, { ...boundTo({ title: "second", agent: "writer" }, 2), release: true });
-    deepStrictEqual(await listed(store, { agent: "writer" }), ["s"]);
-    deepStrictEqual((await store.list())[0]?.info, { agent: "writer", model: "scripted", title: "second" });
-  },
-  "everything that a session is bound to comes back": async ({ store, reopened }) => {
-    const info: SessionInfo = {
-      agent: "coder",
-      model: "scripted",
-      root: "/work",
-      title: "nul \0, half a pair \ud83d, é",
-      parent: { sessionId: "top", callKey: "run 1/1/1" },
-      top: "top",
-      principal: "ada@example.org",
-      forkedFrom: { sessionId: "elsewhere", seq: 7 },
-    };
-    await restingSession(store, "s", boundTo(info));
-    deepStrictEqual((await store.describe("s"))?.info, info);
-    deepStrictEqual(await store.verify(), []);
-    deepStrictEqual((await (await reopened()).list())[0]?.info, info);
-  },
-});
-
-export const describing = cases(["STOR-1"], {
-  "there is nothing to say of a session that is not there": async ({ store }) => {
-    strictEqual(await store.describe("none"), null);
-    strictEqual(await store.describe(""), null);
-    strictEqual(await store.describe("a\0b"), null);
-  },
-  "a session is described as it is listed": async ({ store }) => {
-    await restingSession(store, "resting");
-    await store.post("posted", message("m"));
-    await claim(store, "claimed");
-    const lease = await claim(store, "held");
-    await commit(store, lease, 0, { events: 3, state: stateAt(3, "awaiting_human"), at: t0 + 50, activity: "waiting" });
-    await store.post("held", message("m"));
-    for (const id of ["resting", "posted", "claimed", "held"])
-      deepStrictEqual(await store.describe(id), await listedOne(store, id));
-    strictEqual((await store.describe("held"))?.seq, 3);
-  },
-  "each commit is seen, while the session is held and afterwards": async ({ store, second }) => {
-    const other = await second();
-    const lease = await claim(store);
-    for (let seq = 0; seq < 3; seq++) {
-      await commit(store, lease, seq, { at: t0 + 10 * seq });
-      const summary = await other.describe("s");
-      deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [seq + 1, t0 + 10 * seq, "model_running"]);
-    }
-    await commit(store, lease, 3, { state: stateAt(4, "failed"), at: t0 + 40, release: true });
-    const summary = await other.describe("s");
-    deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [4, t0 + 40, "failed"]);
-    strictEqual(summary?.holder, null);
-  },
-  "a release without a commit leaves the last commit to be seen": async ({ store }) => {
-    const lease = await claim(store);
-    await commit(store, lease, 0, { state: stateAt(1, "failed"), at: t0 + 9 });
-    await store.release(lease);
-    const summary = await store.describe("s");
-    deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [1, t0 + 9, "failed"]);
-    deepStrictEqual(await store.list(), [summary]);
-    deepStrictEqual(await store.verify(), []);
-  },
-  "a commit without events leaves the last entry and its time": async ({ store }) => {
-    const lease = await claim(store);
-    await commit(store, lease, 0, { at: t0 + 3 });
-    await commit(store, lease, 1, { events: 0, at: t0 + 50, release: true });
-    const summary = await store.describe("s");
-    deepStrictEqual([summary?.seq, summary?.updatedAt], [1, t0 + 3]);
-  },
-  "a claim that was given back leaves a session without a log": async ({ store }) => {
-    const lease = await claim(store);
-    await commit(store, lease, 0, { events: 0, release: true });
-    await store.release(await claim(store));
-    const summary = await store.describe("s");
-    deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status, summary?.info], [0, t0, "idle", null]);
-    deepStrictEqual(await store.verify(), []);
-  },
-  "the holder's address and boot are told": async ({ store, second }) => {
-    const holder = { ...alice, address: "http://one:8080", bootId: "boot 1" };
-    const lease = await claim(store, "s", { holder });
-    deepStrictEqual((await (await second()).describe("s"))?.holder, holder);
-    deepStrictEqual(lease.holder, holder);
-  },
-  "a session that was deleted is described no more": async ({ store }) => {
-    await restingSession(store, "s");
-    await store.delete("s", { now: t0 });
-    strictEqual(await store.describe("s"), null);
   },
 });
 
