@@ -10,9 +10,6 @@ export type Cursor = {
   readonly index: number;
 };
 
-/** Before the first event. */
-export const startOfLog: Cursor = { seq: 0, index: Number.POSITIVE_INFINITY };
-
 /** Behind all events of an entry. */
 export function behindEntry(seq: number): Cursor {
   return { seq, index: Number.POSITIVE_INFINITY };
