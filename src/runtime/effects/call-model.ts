@@ -17,7 +17,6 @@ import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.j
 import type { MessageDelta } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
@@ -31,13 +30,15 @@ import { requestOf } from "./model-request.js";
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
 const mostMessageBytes = 1_000_000;
 
-export function* callModel(
+export async function callModel(
   effect: EffectOf<"call_model">,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<EventBody> {
+): Promise<EventBody> {
   const startedAt = context.now();
-  const made = yield* requestOf(effect, context);
+  const request = requestOf(effect, context);
+  // Waits only for a promise: the model is called right after the commit that asked for it.
+  const made = request instanceof Promise ? await request : request;
   if (made.type === "missing") return prepareAgain(effect, made.message, context);
   const { parts, state, memory, now, hearers } = context;
   const { model, timeouts } = modelOf(parts.models, state);
@@ -51,14 +52,14 @@ export function* callModel(
   };
   memory.partial = assembly;
   const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish };
-  yield* wait(streamInto(assembly, made.request, options));
+  await streamInto(assembly, made.request, options);
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
     durationMs: Math.max(0, now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return yield* callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
+  return callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */

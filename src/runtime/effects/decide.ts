@@ -7,7 +7,7 @@
  */
 
 import type { Json } from "../../core/data/message.js";
-import type { EventBody, HookRecord, PolicyDecision } from "../../core/machine/event.js";
+import type { EventBody, PolicyDecision } from "../../core/machine/event.js";
 import { type Call, type CallPolicy, callOf, type Recover } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
@@ -15,7 +15,7 @@ import { agentBehind } from "../agent/agent-tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import { type BeforeToolCall, callBeforeToolCall } from "../hooks/tool-hooks.js";
+import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
@@ -36,36 +36,28 @@ export function* decide(
   const record = context.transcript.calls.get(callKey);
   const call = callOf(context.state, callKey);
   if (record === undefined || call?.status !== "deciding") return undefined;
-  const { decision, records } = yield* decideCall(call, record, context, cancellation);
-  return { type: "tool_decided", runId, callKey, decision, ...hookRecords(records) };
-}
-
-type Deciding = Extract<Call, { status: "deciding" }>;
-type DecidedCall = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
-
-const noHooks: BeforeToolCall = { records: [] };
-
-function* decideCall(
-  call: Deciding,
-  record: CallRecord,
-  context: EffectContext,
-  cancellation: Cancellation,
-): Coroutine<DecidedCall> {
-  const without = (decision: PolicyDecision): DecidedCall => ({ decision, records: noHooks.records });
+  const settle = (decision: PolicyDecision, { records } = noHooks): EventBody => ({
+    type: "tool_decided",
+    runId,
+    callKey,
+    decision,
+    ...hookRecords(records),
+  });
   const repeated = call.edited === undefined ? decideRepeated(record, context) : undefined;
-  if (typeof repeated === "object") return without(repeated);
+  if (typeof repeated === "object") return settle(repeated);
   const compiled = context.parts.tools.get(call.name);
   if (compiled === undefined || !isActive(call.name, context))
-    return without({ verdict: "reject", message: unknownTool(call.name) });
+    return settle({ verdict: "reject", message: unknownTool(call.name) });
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
-    return without(askAgain(record, compiled.tool, "its hash is that of another input", context));
+    return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
   const before = isParsed(compiled, record)
     ? yield* callBeforeToolCall(record, compiled.tool, context, cancellation)
     : noHooks;
-  const decision = yield* decideInput(call, record, compiled, before, context, cancellation);
-  return { decision, records: before.records };
+  return settle(yield* decideInput(call, record, compiled, before, context, cancellation), before);
 }
+
+type Deciding = Extract<Call, { status: "deciding" }>;
 
 function isActive(name: string, { transcript }: EffectContext): boolean {
   const { run } = transcript;

@@ -9,7 +9,7 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { modelOf } from "../model/models.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { findPrompt, type Prompt } from "../work/prompt-blobs.js";
@@ -20,7 +20,11 @@ export type MadeRequest =
   | { readonly type: "missing"; readonly message: string };
 
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
-export function* requestOf(effect: EffectOf<"call_model">, context: EffectContext): Coroutine<MadeRequest> {
+export function requestOf(effect: EffectOf<"call_model">, context: EffectContext): MaybePromise<MadeRequest> {
+  return runCoroutine(makeRequest(effect, context));
+}
+
+function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): Coroutine<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = context;
   const { model } = modelOf(parts.models, state);
   const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(parts, transcript)));

@@ -33,11 +33,11 @@ export function perform(
 ): MaybePromise<EventBody | undefined> {
   switch (effect.type) {
     case "prepare":
-      return runCoroutine(prepare(context, cancellation));
+      return prepare(context, cancellation);
     case "compact":
       return compact(effect, context, cancellation);
     case "call_model":
-      return runCoroutine(callModel(effect, context, cancellation));
+      return callModel(effect, context, cancellation);
     case "decide":
       return runCoroutine(decide(effect, context, cancellation));
     case "run_tool":

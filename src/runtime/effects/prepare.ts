@@ -4,13 +4,13 @@
 import type { EventBody } from "../../core/machine/event.js";
 import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import type { Coroutine } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
 
-export function* prepare(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
+export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
   const { runId, modelCallIndex } = state;
@@ -23,12 +23,25 @@ export function* prepare(context: EffectContext, cancellation: Cancellation): Co
   }
   const { systemPrompt, append, records, specifications } = built;
   const initial: Preparation = { records, systemPrompt, append, choices: {} };
-  const preparation = hasStepHooks(context) ? yield* prepareWithHooks(state, initial, context, cancellation) : initial;
+  if (!hasStepHooks(context)) return prepared(state, initial, specifications, context);
+  return runCoroutine(preparedWithHooks(state, initial, specifications, context, cancellation));
+}
+
+type StepPreparing = Extract<EffectContext["state"], { for: "step" }>;
+
+function* preparedWithHooks(
+  state: StepPreparing,
+  initial: Preparation,
+  specifications: Prompt["specifications"],
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const preparation = yield* prepareWithHooks(state, initial, context, cancellation);
   return preparation.end ?? prepared(state, preparation, specifications, context);
 }
 
 function prepared(
-  { runId, modelCallIndex, seq, purpose }: Extract<EffectContext["state"], { for: "step" }>,
+  { runId, modelCallIndex, seq, purpose }: StepPreparing,
   { records, input, systemPrompt, append, choices }: Preparation,
   specifications: Prompt["specifications"],
   { memory, parts, transcript }: EffectContext,

@@ -30,7 +30,7 @@ export function childNotFinished(agent: string, why: string, text: string): stri
   return `The agent "${agent}" did not finish (${why}): ${text}`;
 }
 
-export const repeatedAgain = "the same call was asked for again and again, which ended the run";
+export const repetitionEndsRun = "the same call was asked for again and again, which ended the run";
 
 export function repeatedCall(timesInRow: number): string {
   return `you have asked for this same call ${timesInRow} times in a row, and it was not run again. Go by the results that you have, or do something else; asking for a call over and over once more ends the run`;

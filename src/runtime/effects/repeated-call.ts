@@ -4,7 +4,7 @@
 import type { PolicyDecision } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { repeatedAgain, repeatedCall } from "./prompts.js";
+import { repeatedCall, repetitionEndsRun } from "./prompts.js";
 
 /** So many calls in a row of one tool with one input are no repetition yet. */
 const timesAllowed = 2;
@@ -24,7 +24,7 @@ export function decideRepeated(
     case "stop":
       // A model has seen the warning only if an earlier step gave it.
       return run.toldOfRepeat !== null && run.toldOfRepeat < state.modelCallIndex
-        ? { verdict: "block", reason: repeatedAgain, stopRun: true, repeated: true }
+        ? { verdict: "block", reason: repetitionEndsRun, stopRun: true, repeated: true }
         : { verdict: "block", reason: repeatedCall(timesInRow), repeated: true };
   }
 }

@@ -33,9 +33,24 @@ export function* runTool(
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
   const child = childAgentOf(record.part.name, context.parts.family);
-  return child === undefined
-    ? yield* callTool(effect, record, context, cancellation)
-    : yield* askChild(effect, record, child, context);
+  if (child !== undefined) return yield* askChild(effect, record, child, context);
+  const { runId, callKey, attempt } = effect;
+  const startedAt = context.now();
+  const returned = yield* outcomeOf(effect, record, context, cancellation);
+  const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
+  const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
+  const { outcome, output, done } = yield* capped(final, record, context);
+  return {
+    type: "tool_finished",
+    runId,
+    callKey,
+    attempt,
+    timing,
+    outcome,
+    output,
+    ...(done === undefined ? {} : { done }),
+    ...hookRecords(final.records),
+  };
 }
 
 /** Another agent does the work, in a session of its own. */
@@ -52,31 +67,6 @@ function* askChild(
   const input = yield* wait(validatedInput(compiled, record, context));
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
   return yield* wait(startChild(effect, child, input.value, context));
-}
-
-function* callTool(
-  effect: EffectOf<"run_tool">,
-  record: CallRecord,
-  context: EffectContext,
-  cancellation: Cancellation,
-): Coroutine<EventBody> {
-  const { runId, callKey, attempt } = effect;
-  const startedAt = context.now();
-  const returned = yield* outcomeOf(effect, record, context, cancellation);
-  const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
-  const { records, ...final } = yield* callAfterToolCall(returned, record, timing.durationMs, context);
-  const { outcome, output, done } = yield* capped(final, record, context);
-  return {
-    type: "tool_finished",
-    runId,
-    callKey,
-    attempt,
-    timing,
-    outcome,
-    output,
-    ...(done === undefined ? {} : { done }),
-    ...hookRecords(records),
-  };
 }
 
 type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };

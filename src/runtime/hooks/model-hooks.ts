@@ -5,7 +5,7 @@ import { defined } from "../../core/data/defined.js";
 import type { AfterFailure, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { FailureSubject, ModelAnswerSubject } from "../../ports/hook.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import type { Coroutine } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callHooks, type HookCall, refused } from "./call-hooks.js";
 import { hookRecords, notification } from "./step-hooks.js";
@@ -18,14 +18,23 @@ export type SettledAttempt = Finished | Failed;
 const hookRetryMs = 1_000;
 
 /** Calls the hooks. An attempt that an abort ended is no failure, and hooks are not told of it. */
-export function* callAfterAttempt(
+export function callAfterAttempt(
+  event: SettledAttempt,
+  context: EffectContext,
+  cancellation: Cancellation,
+): MaybePromise<SettledAttempt> {
+  const { afterLLMCall, onError } = context.parts.hooks;
+  if (afterLLMCall.length + onError.length === 0) return event;
+  if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
+  return runCoroutine(askAfter(event, context, cancellation));
+}
+
+function* askAfter(
   event: SettledAttempt,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<SettledAttempt> {
-  const { afterLLMCall, onError } = context.parts.hooks;
-  if (afterLLMCall.length + onError.length === 0) return event;
-  if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
+  const { onError } = context.parts.hooks;
   const answered = yield* callHooks(notification("afterLLMCall", answerOf(event)), context, cancellation);
   if (answered.failure !== undefined) return failedBy(answered.failure, event, answered.records);
   if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(answered.records) };

@@ -8,7 +8,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { ToolCallSubject, ToolResultSubject } from "../../ports/hook.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import type { Coroutine } from "../lib/coroutine.js";
+import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import { toToolOutput } from "../tools/to-json.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callHooks, type HookCall, refused } from "./call-hooks.js";
@@ -26,19 +26,27 @@ export type BeforeToolCall = {
 /** An entry of the log has a bound, and holds more than the input. */
 const mostInputBytes = 900_000;
 
-export function* callBeforeToolCall(
+export function callBeforeToolCall(
   record: CallRecord,
   tool: AnyTool,
   context: EffectContext,
   cancellation: Cancellation,
+): Waiting<BeforeToolCall> {
+  if (context.parts.hooks.beforeToolCall.length === 0) return wait(noHooks);
+  return askBefore(beforeToolCall(record, tool), context, cancellation);
+}
+
+function* askBefore(
+  call: HookCall<Omit<BeforeToolCall, "records">>,
+  context: EffectContext,
+  cancellation: Cancellation,
 ): Coroutine<BeforeToolCall> {
-  if (context.parts.hooks.beforeToolCall.length === 0) return noHooks;
-  const call = beforeToolCall(record, tool);
   const { value, records, failure } = yield* callHooks(call, context, cancellation);
   return failure === undefined ? { records, ...value } : { records, block: failure };
 }
 
-const noHooks: BeforeToolCall = { records: [] };
+/** What comes of a call without hooks. */
+export const noHooks: BeforeToolCall = { records: [] };
 
 function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
   const { callKey, part, edited } = record;
@@ -70,14 +78,22 @@ type FinalToolOutcome = ToolOutcome & { readonly isFinalText?: boolean };
 export type AfterToolCall<Outcome extends FinalToolOutcome> = Outcome & { readonly records: readonly HookRecord[] };
 
 /** An abort does not end the wait for these hooks: an output that they would hide stays hidden when a run ends. */
-export function* callAfterToolCall<Outcome extends FinalToolOutcome>(
+export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   record: CallRecord,
   durationMs: number,
   context: EffectContext,
+): Waiting<AfterToolCall<Outcome>> {
+  if (context.parts.hooks.afterToolCall.length === 0) return wait({ records: noHooks.records, ...outcome });
+  return askAfter(outcome, afterToolCall(outcome, record, durationMs), context);
+}
+
+function* askAfter<Outcome extends FinalToolOutcome>(
+  outcome: Outcome,
+  call: HookCall<ToolOutput>,
+  context: EffectContext,
 ): Coroutine<AfterToolCall<Outcome>> {
-  if (context.parts.hooks.afterToolCall.length === 0) return { records: noHooks.records, ...outcome };
-  const { value: output, records, failure } = yield* callHooks(afterToolCall(outcome, record, durationMs), context);
+  const { value: output, records, failure } = yield* callHooks(call, context);
   if (failure === undefined) return { records, ...outcome, output };
   const withheld = `Error: The output is withheld: ${failure}. The call was run.`;
   return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };

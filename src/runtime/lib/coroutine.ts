@@ -11,26 +11,40 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export type Coroutine<Result> = Generator<Promise<unknown>, Result, unknown>;
 
 /** Waits for a value that may be a promise: `const input = yield* wait(validate(call));`. */
-export function* wait<Value>(value: MaybePromise<Value>): Coroutine<Value> {
-  return value instanceof Promise ? ((yield value) as Value) : value;
+export function wait<Value>(value: MaybePromise<Value>): Waiting<Value> {
+  return value instanceof Promise ? waitFor(value) : { value, done: true, next: self, [Symbol.iterator]: self };
 }
 
-/** The result, or a promise of it from the first promise on that the coroutine waits for. */
+/**
+ * What `yield*` takes. A value that is no promise is its own iterator, and the last result of that iterator: a generator for each
+ * would cost more.
+ */
+export type Waiting<Value> =
+  | Coroutine<Value>
+  | (IteratorReturnResult<Value> & { next(): Waiting<Value>; [Symbol.iterator](): Waiting<Value> });
+
+function* waitFor<Value>(promise: Promise<Value>): Coroutine<Value> {
+  return (yield promise) as Value;
+}
+
+function self<This>(this: This): This {
+  return this;
+}
+
+/** The result. It is a promise from the first promise on that the coroutine waits for. */
 export function runCoroutine<Result>(coroutine: Coroutine<Result>): MaybePromise<Result> {
-  const step = coroutine.next();
-  return step.done === true ? step.value : runToEnd(coroutine, step.value);
+  return advance(coroutine, coroutine.next());
 }
 
-async function runToEnd<Result>(coroutine: Coroutine<Result>, first: Promise<unknown>): Promise<Result> {
-  let promise = first;
-  for (;;) {
-    const step = await promise.then(
-      (value) => coroutine.next(value),
-      (error) => coroutine.throw(error),
-    );
-    if (step.done === true) return step.value;
-    promise = step.value;
-  }
+function advance<Result>(
+  coroutine: Coroutine<Result>,
+  step: IteratorResult<Promise<unknown>, Result>,
+): MaybePromise<Result> {
+  if (step.done === true) return step.value;
+  return step.value.then(
+    (value) => advance(coroutine, coroutine.next(value)),
+    (error) => advance(coroutine, coroutine.throw(error)),
+  );
 }
 
 /** A promise, or an object of another library that can be waited for as one. */

@@ -1,6 +1,7 @@
 /**
  * What an assembly holds: the message so far, the parts that may still grow, and how the attempt ended.
  */
+import { defined } from "../../core/data/defined.js";
 import type {
   AssistantMessage,
   AssistantPart,
@@ -55,8 +56,7 @@ type AttemptEnd =
 /** How an attempt ended. */
 export function endOf({ end }: MessageAssembly): AttemptEnd {
   if (end === null) return { type: "failed", failure: { kind: "network", message: "The stream did not end." } };
-  if (end.kind === "error")
-    return { type: "failed", failure: end.failure, ...(end.usage === undefined ? {} : { usage: end.usage }) };
+  if (end.kind === "error") return { type: "failed", failure: end.failure, ...defined({ usage: end.usage }) };
   const { finishReason, usage, providerMetadata } = end;
   return { type: "done", finishReason, usage, ...metadata(providerMetadata) };
 }
