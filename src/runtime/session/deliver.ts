@@ -6,7 +6,7 @@
  *    exception: the run is interrupted.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { initialState } from "../../core/machine/state.js";
+import { initialState, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
@@ -21,6 +21,8 @@ import { knownResult } from "./known-result.js";
 import { type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
+/** `known`: a state of the session that the caller has loaded. */
+type DeliveryOptions = { readonly shared: boolean; readonly known?: State };
 /** `check` comes first; nothing else is asked for between it and the request. */
 type RequestOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
 
@@ -28,11 +30,7 @@ type RequestOptions = { readonly shared: boolean; readonly signal?: AbortSignal;
  * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
  * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
-export function deliver(
-  live: LocalSession,
-  message: InboxMessage,
-  options: { readonly shared: boolean },
-): Promise<Delivery> {
+export function deliver(live: LocalSession, message: InboxMessage, options: DeliveryOptions): Promise<Delivery> {
   return using(live, () => deliverAll(live, [message], options));
 }
 
@@ -40,7 +38,7 @@ export function deliver(
 async function deliverAll(
   live: LocalSession,
   messages: readonly InboxMessage[],
-  { shared }: { readonly shared: boolean },
+  { shared, known }: DeliveryOptions,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
   while (!shared && (await open(live)) === "driving") {
@@ -51,7 +49,7 @@ async function deliverAll(
     break;
   }
   if (live.drained) throw shutDownError(parts.name, sessionId);
-  checkAgent(sessionId, (await parts.store.load(sessionId))?.state ?? initialState, parts);
+  checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) posted.push(await parts.store.post(sessionId, message));
   await settleHere(live);
