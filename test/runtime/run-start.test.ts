@@ -36,7 +36,7 @@ function createCountingStore(inner: Store): CountingStore {
 const words = "A sentence of some length that fills the window. ".repeat(12);
 const sessionId = "s";
 const lengths = [20, 200, 1_000] as const;
-/** Runs whose starts are counted at each length: several, so that they meet the model's view at all of its sizes. */
+/** Runs after each length that are measured: several, so that they meet the model's view at all of its sizes. */
 const samples = 20;
 /** Entries that hold what the model sees: a run of one step is four entries, and the window of 2,000 tokens holds a few runs. */
 const mostOfView = 40;
@@ -58,7 +58,7 @@ function createTalk(store: Store) {
   return { agent, run };
 }
 
-/** Grows one session to each length, and measures it there. */
+/** Grows one session to each length, and gives the most that was measured in the runs that follow. */
 async function atLengths(
   counting: CountingStore,
   measure: (talk: ReturnType<typeof createTalk>) => Promise<number>,
@@ -67,9 +67,9 @@ async function atLengths(
   const measured: number[] = [];
   let runs = 0;
   for (const length of lengths) {
-    for (; runs < length - samples; runs += 1) await talk.run();
+    for (; runs < length; runs += 1) await talk.run();
     let most = 0;
-    for (; runs < length; runs += 1) most = Math.max(most, await measure(talk));
+    for (; runs < length + samples; runs += 1) most = Math.max(most, await measure(talk));
     measured.push(most);
   }
   return measured;
