@@ -1,7 +1,7 @@
 /**
- * A run of many steps with a context window of 8,000 tokens, on SQLite: the cost of a step, the memory of the
- * process and the size of the file, from the first steps to the last. Flat lines are the goal; docs/performance.md
- * has them as a chart.
+ * Long histories with a context window of 8,000 tokens, on SQLite. First a run of many steps: the cost of a step, the
+ * memory of the process and the size of the file, from the first steps to the last. Then what a caller does beside
+ * long histories: bench/reconnects.mjs. Flat lines are the goal; docs/performance.md has them as a chart.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,50 +12,12 @@ import { runInNewContext } from "node:vm";
 import { createAgent } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { chart } from "./chart.mjs";
+import { modelOf, read, summariser } from "./long-talk.mjs";
+import { reconnects, runStarts } from "./reconnects.mjs";
 import { machine, median, table } from "./report.mjs";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
-
-const words = "Found another file of the kind that was looked for, and noted its name. ".repeat(4);
-const output = "one line of what the file holds, as long as lines are\n".repeat(12);
-
-/** Asks for one call in each step. It reports no usage, so Pawl estimates the size of the conversation. */
-function modelOf(steps) {
-  return {
-    id: "bench",
-    contextWindow: 8_000,
-    async *stream({ modelCallIndex }) {
-      yield { kind: "start" };
-      if (modelCallIndex > steps) yield { kind: "text-delta", id: "t", text: "Done." };
-      else {
-        yield { kind: "text-delta", id: "t", text: `${modelCallIndex}. ${words}` };
-        yield { kind: "tool-call", id: `call_${modelCallIndex}`, name: "read", input: `{"file":${modelCallIndex}}` };
-      }
-      yield { kind: "done", finishReason: { unified: modelCallIndex > steps ? "stop" : "tool-calls" }, usage: {} };
-    },
-  };
-}
-
-const summariser = {
-  id: "summariser",
-  async *stream() {
-    yield {
-      kind: "text-delta",
-      id: "t",
-      text: "## Keep\n- Look at every file.\n\n## Summary\nMany files were looked at.",
-    };
-    yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 100, outputTokens: 20 } };
-  },
-};
-
-const read = {
-  name: "read",
-  description: "Reads a file.",
-  input: { type: "object", properties: { file: { type: "number" } } },
-  readOnly: true,
-  execute: () => output,
-};
 
 async function measure(steps, parts) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-bench-"));
@@ -129,10 +91,31 @@ function write(text, drawing) {
   writeFileSync(page, `${kept}${heading}\n\n${text}\n${next === -1 ? "" : before.slice(next)}`);
 }
 
+function sideBySide(rows) {
+  const heads = ["work", "history", "repetitions", "median, ms", "spread, ms", "× smallest"];
+  const cells = rows.map(({ work, history, times, smallest }) => [
+    work,
+    history,
+    String(times.length),
+    median(times).toFixed(2),
+    `${percentile(times, 0.1).toFixed(2)} – ${percentile(times, 0.9).toFixed(2)}`,
+    (median(times) / median(smallest)).toFixed(2),
+  ]);
+  return table(heads, cells);
+}
+
+function percentile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.round(share * (sorted.length - 1))];
+}
+
 export async function run({ quick, json }) {
   const steps = quick ? 1_000 : 10_000;
   const { rows, compactions, loadMs } = await measure(steps, 10);
-  if (json) return console.log(JSON.stringify({ machine: machine(), rows, compactions, loadMs }, null, 2));
+  const starts = await runStarts(quick ? [10, 100, 1_000] : [10, 1_000, 10_000]);
+  const places = await reconnects(quick ? [10, 100, 1_000] : [10, 100, 10_000]);
+  if (json)
+    return console.log(JSON.stringify({ machine: machine(), rows, compactions, loadMs, starts, places }, null, 2));
   const heads = ["steps", "ms a step", "heap, MB", "file, bytes a step"];
   const cells = rows.map(({ step, ms, heap, bytes }) => [
     step.toLocaleString("en"),
@@ -155,6 +138,19 @@ ${table(heads, cells)}
 - **A step costs the same at the end of the run as at its start.** The memory and the growth of the file stay the
   same, too.
 - To take the session up again and answer one more request took ${Math.round(loadMs)} ms: the log is read from the last compaction on.
+
+### Beside a long history
+
+${sideBySide([...starts, ...places])}
+
+Each row is the median of its repetitions, and the spread is from the tenth to the ninetieth of a hundred. *× smallest*
+compares with the shortest history of the same kind.
+
+- *The start of a run* is \`agent.run\` until the model is called, in a session of so many runs of one step. The
+  compaction is on and keeps its view at one size.
+- *The first event after a reconnect* is \`session.events({ after })\` two entries before the end of the log, until the
+  first event: by the agent object that ran the steps, or by a new agent object on a new connection to the file.
+- *A page in the middle* is the first 100 events after the middle entry, with \`follow: false\`.
 `;
   const lines = [
     { name: "ms a step", values: rows.map(({ ms }) => ms) },

@@ -4,20 +4,22 @@
  */
 const benches = {
   history:
-    "one run of 10,000 steps with a window of 8,000 tokens on SQLite: cost, memory and growth of the file over the run",
+    "10,000 steps and 10,000 runs with a small window on SQLite: cost of a step, of a run's start, of a reconnect",
   layout: "how the rows of commits lie in a SQLite file: bytes and time of a commit, alone and in groups, and reads",
   lists: "lists of 1,000 to 100,000 sessions in one SQLite file, with and without filters",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
+  "store-calls":
+    "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
   profile: "where the time of a step and the memory of a waiting run go (--only W1,W4,W5,sessions)",
 };
 
 const [name, ...options] = process.argv.slice(2);
 if (!Object.hasOwn(benches, name ?? "")) {
   console.error("Usage: npm run bench -- NAME [--quick] [--json]\n");
-  for (const [known, what] of Object.entries(benches)) console.error(`  ${known.padEnd(10)}${what}`);
+  for (const [known, what] of Object.entries(benches)) console.error(`  ${known.padEnd(13)}${what}`);
   process.exit(2);
 }
 const { run } = await import(`./${name}.mjs`);

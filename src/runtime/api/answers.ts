@@ -18,7 +18,8 @@ import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { checkDecision, checkWords, editedInput } from "./check-answer.js";
 
-type Post = (messageId: string, body: InboxBody) => Promise<"said" | "duplicate">;
+/** `known`: the state for which the message was made. */
+type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
 type Abort = (options: { readonly note?: string; readonly by?: string }) => Promise<void>;
 
 export function createAnswers(
@@ -52,7 +53,7 @@ export function createAnswers(
     const hash = inputHash === undefined ? {} : { inputHash };
     const given = await capResult(answerOf(call, decision), call.name);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
-    const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body);
+    const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
   }
 
@@ -68,7 +69,7 @@ export function createAnswers(
     if (call.status !== "waiting") return "second";
     const shown = await capOutput(toToolOutput(output), call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
-    return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
+    return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
   }
 
   /** A call that is none of the present step: a child's, or one that is over, and who answers that comes second. */

@@ -94,8 +94,8 @@ export type SessionDependencies = {
 export function createSession(id: string, parts: CompiledAgent, { live, fork, replay }: SessionDependencies): Session {
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
-  const post = (messageId: string, body: InboxBody, shared: boolean) =>
-    deliver(live(), { id: messageId, at: clock.now(), body }, { shared });
+  const post = (messageId: string, body: InboxBody, known: State) =>
+    deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
   async function refuseBusy(): Promise<void> {
     if (isResting(await load())) return;
@@ -124,10 +124,10 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     const state = await load();
     if (isResting(state)) return;
     const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
-    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said }, true);
+    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said }, state);
   }
 
-  const answers = createAnswers(id, parts, (messageId, body) => post(messageId, body, true), abort);
+  const answers = createAnswers(id, parts, post, abort);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
     const locals = compileLocalOptions(options, parts.deps);

@@ -20,7 +20,8 @@ import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js"
 /** What reading a log takes of a store. */
 export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
 
-const pageSize = 1_000;
+/** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
+const pageSizes = { first: 64, most: 1_000, growth: 4 } as const;
 
 /** The entries after `after`, up to `last`, a page at a time. @throws PawlError `store_corrupt` if one is missing */
 export async function* readEntries(
@@ -29,8 +30,9 @@ export async function* readEntries(
   after: number,
   last = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Entry, void, undefined> {
-  for (let from = after; from < last; ) {
-    const limit = Math.min(pageSize, last - from);
+  let size: number = Number.isFinite(last) ? pageSizes.most : pageSizes.first;
+  for (let from = after; from < last; size = grown(size)) {
+    const limit = Math.min(size, last - from);
     const page = await store.read(sessionId, from, limit);
     for (const entry of page) {
       if (from >= last) return;
@@ -40,6 +42,10 @@ export async function* readEntries(
     }
     if (page.length < limit) return;
   }
+}
+
+function grown(size: number): number {
+  return Math.min(pageSizes.most, size * pageSizes.growth);
 }
 
 function gapError(sessionId: string, seq: number): PawlError {
@@ -165,14 +171,13 @@ async function findLastEntry(
   lastSeq: number,
   isWanted: (entry: Entry) => boolean,
 ): Promise<number | null> {
-  let size = 64;
-  for (let last = lastSeq; last > 0; ) {
+  let size: number = pageSizes.first;
+  for (let last = lastSeq; last > 0; size = grown(size)) {
     const first = Math.max(0, last - size);
     const page = await store.read(sessionId, first, last - first);
     const found = page.findLast((entry) => entry.seq <= last && isWanted(entry));
     if (found !== undefined) return found.seq;
     last = first;
-    size = Math.min(pageSize, size * 2);
   }
   return null;
 }

@@ -6,7 +6,7 @@
  *    exception: the run is interrupted.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { initialState } from "../../core/machine/state.js";
+import { initialState, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
@@ -21,18 +21,24 @@ import { knownResult } from "./known-result.js";
 import { type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
+type DeliveryOptions = {
+  readonly shared: boolean;
+  /** A state of the session that the caller has loaded. */
+  readonly known?: State;
+  /** The caller looks for the result of a message that was posted before, and settles the session if there is none. */
+  readonly looksForResult?: boolean;
+};
 /** `check` comes first; nothing else is asked for between it and the request. */
-type RequestOptions = { readonly shared: boolean; readonly signal?: AbortSignal; readonly check?: () => Promise<void> };
+type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult"> & {
+  readonly signal?: AbortSignal;
+  readonly check?: () => Promise<void>;
+};
 
 /**
  * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
  * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
-export function deliver(
-  live: LocalSession,
-  message: InboxMessage,
-  options: { readonly shared: boolean },
-): Promise<Delivery> {
+export function deliver(live: LocalSession, message: InboxMessage, options: DeliveryOptions): Promise<Delivery> {
   return using(live, () => deliverAll(live, [message], options));
 }
 
@@ -40,7 +46,7 @@ export function deliver(
 async function deliverAll(
   live: LocalSession,
   messages: readonly InboxMessage[],
-  { shared }: { readonly shared: boolean },
+  { shared, known, looksForResult = false }: DeliveryOptions,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
   while (!shared && (await open(live)) === "driving") {
@@ -51,10 +57,11 @@ async function deliverAll(
     break;
   }
   if (live.drained) throw shutDownError(parts.name, sessionId);
-  checkAgent(sessionId, (await parts.store.load(sessionId))?.state ?? initialState, parts);
+  checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) posted.push(await parts.store.post(sessionId, message));
-  await settleHere(live);
+  const isKnown = posted.every(({ type }) => type === "duplicate");
+  if (!(isKnown && looksForResult)) await settleHere(live);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
 }
 
@@ -80,12 +87,12 @@ async function requestRunNow(
   live: LocalSession,
   runId: string,
   message: InboxMessage,
-  { shared, signal, check }: RequestOptions,
+  { signal, check, ...delivery }: RequestOptions,
 ): Promise<Delivery> {
   await check?.();
   const abort = () => abortMessage(runId, live.parts);
-  if (signal?.aborted === true) return deliverAll(live, [message, abort()], { shared });
-  const said = await deliverAll(live, [message], { shared });
+  if (signal?.aborted === true) return deliverAll(live, [message, abort()], delivery);
+  const said = await deliverAll(live, [message], delivery);
   if (signal !== undefined)
     watchSignal(live, runId, signal, () => void deliver(live, abort(), { shared: false }).catch(() => {}));
   return said;
@@ -96,11 +103,13 @@ export function runToResult(
   live: LocalSession,
   runId: string,
   message: InboxMessage,
-  options: RequestOptions & { readonly subscription?: Subscription },
+  options: Omit<RequestOptions, "looksForResult"> & { readonly subscription?: Subscription },
 ): Promise<RunResult> {
   const waiter = wait(live, { runId });
   live.operationsUnderWay += 1;
-  return awaitResult(live, runId, waiter, requestRun(live, runId, message, options), options.subscription);
+  const { subscription, ...request } = options;
+  const asked = requestRun(live, runId, message, { ...request, looksForResult: true });
+  return awaitResult(live, runId, waiter, asked, subscription);
 }
 
 /** A process may hold many runs that wait here. So it is one function, and is not given the message: what waits holds what it was given. */

@@ -149,9 +149,10 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const { sessionId, parts } = live;
   const { keeper, inboxes } = live.place;
   const transcript = await loadTranscript(parts.store, sessionId, state);
-  const messages = await parts.store.inbox(sessionId);
   await catchUpTo(live, state);
   await whileValidatorLoads();
+  // The last wait before the watch begins: a message that comes in between waits for the next look at the inbox.
+  const messages = await parts.store.inbox(sessionId);
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
   const driver = createDriver({
@@ -222,10 +223,19 @@ function closed(live: LocalSession, driver: Driver, closing: Closing): void {
   else leaveIfIdle(live);
 }
 
-/** Takes what is in the inbox, gives those who wait what there is, and an idle session back; again, where it had just gone. */
+/**
+ * Takes the messages of the inbox, answers those who wait, and gives an idle session back. A driver may give the session back
+ * just before it would look: then this opens the session again.
+ */
 export async function settleHere(live: LocalSession): Promise<void> {
-  while ((await open(live)) === "driving")
-    if ((live.driver !== null && (await wake(live.driver))) || live.lastClosing?.type !== "parked") return;
+  for (;;) {
+    // A driver that is opened now reads the inbox after all that was posted before this call, and parks only if it has taken all.
+    const isNew = live.driver === null && live.opening === null;
+    if ((await open(live)) === "held") return;
+    const { driver } = live;
+    const isDurable = driver !== null && (await (isNew ? dispatch(driver, () => []) : wake(driver)));
+    if (isDurable || isNew || live.lastClosing?.type !== "parked") return;
+  }
 }
 
 function isFollowed(live: LocalSession): boolean {
