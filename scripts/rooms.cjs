@@ -54,7 +54,7 @@ const rooms = [
   {
     room: "runtime/agent",
     about: "an agent's options, checked and compiled once",
-    imports: [...contracts, "context", "runtime/lib", "runtime/model", "runtime/observers", "runtime/tools"],
+    imports: [...contracts, "context", "runtime/model", "runtime/observers", "runtime/tools"],
   },
   {
     room: "runtime/trace",
@@ -64,7 +64,7 @@ const rooms = [
   {
     room: "runtime/subscribers",
     about: "who hears of a session in this process",
-    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/model", "runtime/trace"],
+    imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace"],
   },
   {
     room: "runtime/work",
@@ -184,7 +184,7 @@ const rooms = [
     imports: [...contracts, "models/ai-sdk", "models/demo"],
   },
   { room: "tools", about: "the built-in tools: files, shell, outputs", imports: contracts },
-  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: [...contracts, "tools"] },
+  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
 ];
 
 /** Programs on top of the package: they use public entry points only, as anybody's could. */
@@ -193,4 +193,4 @@ const programs = [
   { room: "protocols", about: "OpenTelemetry" },
 ];
 
-module.exports = { rooms, programs };
+module.exports = { rooms, programs, contracts };

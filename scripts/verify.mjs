@@ -19,6 +19,7 @@ const steps = [
   { name: "lint" },
   { name: "types", needs: ["build"] },
   { name: "boundaries", needs: ["check-tools"] },
+  { name: "rooms" },
   { name: "dead-code", needs: ["check-tools"] },
   { name: "sizes" },
   { name: "docs" },

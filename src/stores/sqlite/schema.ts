@@ -158,7 +158,7 @@ export const statements = {
   introduce:
     "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ? WHERE id = ?",
   letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
-  /** Gives the lease back, and notes the last commit (rule 3). */
+  /** Gives the lease back, and notes the last commit (3 above). */
   rest: `UPDATE sessions SET holder = NULL, (v, seq, status, updated_at) =
       (SELECT v, seq, status, at FROM commits WHERE session = sessions.id ORDER BY seq DESC LIMIT 1) WHERE id = ?`,
 
