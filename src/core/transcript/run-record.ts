@@ -4,7 +4,8 @@
 
 import type { Json, Usage, UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
-import type { Purpose, RunLimits } from "../machine/state.js";
+import type { RunLimits } from "../machine/run-limits.js";
+import type { Purpose } from "../machine/state.js";
 import type { LastCall } from "./call-records.js";
 
 export type RunRecord = {
