@@ -1,5 +1,5 @@
 /**
- * `pawl/core`: the loop as a pure state machine. No I/O, no clock, no chance; it runs anywhere.
+ * `pawl/core`: the loop as a pure state machine. It has no I/O, no clock and no randomness, so it runs anywhere.
  */
 
 export type { CountedTokens } from "./data/counted-tokens.js";

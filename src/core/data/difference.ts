@@ -1,5 +1,5 @@
 /**
- * The first place where a recorded value and a present value differ.
+ * The first difference between a recorded value and a present value.
  */
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";

@@ -46,8 +46,8 @@ export type SourcePart = {
 /**
  * A tool call as the model asked for it.
  * `toolCallId` is the provider's id. It does not identify the call; `callKey` does.
- * If the arguments are not acceptable JSON, `input` is `{ _raw }` with their text, and `invalid` says where parsing
- * failed.
+ * If the arguments are not acceptable JSON, `input` is `{ _raw }` with their text, and `invalid` names the place at
+ * which parsing failed.
  */
 export type ToolCallPart = {
   readonly type: "tool_call";
