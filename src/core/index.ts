@@ -1,5 +1,5 @@
 /**
- * `pawl/core`: the loop as a pure state machine. No I/O, no clock, no chance; it runs anywhere.
+ * `pawl/core`: the loop as a pure state machine. It has no I/O, no clock and no randomness, so it runs anywhere.
  */
 
 export type { CountedTokens } from "./data/counted-tokens.js";
@@ -27,6 +27,7 @@ export type {
   ToolChoice,
 } from "./machine/event.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
+export type { RunLimits } from "./machine/run-limits.js";
 export * from "./machine/state.js";
 export { type Refusal, refusal, transition } from "./machine/transition.js";
 export { type Pair, transitionTable } from "./machine/transition-table.js";

@@ -1,12 +1,12 @@
 /**
- * How much of a conversation its provider has counted.
+ * How many tokens of a conversation the provider has counted.
  */
 import type { Usage } from "./message.js";
 
-/** The first `messages` of a conversation, with its prompt and tools, took so many tokens: what its provider says. */
+/** The provider counted `tokens` for the first `messages` messages, with the system prompt and the tools. */
 export type CountedTokens = { readonly messages: number; readonly tokens: number };
 
-/** What a model took in and gave out is what the conversation takes now. A count of 0 is a provider that does not count. */
+/** A conversation takes its model's input and output tokens together. A provider that reports 0 does not count. */
 export function countedTokensOf({ inputTokens, outputTokens }: Usage, messages: number): CountedTokens | null {
   if (inputTokens === undefined || inputTokens === 0 || outputTokens === undefined) return null;
   return { messages, tokens: inputTokens + outputTokens };

@@ -1,7 +1,9 @@
 /**
- * Drops undefined members, so that an optional key is absent instead of undefined: `{ id, ...defined({ title, root }) }`.
+ * Drops undefined members, so that an optional key is absent instead of undefined:
+ * `{ id, ...defined({ title, root }) }`.
  *
- * It costs a loop over the keys. Code that runs for each step or delta writes `...(x === undefined ? {} : { x })` instead.
+ * The loop over the keys has a cost. Code that runs for each step or delta writes
+ * `...(x === undefined ? {} : { x })` instead.
  */
 export function defined<Members extends object>(members: Members): Defined<Members> {
   const present: { [key: string]: unknown } = {};
@@ -9,7 +11,7 @@ export function defined<Members extends object>(members: Members): Defined<Membe
   return present as Defined<Members>;
 }
 
-/** The same members: those that may be undefined are optional, and hold no undefined. */
+/** The same members. A member that may be undefined becomes optional and no longer holds undefined. */
 export type Defined<Members> = {
   [Key in keyof Members as undefined extends Members[Key] ? Key : never]?: Exclude<Members[Key], undefined>;
 } & {

@@ -1,19 +1,22 @@
 /**
- * Where two values begin to differ: what was recorded, and what there is now.
+ * The first difference between a recorded value and a present value.
  */
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";
 
 export type Difference = {
-  /** The place in the value: `decision.verdict`, `messages[2].parts[0].text`; empty where it is the whole. */
+  /** The place in the value, such as `messages[2].parts[0].text`. Empty if the values differ as a whole. */
   readonly path: string;
-  /** Absent where there was nothing. */
+  /** Absent if nothing was recorded at this place. */
   readonly recorded?: Json;
-  /** Absent where there is nothing. */
+  /** Absent if nothing is at this place now. */
   readonly present?: Json;
 };
 
-/** The first difference of two values that are plain data, in the order of the recorded one; undefined where they are equal. */
+/**
+ * The first difference of two values of plain data, in the key order of the recorded value. Undefined if they are
+ * equal.
+ */
 export function firstDifference(recorded: unknown, present: unknown): Difference | undefined {
   return differenceAt(recorded, present, []);
 }
@@ -46,13 +49,13 @@ function isObject(value: unknown): value is { readonly [key: string]: unknown } 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A difference in words, on one line: long texts are cut to where they begin to differ. */
+/** A difference in words, on one line. Long texts are cut to the part around the difference. */
 export function differenceText({ path, recorded, present }: Difference): string {
   const [was, is] = excerpts(recorded, present);
   return `${path === "" ? "" : `${path}: `}recorded ${was}, now ${is}`;
 }
 
-/** Both values as JSON, of long ones what is around their first difference. */
+/** Both values as JSON. Long texts are cut to the part around their first difference. */
 export function excerpts(recorded: Json | undefined, present: Json | undefined): readonly [string, string] {
   const was = textOf(recorded);
   const is = textOf(present);

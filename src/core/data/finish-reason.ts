@@ -1,4 +1,4 @@
-/** Why a model stopped, as somebody else says it. */
+/** The finish reasons that come from outside: a provider, a recording, another library. */
 import type { FinishReason } from "./message.js";
 
 const known: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
@@ -10,7 +10,7 @@ const known: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
   "other",
 ]);
 
-/** The reason as it was given; `other` where it is none that is known. */
-export function unifiedReason(given: unknown): FinishReason["unified"] {
-  return known.has(given) ? (given as FinishReason["unified"]) : "other";
+/** The same reason; `other` if it is unknown. */
+export function unifiedReason(reason: unknown): FinishReason["unified"] {
+  return known.has(reason) ? (reason as FinishReason["unified"]) : "other";
 }

@@ -1,5 +1,8 @@
 /**
- * Where a text that is not JSON goes wrong. Engines differ in their words, and in whether they say where.
+ * The position and the nature of the first fault in a text that is not JSON.
+ *
+ * The message of `JSON.parse` does not serve: Node.js 20 gives no position for many faults ("Unexpected token 'h'"),
+ * and engines differ in their words.
  */
 export type JsonFault = { readonly position: number; readonly what: string };
 
@@ -77,7 +80,7 @@ function skipSpace(text: string, start: number): number {
   return index;
 }
 
-/** The index after the string; or what is wrong in it. */
+/** The index after the string, or the fault in the string. */
 function readString(text: string, start: number): number | JsonFault {
   for (let index = start + 1; index < text.length; index++) {
     const character = text.charAt(index);
@@ -93,7 +96,7 @@ function readString(text: string, start: number): number | JsonFault {
   return { position: text.length, what: `the text ends inside the string that began at position ${start},` };
 }
 
-/** The index after a number, `true`, `false` or `null`; null where there is none. */
+/** The index after a number, `true`, `false` or `null`; null if the text has none of these here. */
 function readWord(text: string, start: number): number | null {
   const word = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
   word.lastIndex = start;

@@ -1,8 +1,8 @@
 /**
- * JSON from outside: parsed and checked before anything else sees it (SEC-12).
+ * JSON from outside: parsed and checked before any other code sees it (SEC-12).
  *
- * Size is checked before parsing, and depth before anything recurses into a value. Failures are data, in words that a
- * model can act on, and the same words on every version of the runtime.
+ * 1. Size is checked before parsing, and depth before any function recurses into the value.
+ * 2. Failures are data. Their words tell a model what to correct, and are the same on every JavaScript engine.
  */
 import { findFault } from "./json-fault.js";
 import type { Json } from "./message.js";
@@ -10,7 +10,7 @@ import type { Json } from "./message.js";
 export type JsonLimits = {
   /** UTF-8 bytes of the text. Default 8 MiB. */
   readonly maxBytes?: number;
-  /** Objects and arrays within each other. Default 200. */
+  /** How deep objects and arrays may be nested. Default 200. */
   readonly maxDepth?: number;
 };
 
@@ -19,12 +19,12 @@ export type JsonResult = { readonly ok: true; readonly value: Json } | { readonl
 export const defaultMaxJsonBytes = 8 * 1024 * 1024;
 export const defaultMaxJsonDepth = 200;
 
-/** Keys that reach an object's prototype where code assigns them carelessly. */
+/** Keys that change an object's prototype if code assigns them carelessly. */
 export function isDangerousKey(key: string): boolean {
   return key === "__proto__" || key === "constructor" || key === "prototype";
 }
 
-/** Parses JSON text. What is wrong is told with its position and a short excerpt. */
+/** Parses JSON text. The error names the fault, its position and a short excerpt. */
 export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const maxDepth = limits.maxDepth ?? defaultMaxJsonDepth;
@@ -42,7 +42,7 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
   return fault === null ? { ok: true, value: value as Json } : failed(fault);
 }
 
-/** The same checks on a value that is parsed already: plain data only, without accessors. */
+/** Makes the checks of `parseJson` on a value that is parsed already. Only plain data passes. */
 export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const fault = findForbidden(value, limits.maxDepth ?? defaultMaxJsonDepth, []);
@@ -51,7 +51,7 @@ export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   return { ok: true, value: value as Json };
 }
 
-/** A copy that shares nothing with its original. For values that were checked: it recurses. */
+/** A copy that shares nothing with its original. It recurses: only for values that were checked. */
 export function copyJson(value: Json): Json {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item));
@@ -60,7 +60,7 @@ export function copyJson(value: Json): Json {
   return copy;
 }
 
-/** One text for equal values, whatever the order of their keys. For values that were checked: it recurses. */
+/** The same text for equal values, whatever the order of their keys. It recurses: only for values that were checked. */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item: Json) => canonicalJson(item)).join(",")}]`;
@@ -71,7 +71,9 @@ export function canonicalJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
-/** Whether two values have the same canonical text, without writing it. For values that were checked: it recurses. */
+/**
+ * Whether two values have the same canonical text, without writing it. It recurses: only for values that were checked.
+ */
 export function isSameJson(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -86,7 +88,7 @@ export function isSameJson(a: Json, b: Json): boolean {
   return keys.every((key) => Object.hasOwn(right, key) && isSameJson(left[key] ?? null, right[key] ?? null));
 }
 
-/** How a place inside a value is written: `files[0].path`. */
+/** Writes a path inside a value: `files[0].path`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const key of path) {
@@ -115,15 +117,15 @@ function exceedsBytes(text: string, maxBytes: number): boolean {
   let bytes = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    // Half of a surrogate pair counts for half of its four bytes.
+    // A surrogate pair is four bytes of UTF-8, so each half counts two.
     bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
   }
   return bytes > maxBytes;
 }
 
-/** Where the text goes deeper than allowed; -1 where it does not. */
+/** The position at which the text goes deeper than allowed; -1 if it does not. */
 function tooDeepAt(text: string, maxDepth: number): number {
-  // What is nested deeper has as many closing brackets as opening ones, or does not parse.
+  // A shorter text has too few brackets: each opening one needs a closing one, or the text does not parse.
   if (text.length < 2 * (maxDepth + 1)) return -1;
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
@@ -144,7 +146,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** The index of the closing quote of the string that opens at `start`, or of the text's end. */
+/** The index of the closing quote of the string that opens at `start`; the text's length if the string does not end. */
 function endOfString(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     const code = text.charCodeAt(index);
@@ -158,7 +160,8 @@ function findForbidden(value: unknown, depthLeft: number, path: PropertyKey[]): 
   if (typeof value !== "object") {
     if (typeof value === "string" || typeof value === "boolean") return null;
     if (typeof value === "number" && Number.isFinite(value)) return null;
-    return `${place(path)} is ${typeof value === "number" ? "a number that is not finite" : `of type ${typeof value}`}, which JSON does not have`;
+    const kind = typeof value === "number" ? "a number that is not finite" : `of type ${typeof value}`;
+    return `${place(path)} is ${kind}, which JSON does not have`;
   }
   if (value === null) return null;
   if (depthLeft === 0) return `${place(path)} is ${tooDeep(path.length)}`;

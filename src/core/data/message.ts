@@ -1,12 +1,15 @@
 /**
- * Messages: what a person, a model and a tool say to each other, as plain JSON.
+ * Messages between a person, a model and tools, as plain JSON.
  *
- * The assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
+ * An assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Data that a provider attaches to a part and wants back with it (thinking signatures, cache markers), by provider name. */
+/**
+ * Data that a provider attaches to a part and wants back, such as thinking signatures or cache markers. Keyed by
+ * provider.
+ */
 export type ProviderMetadata = { readonly [provider: string]: { readonly [key: string]: Json } };
 
 export type TextPart = { readonly type: "text"; readonly text: string; readonly providerMetadata?: ProviderMetadata };
@@ -17,7 +20,10 @@ export type ReasoningPart = {
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** An image or another file: `data` is base64 text, or an http(s) URL; in the log also `blob:` and the name of a blob of the session. */
+/**
+ * An image or another file. `data` is base64 text or an http(s) URL. In the log it may also be `blob:`, the name of a
+ * blob of the session, a slash and the size in bytes.
+ */
 export type FilePart = {
   readonly type: "file";
   readonly mediaType: string;
@@ -26,7 +32,7 @@ export type FilePart = {
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** Something that the model cites. Kept for the reader; not sent back to a model. */
+/** A source that the model cites. It is kept for readers and not sent back to a model. */
 export type SourcePart = {
   readonly type: "source";
   readonly id: string;
@@ -38,9 +44,10 @@ export type SourcePart = {
 };
 
 /**
- * One tool call as the model asked for it.
- * `toolCallId` is the provider's id: an attribute, never an identity (that is `callKey`).
- * Arguments that are not acceptable JSON are kept as `{ _raw }`, and `invalid` says where parsing failed.
+ * A tool call as the model asked for it.
+ * `toolCallId` is the provider's id. It does not identify the call; `callKey` does.
+ * If the arguments are not acceptable JSON, `input` is `{ _raw }` with their text, and `invalid` names the place at
+ * which parsing failed.
  */
 export type ToolCallPart = {
   readonly type: "tool_call";
@@ -48,26 +55,26 @@ export type ToolCallPart = {
   readonly name: string;
   readonly input: Json;
   readonly invalid?: string;
-  /** The provider ran it itself; its result is part of the same message. It is recorded and never run here. */
+  /** The provider ran the call; its result is in the same message. The call is recorded and never run here. */
   readonly providerExecuted?: boolean;
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** The whole text of an output that was cut: a blob of its session, in UTF-8 (half of a character as the three bytes of its number). */
+/** The whole text of an output that was cut: a blob of its session, in UTF-8. A lone surrogate is three bytes. */
 export type FullOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
 
-/** A file that a tool wrote: the blobs that hold it from before and after; null where it did not exist. */
+/** A file that a tool wrote: the blobs with its content before and after; null if the file did not exist. */
 export type FileChange = {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
   /** The permission bits, as a number. */
   readonly mode?: number;
-  /** Where a symbolic link leads. */
+  /** The target, if the file is a symbolic link. */
   readonly link?: string;
 };
 
-/** What a tool gave, as the model sees it. */
+/** The output of a tool, as the model sees it. */
 export type ToolOutput =
   | { readonly type: "text"; readonly text: string; readonly full?: FullOutput }
   | { readonly type: "json"; readonly value: Json }
@@ -91,28 +98,31 @@ export type AssistantMessage = { readonly role: "assistant"; readonly parts: rea
 export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-/** What was used. A field is absent where nobody said: unknown is never zero. */
+/** What model calls used. A field is absent if its value is unknown; unknown is never zero. */
 export type Usage = {
-  /** Tokens that the model took in, those that a cache gave or took included. */
+  /** Input tokens, with those read from and written to a cache. */
   readonly inputTokens?: number;
-  /** Tokens that it gave out, reasoning included. */
+  /** Output tokens, with those of reasoning. */
   readonly outputTokens?: number;
   readonly reasoningTokens?: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
-  /** US dollars, by a price table or as the provider says. */
+  /** US dollars, from a price table or from the provider. */
   readonly costUsd?: number;
-  /** Some of it is not known (an attempt failed or was aborted, a model has no price): this is the least that was used. */
+  /**
+   * Part of the usage is unknown: an attempt failed or was aborted, or a model has no price. The numbers are a lower
+   * bound.
+   */
   readonly partial?: boolean;
 };
 
-/** Why the model stopped: one of a closed set, and the provider's own word. */
+/** Why the model stopped: a reason from a closed set, and the provider's own word. */
 export type FinishReason = {
   readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
   readonly raw?: string;
 };
 
-/** A failure as data. `code` is stable; `message` is for people. */
+/** A failure as data. `code` does not change between versions; `message` is for people. */
 export type Fault = {
   readonly code: string;
   readonly message: string;
@@ -133,7 +143,7 @@ export type ModelFailureKind =
   | "provider"
   | "cancelled";
 
-/** A failed attempt of a model call, typed. `retryAfterMs` is what the provider asked for. */
+/** A failed attempt of a model call. `retryAfterMs` is the wait that the provider asked for. */
 export type ModelFailure = {
   readonly kind: ModelFailureKind;
   readonly message: string;
@@ -142,36 +152,38 @@ export type ModelFailure = {
   readonly retryAfterMs?: number;
 };
 
-/** An answer that its provider ended with the reason `error` and nothing else: it has the standing of a status 500. */
+/**
+ * The failure if a provider ends its answer with the reason `error` and nothing else. It is handled like a status 500.
+ */
 export const endedWithError: ModelFailure = {
   kind: "provider",
   message: "The provider ended its answer with an error.",
   statusCode: 500,
 };
 
-/** The code of an answer that was whole and had nothing in it (FIN-5). */
+/** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
-/** The calls of a message that are ours to run, in order. */
+/** The calls of a message, in order, without those that the provider ran. */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(
     (part): part is ToolCallPart => part.type === "tool_call" && part.providerExecuted !== true,
   );
 }
 
-/** The text of a message: its text parts joined by a newline, trimmed (FIN-1). */
+/** The text of a message: its text parts joined by a newline, trimmed. */
 export function textOf(message: Message): string {
   return untrimmedTextOf(message).trim();
 }
 
-/** The same with the space around it, which counts where another text goes on from it. */
+/** The text of a message, not trimmed: the space at its end counts if a later answer continues it. */
 export function untrimmedTextOf(message: Message): string {
   const texts: string[] = [];
   for (const part of message.parts) if (part.type === "text") texts.push(part.text);
   return texts.join("\n");
 }
 
-/** The sum of two usages; a count that neither knows stays unknown, never zero. */
+/** The sum of two usages. A count that is absent in both stays absent. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
   for (const key of usageCounts) {

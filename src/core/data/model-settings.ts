@@ -3,7 +3,7 @@
  */
 import type { Json } from "./message.js";
 
-/** Settings of a model call. All are optional; a model that cannot honour one says so in a warning. */
+/** Settings of a model call. All are optional. A model that cannot honour a setting reports a warning. */
 export type ModelSettings = {
   readonly temperature?: number;
   readonly topP?: number;

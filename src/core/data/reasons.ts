@@ -1,8 +1,11 @@
 /**
- * Why a run ended: a closed set, with the status and the exit code that each gives (LOOP-7).
- * docs/guide/outcomes.md shows this table; a test holds the two together.
+ * Why a run ended. docs/guide/outcomes.md shows this table; a test compares the two.
  */
 
+/**
+ * The reasons for which a run ends: a closed set. Each has the status of the run, the exit code of the command line,
+ * and the text of the result if the model gave none.
+ */
 export const reasons = {
   stop: { status: "completed", exitCode: 0, text: "" },
   done: { status: "completed", exitCode: 0, text: "" },
@@ -31,15 +34,16 @@ export const reasons = {
   crash_loop: { status: "failed", exitCode: 5, text: "The run was restarted too often without progress." },
 } as const satisfies Record<string, { status: "completed" | "failed" | "aborted"; exitCode: number; text: string }>;
 
-/** Why a run ended. `text` in the table stands in where the model gave none. */
+/** Why a run ended. */
 export type Reason = keyof typeof reasons;
 
 /**
- * Why a run stopped here though it can go on: the store failed, the process is draining, another process took over, or the
- * run before it in the queue was aborted.
+ * Why a run stopped in this process and can still be resumed: the store failed, the process is draining, another
+ * process took over, or the run before it in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost" | "held_back";
 
+/** The status of a run that ended for this reason. */
 export function statusOf(reason: Reason): "completed" | "failed" | "aborted" {
   return reasons[reason].status;
 }

@@ -1,17 +1,20 @@
 /**
- * Texts as bytes and back, exactly: UTF-8, in which half of a character, as JavaScript's texts may have, is the three bytes of
- * its number. What was put in comes out, and a place in the bytes is a place in the text.
+ * Texts as bytes and back, without loss.
+ *
+ * The bytes are UTF-8. A JavaScript string may hold a lone surrogate, which UTF-8 does not allow; it is written as the
+ * three bytes of its code. So every text comes back as it was, and every position in the bytes is a position in the
+ * text.
  */
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-const halves = /[\uD800-\uDFFF]/gu;
+const loneSurrogates = /[\uD800-\uDFFF]/gu;
 
 export function bytesOfText(text: string): Uint8Array {
   const bytes = encoder.encode(text);
   let from = 0;
   let offset = 0;
-  for (const { index, 0: half } of text.matchAll(halves)) {
+  for (const { index, 0: half } of text.matchAll(loneSurrogates)) {
     offset += encoder.encode(text.slice(from, index)).length;
     const code = half.charCodeAt(0);
     bytes.set([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)], offset);
@@ -21,7 +24,7 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes;
 }
 
-/** Bytes that are no text stand as U+FFFD. */
+/** Bytes that are not UTF-8 become U+FFFD. */
 export function textOfBytes(bytes: Uint8Array): string {
   let text = "";
   let from = 0;
@@ -35,7 +38,7 @@ export function textOfBytes(bytes: Uint8Array): string {
   return text + decoder.decode(from === 0 ? bytes : bytes.subarray(from));
 }
 
-/** The start of the character that the byte at `index` belongs to. */
+/** The index of the first byte of the character to which the byte at `index` belongs. */
 export function startOfCharacter(bytes: Uint8Array, index: number): number {
   for (let start = index; start > index - 4 && start > 0; start--) if (!isContinuation(bytes[start])) return start;
   return index;
@@ -47,20 +50,20 @@ function isContinuation(byte: number | undefined): boolean {
 
 const newline = 10;
 
-/** Lines, a last one without an end included. */
+/** The number of lines. A last line without a line end counts. */
 export function countLines(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   return lineAt(bytes, bytes.length - 1);
 }
 
-/** The number of the line that a byte is in, from 1. */
+/** The number of the line, from 1, that holds a byte. */
 export function lineAt(bytes: Uint8Array, index: number): number {
   let line = 1;
   for (let at = bytes.indexOf(newline); at !== -1 && at < index; at = bytes.indexOf(newline, at + 1)) line += 1;
   return line;
 }
 
-/** Where a line begins, from 1; the length of the bytes where there is no such line. */
+/** The index at which a line begins; lines count from 1. The length of the bytes if no such line exists. */
 export function startOfLine(bytes: Uint8Array, line: number): number {
   let start = 0;
   for (let number = 1; number < line; number++) {

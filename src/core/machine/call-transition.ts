@@ -1,5 +1,5 @@
 /**
- * One tool call: where an event, a restart or an answer takes it.
+ * The next state of one tool call after an event, an answer or a restart.
  */
 import type { EventOf } from "./event.js";
 import type { Call, CallOutcome, CallPolicy } from "./state.js";
@@ -8,7 +8,7 @@ export type CallEvent =
   | EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered">
   | EventOf<"timer_fired">;
 
-/** Applies an event to the call that it names; the very same call where it does not apply. */
+/** Applies an event to the call that it names. Returns the same object if the event does not apply. */
 export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
   switch (event.type) {
     case "tool_decided":
@@ -41,7 +41,7 @@ function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"too
   };
 }
 
-/** Its result comes from outside; nothing is executed here. */
+/** The call waits for a result from outside; this process does not execute it. */
 export function askedElsewhere(call: Call, policy: CallPolicy, askedAt: number): Call {
   return { status: "waiting", on: "external", policy, askedAt, ...identity(call) };
 }
@@ -72,7 +72,7 @@ function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: num
   }
 }
 
-/** An edit that comes back may be answered no longer than what it changed. */
+/** An edited call that asks again keeps the expiry of its first question, unless the decision sets another. */
 function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
   const until = expiresAt ?? (call.status === "deciding" ? call.edited?.expiresAt : undefined);
   return until === undefined ? {} : { expiresAt: until };
@@ -132,7 +132,7 @@ function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"ans
   }
 }
 
-/** What a restart makes of a call: only one that was running is in doubt. */
+/** The state of a call after a restart. Only a call that was running is in doubt. */
 export function recover(call: Call, causeSeq: number, at: number): Call {
   if (call.status !== "running") return call;
   const { policy, attempt } = call;

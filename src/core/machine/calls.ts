@@ -1,10 +1,11 @@
 /**
  * The tool calls of a step, from the model's message to one result each.
  *
- * 1. A call moves only forward: deciding, asking, ready, running, done; an edited input alone goes back to deciding.
+ * 1. A call only moves forward: deciding, asking, ready, running, done. Only an edit of its input takes it back to
+ *    deciding.
  * 2. A ready call becomes running when a slot is free, in the commit that frees the slot.
- * 3. Only running calls are in doubt after a crash; how they recover was written when they were decided.
- * 4. An answer counts for the input that was shown, once.
+ * 3. Only running calls are in doubt after a crash. The decision to run a call recorded how it recovers.
+ * 4. An answer counts once, and only for the input that the person was shown.
  */
 
 import { addUsage } from "../data/message.js";
@@ -26,7 +27,10 @@ import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./ste
 
 export type Calling = ToolRunning | AwaitingHuman;
 
-/** Enters the calls of a message. With a message that was cut, or a run that stops, they end at once; so do surplus ones. */
+/**
+ * Takes up the calls of a message. They end at once if the message was cut or the run is stopping. So do calls above
+ * the limit of a step.
+ */
 export function enterCalls(run: RunState, names: readonly string[], cut: Cut | null): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
@@ -40,8 +44,8 @@ export function enterCalls(run: RunState, names: readonly string[], cut: Cut | n
 }
 
 /**
- * Ends the calls that nobody works on, or with `interrupted` all that are open. One that has started, or may have, ends
- * with `interrupted` whatever is asked for: its outcome is unknown.
+ * Ends the calls that are not under way; if `outcome` is `interrupted`, all open calls. A call that has started, or may
+ * have started, always ends with `interrupted`: its outcome is unknown.
  */
 export function abandonCalls(
   calls: readonly Call[],
@@ -56,7 +60,7 @@ export function abandonCalls(
   });
 }
 
-/** It takes a slot: it runs here, or in a session that it started. */
+/** The call takes a slot: it runs in this process, or in a child session that it started. */
 function isUnderWay(call: Call): boolean {
   return call.status === "running" || (call.status === "waiting" && call.on === "child");
 }
@@ -77,7 +81,7 @@ function mayHaveStarted(call: Call): boolean {
   }
 }
 
-/** Applies an event to the call that it names; the very same state where it does not apply. */
+/** Applies an event to the call that it names. Returns the same object if the event does not apply. */
 export function applyToCalls(state: Calling, event: CallEvent): Calling | Preparing {
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
   const call = state.calls[index];
@@ -89,13 +93,13 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   return settleCalls(event.type === "tool_finished" ? withResult(after, call, event) : after, event.at);
 }
 
-/** What a result says of more than its own call: progress, usage, a signal that the run is done, an outcome that was given up. */
+/** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */
 function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">): Calling {
   const { outcome, usage, done } = event;
   const seq = state.seq + 1;
   return {
     ...state,
-    // A result that somebody gave sets the count of lives back; a child's counts for the run that started it.
+    // A result that the machine made itself (`settling`) is no progress and used nothing. Any other result is progress.
     restarts: call.status === "settling" ? state.restarts : 0,
     usage: usage === undefined || call.status === "settling" ? state.usage : addUsage(state.usage, usage),
     interrupted:
@@ -106,10 +110,10 @@ function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">)
   };
 }
 
-/** Calls whose late result is still taken; older ones are forgotten. */
+/** How many interrupted calls are remembered. A late result of an older call is ignored. */
 const maxInterrupted = 64;
 
-/** Starts what is ready, and leaves the step when every call has its result. */
+/** Starts the calls that are ready, and leaves the step when every call has its result. */
 export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const calls = schedule(state.calls, state.limits.toolConcurrency, at);
   if (calls.every((call) => call.status === "done")) return leaveStep(state, at);
@@ -122,7 +126,7 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   return toolRunning(withWait(state, at), { calls, cut: state.cut, doneSeq: state.doneSeq });
 }
 
-/** The wait for a person is over. */
+/** Adds the time that the run waited for a person, now that the wait is over. */
 function withWait(state: AwaitingHuman, at: number): RunState {
   return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
 }
@@ -134,7 +138,10 @@ function leaveStep(state: Calling, at: number): Preparing {
   return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);
 }
 
-/** Gives free slots to ready calls in call order; a sequential call runs alone, and a single slot keeps the order of the calls. */
+/**
+ * Gives free slots to ready calls in call order. A sequential call runs alone. A single slot keeps the order of the
+ * calls.
+ */
 function schedule(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
   if (!calls.some((call) => call.status === "ready")) return calls;
   const underWay = calls.filter(isUnderWay);

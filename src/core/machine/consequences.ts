@@ -1,6 +1,6 @@
 /**
- * What follows from a state without anything happening outside: results that the machine makes, the end of a run, the
- * start of a queued one. They are applied until none is left, and committed with what caused them.
+ * Events that follow from a state alone: results that the machine makes, the end of a run, the start of a queued run.
+ * They are applied until none is left, and committed together with the event that caused them.
  */
 
 import { hasPendingNotice } from "./ended.js";
@@ -8,7 +8,7 @@ import type { Event, EventBody } from "./event.js";
 import type { Call, Preparing, State } from "./state.js";
 import { transition } from "./transition.js";
 
-/** The events that follow now. Each changes the state, so that applying them comes to an end. */
+/** The events that follow from this state. Each changes the state, so applying them comes to an end. */
 export function consequences(state: State): readonly EventBody[] {
   switch (state.status) {
     case "preparing":
@@ -28,10 +28,12 @@ export function consequences(state: State): readonly EventBody[] {
   }
 }
 
-/** What one event leads to: the state after it and all that follows, and the events in their order. */
+/** The result of an event: the events it leads to, itself first, and the state after all of them. */
 export type Advance = { readonly state: State; readonly events: readonly Event[] };
 
-/** Applies an event and its consequences, which happen at the same time. No events where it does not apply. */
+/**
+ * Applies an event and its consequences, all at the time of the event. `events` is empty if the event does not apply.
+ */
 export function advance(state: State, event: Event): Advance {
   let next = transition(state, event);
   if (next === state) return { state, events: none };
@@ -58,7 +60,7 @@ function resultOf(runId: string, call: SettlingCall): EventBody {
   return { type: "tool_finished", runId, callKey: call.callKey, outcome: call.outcome, causeSeq: call.causeSeq };
 }
 
-/** A run that stops, or that ended in a way which nobody may prevent, is over. */
+/** A run ends here if it is stopping, or if no hook or check may prevent its end. */
 function endOf(state: Preparing): readonly EventBody[] {
   if (state.stopping !== null) {
     const { reason, fault } = state.stopping;
@@ -68,12 +70,12 @@ function endOf(state: Preparing): readonly EventBody[] {
   return [{ type: "run_finished", runId: state.runId, reason: state.reason }];
 }
 
-/** Only an end that the model or the done tool chose is looked at by `beforeStop` and the output check (FIN-8). */
+/** `beforeStop` hooks and the output check see only an end that the model or the done tool chose (FIN-8). */
 export function isPreventable(state: Preparing): boolean {
   return state.for === "finish" && (state.reason === "stop" || state.reason === "done" || state.reason === "other");
 }
 
-/** Nothing queued starts by itself after an abort, nor while somebody is still to be told of the end. */
+/** A queued run does not start by itself after an abort, nor before the end of the last run is delivered. */
 function queuedRun(state: Extract<State, { status: "completed" | "failed" }>): readonly EventBody[] {
   if (hasPendingNotice(state)) return none;
   for (const queued of state.queue)

@@ -1,6 +1,7 @@
 /**
- * Effects: what should be in flight. An effect is a value with a stable key; a driver starts what is wanted and not
- * running, and signals what is running and no longer wanted. Each effect settles with one event.
+ * Effects: the work that should be in flight. An effect is a value with a stable key. The driver starts effects that
+ * are wanted and not running, and signals effects that are running and no longer wanted. Each effect settles with one
+ * event.
  */
 import type { Timer } from "./event.js";
 
@@ -30,7 +31,10 @@ export type Effect =
       readonly callKey: string;
       readonly attempt: number;
     }
-  /** Settles with `woke` at `until` (epoch milliseconds). `ms` is the length of the wait where it is known: the clock may jump, the wait does not grow. */
+  /**
+   * Waits until `until` (epoch milliseconds). If `ms` is present, the wait is no longer than that, even if the clock
+   * jumps.
+   */
   | {
       readonly type: "sleep";
       readonly key: string;
@@ -46,11 +50,11 @@ export type Effect =
       readonly key: string;
       readonly runId: string;
       readonly callKey: string;
-      /** The tool behind which the child's agent stands. */
+      /** The tool that runs the child's agent. */
       readonly name: string;
       readonly childId: string;
     }
-  /** Calls the hooks that come after a run. */
+  /** Calls the `afterRun` hooks. */
   | { readonly type: "call_after_run_hooks"; readonly key: string; readonly runId: string }
   | {
       readonly type: "notify_parent";

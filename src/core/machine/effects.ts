@@ -1,9 +1,9 @@
 /**
- * What should be in flight in a state. The same function serves the first start and every recovery.
+ * The effects that a state wants in flight. The same function serves the first start and every recovery.
  *
  * 1. Keys are unique within a state and stable while the same work is wanted.
  * 2. An effect that settled is never wanted again under its key.
- * 3. A state that does not rest and waits for nobody outside has at least one effect.
+ * 3. A state of a run under way that does not wait for an answer has at least one effect.
  */
 import type { Effect } from "./effect.js";
 import {
@@ -18,6 +18,7 @@ import {
 } from "./state.js";
 import { deadlineOf } from "./steps.js";
 
+/** The effects that should be in flight in this state. */
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
   if (isTerminal(state)) return endEffects(state);
@@ -35,14 +36,12 @@ export function effects(state: State): readonly Effect[] {
   }
 }
 
-/**
- * When the session wants a driver though nobody posts to it (epoch milliseconds): 0 for at once, null for never.
- */
+/** When the session needs a driver without a new message, in epoch milliseconds. 0: at once; null: never. */
 export function dueAt(state: State): number | null {
   return dueOf(effects(state));
 }
 
-/** The same, of the effects of a state. */
+/** The same for effects that are computed already. */
 export function dueOf(wanted: readonly Effect[]): number | null {
   let due: number | null = null;
   for (const effect of wanted) {
@@ -113,7 +112,9 @@ function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly E
   return [...wanted, { type: "sleep", key, runId: state.runId, timer: "wall_clock", until, ms: maxWallClockMs }];
 }
 
-/** What runs is no longer wanted, and thereby signalled; what it settles with still counts until the grace is over. */
+/**
+ * Running effects are no longer wanted, so the driver signals them. Their results still count until the grace is over.
+ */
 function stoppingEffects(state: ActiveState): readonly Effect[] {
   if (state.stopping === null) return none;
   const { until, graceMs } = state.stopping;

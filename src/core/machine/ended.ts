@@ -1,10 +1,13 @@
 /**
- * A run that has ended while somebody is still to be told: the session that asked for it, or the hooks that come after it.
+ * A run that has ended and whose end is not delivered yet: to the parent session, or to the `afterRun` hooks.
  */
 import type { EventOf } from "./event.js";
 import { isTerminal, maxRestarts, type State, type TerminalState } from "./state.js";
 
-/** The run has ended, and somebody is still to be told: the session that asked for it, or hooks. Nothing else starts before. */
+/**
+ * The run has ended, and the parent session or the `afterRun` hooks do not know yet. No other run starts before they
+ * do.
+ */
 export function hasPendingNotice(state: State): boolean {
   return isTerminal(state) && (state.parentNotificationPending === true || state.afterRunHooksPending === true);
 }
@@ -24,7 +27,7 @@ function withoutNotice(
   return rest;
 }
 
-/** Hooks that keep killing their process are not called for ever. */
+/** After several restarts the hooks are given up: they may be what kills the process. */
 export function restartedAtEnd(state: TerminalState, { runId }: EventOf<"restarted">): State {
   if (state.afterRunHooksPending !== true || runId !== state.runId) return state;
   const restarts = state.restarts + 1;

@@ -2,8 +2,8 @@
  * Events: what happened. The log of a session is a sequence of them. Each is an entry with a gap-free number.
  *
  * 1. An event carries every time, id, limit and option that the machine needs. Folding a log needs the log alone.
- * 2. The format is described in docs/log-format.md. A new field is optional; a new event is known to this version as reserved, or is
- *    refused as a later version's.
+ * 2. The format is described in docs/log-format.md. A new field is optional; a new event is known to this version as
+ *    reserved, or is refused as a later version's.
  */
 import type {
   AssistantMessage,
@@ -19,9 +19,10 @@ import type {
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
-import type { CallOutcome, CallPolicy, Purpose, RunLimits, SessionInfo, State } from "./state.js";
+import type { RunLimits } from "./run-limits.js";
+import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 
-/** What a run does differently from its agent. Plain data: the log keeps it. */
+/** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
   readonly systemPrompt?: string;
   readonly activeTools?: readonly string[];
@@ -43,8 +44,8 @@ export type RunOptions = {
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
 /**
- * The same as the log keeps it. A forced choice holds for every model call of the run if `everyStep` is true, and otherwise for the
- * first one.
+ * The same as the log keeps it. A forced choice holds for every model call of the run if `everyStep` is true, and
+ * otherwise for the first one.
  */
 export type RecordedToolChoice =
   | ToolChoice
@@ -61,7 +62,9 @@ export type Repair = {
   readonly name?: string;
 };
 
-/** What the policy says of a call, after parsing and validation. `input` is there only if a hook or a person changed it. */
+/**
+ * What the policy says of a call, after parsing and validation. `input` is there only if a hook or a person changed it.
+ */
 export type PolicyDecision = (
   | { readonly verdict: "allow"; readonly policy: CallPolicy; readonly input?: Json; readonly inputHash?: string }
   | {
@@ -83,7 +86,7 @@ export type PolicyDecision = (
   readonly rule?: PermissionRule;
 };
 
-/** What a person answers to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
+/** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
 export type Answer =
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
@@ -113,13 +116,15 @@ export type HookPoint =
   | "onCompacted"
   | "afterRun";
 
-/** What became of a hook. It stands on the event that the hook had a part in. */
+/** The outcome of a hook. It is part of the event to which the hook contributed. */
 export type HookRecord = {
   readonly name: string;
   readonly hook: HookPoint;
   /** How long the hook took, in milliseconds. */
   readonly ms: number;
-  /** `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point. */
+  /**
+   * `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point.
+   */
   readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
   /** What went wrong. */
   readonly message?: string;
@@ -172,13 +177,19 @@ type Body =
       readonly toolChoice?: ToolChoice;
       /** Messages that the model is shown after everything else. From then on they belong to the conversation. */
       readonly append?: readonly UserMessage[];
-      /** The blobs of the system prompt and the tool specifications (null: none), if they differ from those of the call before. */
+      /**
+       * The blobs of the system prompt and the tool specifications (null: none), if they differ from those of the call
+       * before.
+       */
       readonly promptHash?: string | null;
       readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
-      /** Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context sources. */
+      /**
+       * Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context
+       * sources.
+       */
       readonly messages?: readonly MessageRef[];
       readonly model?: string;
       readonly settings?: ModelSettings | null;
@@ -194,7 +205,10 @@ type Body =
   | (Partial<OfStep> & { readonly type: "compaction_started" })
   | (Partial<OfRun> & {
       readonly type: "compacted";
-      /** The first entry that is still shown as it is, and the summary that stands for the rest. Both, or nothing changes. */
+      /**
+       * The first entry that is still shown as it is, and the summary that stands for the rest. Both, or nothing
+       * changes.
+       */
       readonly keptFrom?: number;
       readonly summary?: string;
       /** The first entry that a reader of the log needs, if it comes before `keptFrom`. */
@@ -288,7 +302,9 @@ type Body =
       readonly questionId?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
-  /** What was in flight is in doubt. `fault`: no process died; this kept the step from going on as it was prepared. */
+  /**
+   * Work that was in flight is in doubt. With `fault`, no process died: the fault kept the prepared step from going on.
+   */
   | (OfRun & { readonly type: "restarted"; readonly holder: string; readonly fault?: Fault })
   | {
       readonly type: "late_result";
@@ -318,7 +334,7 @@ type Body =
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | ReservedEventBody;
 
-/** `hooks`: the hooks that had a part in the event, in the order in which they were called. */
+/** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */
 export type EventBody = Body & { readonly hooks?: readonly HookRecord[] };
 
 /** An event, and when it happened (epoch milliseconds). */

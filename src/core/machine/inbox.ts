@@ -1,5 +1,5 @@
 /**
- * The inbox: what anybody may say to a session without holding it.
+ * The inbox: messages that any process may send to a session without holding its lease.
  *
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
@@ -8,7 +8,8 @@ import type { Message, ToolOutput, Usage, UserMessage } from "../data/message.js
 import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
-import { type Call, hasCalls, isResting, type RunLimits, type SessionBinding, type State } from "./state.js";
+import type { RunLimits } from "./run-limits.js";
+import { type Call, hasCalls, isResting, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
 export type InboxBody =
@@ -62,10 +63,10 @@ type Changes<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, {
 /** What the holder fills in for a poster that has no agent. */
 export type HolderDefaults = { readonly limits: RunLimits; readonly model: string };
 
-/** `id` makes it one message however often it is sent. */
+/** A message is consumed once per `id`, however often it is sent. */
 export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
 
-/** The events that a message stands for in this state. None if it comes too late, or says what is known. */
+/** The events that a message leads to in this state. None if the message is too late or a repetition. */
 export function eventsOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
   let present = state;
   return meaningOf(message, state, defaults).filter((body) => {
@@ -111,7 +112,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
   }
 }
 
-/** Nobody took the session up when its time was over: what is said from then on counts no more. */
+/** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
 function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
   return calls.some(
     (call) =>
@@ -119,7 +120,7 @@ function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]
   );
 }
 
-/** A result counts for a call that waits for it, or, as a note, for one whose outcome was given up. */
+/** A result counts for a call that waits for it. For an interrupted call it becomes a note to the model. */
 function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
   const { callKey, output } = body;
   const outcome = body.isError === true ? "error" : "ok";

@@ -1,8 +1,8 @@
 /**
- * The model call of a step: what prepares it, what it settles with, and what follows from that.
+ * The model call of a step: its preparation, its outcome, and the next state.
  *
- * 1. Only the present attempt of the present step counts; whatever comes of another is late.
- * 2. An answer is one step; a failed attempt is an error, and the step keeps its number.
+ * 1. Only the present attempt of the present step counts. An outcome of any other attempt is stale.
+ * 2. An answer completes the step. A failed attempt counts as an error, and the step keeps its number.
  */
 
 import { addUsage, emptyResponse, type Fault, toolCallsOf } from "../data/message.js";
@@ -52,7 +52,7 @@ export function compacted(state: Preparing, event: EventOf<"compacted">): State 
   return preparing(compacted, { for: "step", purpose: state.purpose });
 }
 
-/** What a compaction keeps is part of the log. */
+/** Whether the entries that a compaction names are in the log, and in order. */
 function isInLog(
   { keptFrom, readFrom = keptFrom, runStartSeq = 1 }: EventOf<"compacted">,
   { seq }: Preparing,
@@ -126,7 +126,7 @@ function failingAfter(before: Failing | null, { timing, failure }: EventOf<"mode
   return { since, attempts: attempts + 1, empty: empty + (failure.code === emptyResponse ? 1 : 0) };
 }
 
-/** A summary that fails ends the run as the limit that it was asked for would have. */
+/** If the call for the summary at `max_steps` fails, the run ends with `max_steps`. */
 function endOrSum(state: ModelRunning, reason: Reason, at: number, fault: Fault): State {
   if (state.purpose === "summary") return finishRun(state, "max_steps");
   return stopRun(finishRun(state, reason), reason, at, fault);

@@ -1,14 +1,15 @@
 /**
- * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl gives each its
- * meaning without another format number. Until then each is stale in every state: it takes a place in the log and changes nothing.
+ * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl
+ * gives each its meaning without another format number. Until then each is stale in every state: it takes a place in
+ * the log and changes nothing.
  */
 import type { Fault, FileChange, Json, Message } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
-import type { RunLimits } from "./state.js";
+import type { RunLimits } from "./run-limits.js";
 
 /**
- * Messages of a list that is sent in the place of the conversation: `count` messages from the `nth` that entry `seq` shows (0: the
- * entry that holds this reference); or a message in place; or the blob that holds one.
+ * Messages of a list that is sent in the place of the conversation: `count` messages from the `nth` that entry `seq`
+ * shows (0: the entry that holds this reference); or a message in place; or the blob that holds one.
  */
 export type MessageRef =
   | readonly [seq: number, nth: number, count: number]

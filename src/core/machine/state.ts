@@ -1,16 +1,18 @@
 /**
  * The state of a session: the durable program counter of its loop.
  *
- * 1. State is plain JSON, small and total: positions in the log (`seq`), counters, limits and keys. It holds no message content, but
- *    for the session's title and the messages of faults.
+ * 1. State is plain JSON, small and total: positions in the log (`seq`), counters, limits and keys. It holds no message
+ *    content except the session's title and the messages of faults.
  * 2. State and the events that led to it are written in one row. Recovery reads the last row and needs nothing else.
- * 3. What should be in flight follows from the state alone (`effects`), and so does what must happen next (`consequences`).
+ * 3. What should be in flight follows from the state alone (`effects`), and so does what must happen next
+ *    (`consequences`).
  *
  * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
 import type { Fault, Usage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { RunLimits } from "./run-limits.js";
 
 /** The version of the log's and the state's format. A store row names it. */
 export const formatVersion = 2;
@@ -39,60 +41,26 @@ export type SessionInfo = {
 /** What a message asks a new session to be bound to. A poster that has no agent leaves the model to the holder. */
 export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };
 
-/** Bounds of one run. Times are milliseconds. */
-export type RunLimits = {
-  /** Model calls in a run; 200. */
-  readonly maxSteps: number;
-  /** Failed attempts of model calls in a run; 20. */
-  readonly maxErrors: number;
-  /** What happens at `maxSteps`: one more call without tools that sums up (the default), or an end at once. */
-  readonly onMaxSteps: "summary" | "stop";
-  /** Input and output tokens of a run together, its children's included; not limited unless set. */
-  readonly maxTokens?: number;
-  /** US dollars, by the prices that are known, its children's included; not limited unless set. */
-  readonly maxCostUsd?: number;
-  /** From the start of the run, downtime included, waiting for a person excluded; not limited unless set. */
-  readonly maxWallClockMs?: number;
-  /** Waiting for a person counts for `maxWallClockMs` too; false. */
-  readonly wallClockIncludesWaiting?: boolean;
-  /** Calls of one step that run. Calls above this number are blocked, and the model is told. Not limited unless set. */
-  readonly maxToolCallsPerStep?: number;
-  /**
-   * What happens at the third call in a row of the same tool with the same input. The model is told once, and the run stops if the
-   * model repeats itself again (the default); or a person is asked; or nothing happens.
-   */
-  readonly onRepeatedCall?: "stop" | "ask" | "ignore";
-  /** Calls of a step that run side by side; 8. */
-  readonly toolConcurrency: number;
-  /** How long running calls may take to settle after an abort; 5 s. */
-  readonly abortGraceMs: number;
-  /** How often a model that hit its output cap is asked to go on; 2. */
-  readonly maxContinuations: number;
-  /** How often `beforeStop` may keep a run going; 3. */
-  readonly maxStopPreventions: number;
-  /** Compactions in a run, one that does not shrink counting double; 20. */
-  readonly maxCompactions: number;
-  /** An answer without calls does not end the run: the model must call the done tool. */
-  readonly requireDoneTool?: boolean;
-};
-
 /** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
   | { readonly kind: "steer"; readonly seq: number }
   | { readonly kind: "run"; readonly seq: number; readonly runId: string; readonly limits: RunLimits };
 
-/** How a call recovers that had started and has no result. It is written on the event that decides to run the call. */
+/** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
 
 export type CallPolicy = {
   readonly recover: Recover;
   /** Runs alone among the calls of its step. */
   readonly sequential?: boolean;
-  /** Its own grace after an abort, in milliseconds. */
+  /** How long this call may take to settle after an abort, in milliseconds, instead of the run's `abortGraceMs`. */
   readonly graceMs?: number;
   /** Its result comes from outside (`session.provideResult`); nothing is executed here. */
   readonly external?: boolean;
-  /** Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried again. */
+  /**
+   * Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried
+   * again.
+   */
   readonly durable?: boolean;
   readonly handoff?: string;
   readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
@@ -107,7 +75,7 @@ type CallIdentity = {
   readonly name: string;
   /** The entry that holds the call's present input: the model's message, a decision or an answer. */
   readonly inputSeq: number;
-  /** SHA-256 of the canonical input, if somebody is asked. */
+  /** SHA-256 of the canonical input, if a person is asked. */
   readonly inputHash?: string;
 };
 
@@ -143,12 +111,12 @@ export type Call = CallIdentity &
         readonly askedAt?: number;
       }
     | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
-    /** The end is settled without running the call (again). The result follows in the same commit; entry `causeSeq` says why. */
+    /** The call ends without being run (again). Its result follows in the same commit; entry `causeSeq` says why. */
     | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
     | { readonly status: "done"; readonly outcome: CallOutcome }
   );
 
-/** A run that is ending before its time: an abort, a limit, a failure, a refusal that stops. */
+/** Why and until when a run is stopping early: an abort, a limit, a failure, or a refusal that stops the run. */
 export type Stopping = {
   readonly reason: Reason;
   /** When calls that are still running are given up (epoch milliseconds), and the length of that wait. */
@@ -157,12 +125,12 @@ export type Stopping = {
   readonly fault?: Fault;
 };
 
-/** Failed attempts of one model call with one model. A retry policy looks at them, across restarts too. */
+/** Failed attempts of one model call with one model. The retry policy counts them, also across restarts. */
 export type Failing = {
   /** When the first of them began, epoch milliseconds. */
   readonly since: number;
   readonly attempts: number;
-  /** How many of them were empty answers (FIN-5). */
+  /** How many of them were empty answers. */
   readonly empty: number;
 };
 
@@ -186,11 +154,12 @@ type SessionState = {
   readonly seq: number;
   readonly session: SessionInfo | null;
   readonly queue: readonly Queued[];
-  /** Calls that were given up. Their results may still come in late. */
+  /** Calls that the machine gave up. Their results may still arrive late. */
   readonly interrupted: readonly string[];
   /**
-   * What a process reads of the log before it carries on: from which entry, the start of the run that this entry belongs to, and the
-   * compaction that stands for everything before. `dataBlob` is reserved: the session's data as of that compaction.
+   * What a process reads of the log before it carries on: from which entry, the start of the run that this entry
+   * belongs to, and the compaction that stands for everything before. `dataBlob` is reserved: the session's data as of
+   * that compaction.
    */
   readonly context: {
     readonly readFrom: number;
@@ -231,11 +200,11 @@ export type RunState = SessionState & {
   readonly restarts: number;
   /** Milliseconds spent waiting for a person. */
   readonly waitedMs: number;
-  /** The model to use: 0 is the agent's, n its n-th fallback. A model that was given up stays so for the rest of the run. */
+  /** The model to use: 0 is the agent's, n its n-th fallback. The run does not go back to an earlier model. */
   readonly fallback: number;
   /** The failed attempts of the present step's model call with the present model; null if there is none. */
   readonly failing: Failing | null;
-  /** Compactions since the last answer of a model, one that does not shrink counting double. */
+  /** Compactions since the last answer of a model. A compaction that does not shrink the conversation counts twice. */
   readonly compactionsInRow: number;
   readonly stopping: Stopping | null;
   /** Reserved: the agent that takes over at the end of this step, and the call that asked for it. */
@@ -243,11 +212,12 @@ export type RunState = SessionState & {
 };
 
 /**
- * Why a model is called: for a step; to go on after the output cap; to remind it to call the done tool; for the last summary.
+ * Why a model is called: for a step; to go on after the output cap; to remind it to call the done tool; for the last
+ * summary.
  */
 export type Purpose = "step" | "continue" | "remind" | "summary";
 
-/** Why the calls of a message are not run (FIN-2). */
+/** Why a message was cut. The calls of a cut message are not run. */
 export type Cut = "length" | "context" | "content-filter" | "error";
 
 export type Idle = SessionState & { readonly status: "idle" };
@@ -279,15 +249,16 @@ export type ToolRunning = RunState & {
 export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
   readonly calls: readonly Call[];
+  /** When the wait began, epoch milliseconds. */
   readonly since: number;
   readonly cut: Cut | null;
   readonly doneSeq: number | null;
 };
 type Ended = RunState & {
   readonly reason: Reason;
-  /** The session that asked for the run has not been told of its end yet. */
+  /** The parent session has not been notified of the end yet. */
   readonly parentNotificationPending?: boolean;
-  /** Hooks are still to be called. */
+  /** The `afterRun` hooks have not been called yet. */
   readonly afterRunHooksPending?: boolean;
 };
 export type Completed = Ended & { readonly status: "completed" };
@@ -321,7 +292,7 @@ export function isTerminal(state: State): state is TerminalState {
   return state.status === "completed" || state.status === "failed" || state.status === "aborted";
 }
 
-/** A run is under way and cannot go on before somebody outside answers. */
+/** A run is under way and cannot go on before a person or another session answers. */
 export function isWaiting(state: State): boolean {
   if (state.status === "awaiting_human") return true;
   return (
@@ -332,12 +303,15 @@ export function isWaiting(state: State): boolean {
   );
 }
 
-/** Nothing can be done here for this call once all slots are taken. A call that is still ready waits for the slot of a child. */
+/**
+ * This process can do nothing for the call while all slots are taken: a call that is still ready waits for a child's
+ * slot.
+ */
 export function isHeldOutside({ status }: Call): boolean {
   return status === "waiting" || status === "asking" || status === "ready" || status === "done";
 }
 
-/** Somebody outside must answer this call, or give its result. */
+/** A person must answer this call, or a caller must provide its result. */
 export function asksOutside(call: Call): call is Extract<Call, { readonly askedAt: number }> {
   return call.status === "asking" || (call.status === "waiting" && call.on === "external");
 }
@@ -351,7 +325,7 @@ export function callOf(state: State, callKey: string): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
-/** The identity of a call. Positions count from 1. */
+/** The key that identifies a call. Positions count from 1. */
 export function callKeyOf(runId: string, modelCallIndex: number, position: number): string {
   return `${runId}/${modelCallIndex}/${position}`;
 }

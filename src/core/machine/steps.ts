@@ -1,5 +1,5 @@
 /**
- * From one step to the next, and to the end of a run.
+ * The way from one step to the next, and to the end of a run.
  */
 import type { Reason } from "../data/reasons.js";
 import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, RunState, ToolRunning } from "./state.js";
@@ -44,7 +44,7 @@ const optionalFields = Object.keys({
 type Beside<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
 type Begun<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };
 
-// States of a run are made key by key: to copy a run into a literal of more keys costs ten times as much.
+// States of a run are built key by key: spreading a run into a literal with more keys costs ten times as much.
 
 export function preparing(run: RunState, beside: Beside<Preparing>): Preparing {
   const state = runOf(run) as Begun<Preparing>;
@@ -97,7 +97,9 @@ export function finishRun(run: RunState, reason: Reason): Preparing {
   return preparing(run, { for: "finish", reason });
 }
 
-/** What follows an answer that was cut: at the output cap the model is asked to go on, a bounded number of times (FIN-3). */
+/**
+ * The next state after a cut answer. At the output limit the model is asked to go on, at most `maxContinuations` times.
+ */
 export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
   switch (cut) {
     case "length": {
@@ -114,15 +116,15 @@ export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
   }
 }
 
-/** How many compactions may follow on each other without an answer of a model between them (CTX-3). */
+/** How many compactions may follow each other without an answer of a model between them (CTX-3). */
 const mostInRow = 2;
 
-/** The context may be made smaller once more in this run, and now. */
+/** Whether another compaction is allowed in this run, and at this point. */
 export function mayCompact({ counters, limits, compactionsInRow }: RunState): boolean {
   return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < mostInRow;
 }
 
-/** The limit that keeps a run from another model call. */
+/** The limit that forbids another model call; undefined if there is none. */
 export function reachedLimit(run: RunState, at: number): Reason | undefined {
   const { limits, counters } = run;
   if (counters.errorCount >= limits.maxErrors) return "max_errors";
@@ -132,14 +134,14 @@ export function reachedLimit(run: RunState, at: number): Reason | undefined {
   return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
 }
 
-/** The budget that is used up: it keeps a run from another attempt, too. */
+/** The budget that is used up; undefined if there is none. It forbids another attempt, too. */
 export function spentBudget({ limits, usage }: RunState): Reason | undefined {
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";
   return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
 }
 
-/** When a run's time is up, epoch milliseconds; undefined where it is not limited. */
+/** When the run's time is up, in epoch milliseconds; undefined if it is not limited. */
 export function deadlineOf({ limits, startedAt, waitedMs }: RunState): number | undefined {
   const { maxWallClockMs, wallClockIncludesWaiting } = limits;
   if (maxWallClockMs === undefined) return undefined;

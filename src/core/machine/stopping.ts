@@ -1,5 +1,5 @@
 /**
- * The end of a run before its time: what has not started ends at once, what runs is signalled and waited for.
+ * The early end of a run: calls that have not started end at once; work in flight is signalled and waited for.
  */
 
 import type { Fault } from "../data/message.js";
@@ -8,7 +8,7 @@ import { abandonCalls, settleCalls } from "./calls.js";
 import { type ActiveState, type Call, hasCalls, type Stopping } from "./state.js";
 import { finishRun } from "./steps.js";
 
-/** From here on nothing starts; the run ends when nothing is open, or when the grace is over. */
+/** From here on no work starts. The run ends when no work is in flight, or when the grace is over. */
 export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
   const graceMs = graceOf(state);
   const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
@@ -24,7 +24,7 @@ export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: 
   }
 }
 
-/** The grace is over, or the process that ran it is gone: what is still open is given up. */
+/** Gives up the work that is still in flight: the grace is over, or the process that did the work is gone. */
 export function giveUp(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null) return state;
   if (hasCalls(state)) {
@@ -34,7 +34,7 @@ export function giveUp(state: ActiveState, at: number): ActiveState {
   return state.status === "model_running" ? finishRun(withoutLast(state), state.stopping.reason) : state;
 }
 
-/** What was under way is never heard of: the usage that is known is the least that it was. */
+/** The usage of the lost work stays unknown, so the known usage becomes a lower bound. */
 export function withoutLast<Active extends ActiveState>(state: Active): Active {
   return { ...state, usage: { ...state.usage, partial: true } };
 }

@@ -1,15 +1,16 @@
 /**
- * Every pair of a state and an event: whether the event can apply there, comes too late, or says that the API was misused.
+ * For every pair of a state and an event: whether the event can apply, comes too late, or shows a misuse of the API.
  *
- * An event that can apply may still be stale: it names another run, step, attempt or call than the present one.
+ * An event that can apply may still be stale: it may name a run, step, attempt or call that is not the present one.
  */
 import type { EventType } from "./event.js";
 import type { ReservedEventType } from "./reserved-events.js";
 import type { Status } from "./state.js";
 
+/** Whether an event of a type can apply in a state. */
 export type Pair = "applies" | "stale" | "misuse";
 
-/** Reserved events change nothing: this version has no use for them. */
+/** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
   child_waiting: "stale",
   parent_told: "stale",
@@ -65,8 +66,8 @@ const active = {
 } as const;
 
 /**
- * A run that ended is queued behind only while somebody is to be told of its end first. What is queued can be aborted:
- * nothing of it starts by itself after an abort.
+ * `run_queued` applies only while the end of the last run is not delivered yet. `abort_requested` applies to runs that
+ * are still queued: after an abort they do not start by themselves.
  */
 const terminal = {
   ...resting,
@@ -77,6 +78,7 @@ const terminal = {
   parent_notified: "applies",
 } as const;
 
+/** For each status of a session and each type of event: whether the event can apply. */
 export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
   idle: { ...resting, session_created: "applies", late_result: "stale" },
   preparing: {

@@ -1,11 +1,13 @@
 /**
- * The loop: what a session's state becomes when something happened. Pure; the same log always gives the same state.
+ * The loop as a function: a state and an event give the next state. It is pure: the same log always gives the same
+ * state.
  *
- * 1. An event that does not apply changes nothing: the very same object comes back, and `refusal` says why.
+ * 1. An event that does not apply changes nothing: the same object is returned, and `refusal` says why.
  * 2. An event that applies is one entry: `seq` goes up by one.
- * 3. A call gets its one result by `tool_finished`, and in no other way.
- * 4. Every step enters through `preparing`, where the limits of the run are looked at, but for a run's first.
- * 5. Nothing starts once `stopping` is set; what runs is waited for until the grace is over.
+ * 3. Only `tool_finished` gives a call its result, once.
+ * 4. Every step enters through `preparing`. The limits of the run are checked there, except for the first step of a
+ *    run.
+ * 5. No work starts once `stopping` is set. Work in flight is waited for until the grace is over.
  */
 
 import { type Reason, statusOf } from "../data/reasons.js";
@@ -29,19 +31,21 @@ import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.j
 import { giveUp, stopRun, withoutLast } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 
+/** The state after an event; the same object if the event does not apply. */
 export function transition(state: State, event: Event): State {
   if (transitionTable[state.status][event.type] !== "applies") return state;
   const next = apply(state, event);
   if (next === state) return state;
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
-  // Made for this event just now, and nobody else has it: a copy of it would be a good part of what an event costs.
+  // Mutates the state that `apply` has just created. A copy is measurable on the hot path.
   (next as { seq: number }).seq = state.seq + 1;
   return next;
 }
 
-/** Why an event does not apply in this state; undefined where it does. */
+/** Why an event does not apply: it comes too late (`stale`), or it is an error of the caller (`misuse`). */
 export type Refusal = { readonly type: "stale" | "misuse"; readonly message: string };
 
+/** Why an event does not apply in this state; undefined if it applies. */
 export function refusal(state: State, event: Event): Refusal | undefined {
   const pair = transitionTable[state.status][event.type];
   if (pair === "misuse")
@@ -137,7 +141,7 @@ function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_
   };
 }
 
-/** A run is started once: one that is known starts nothing, and one that is queued starts from the queue only. */
+/** A run starts once: the id of a known run starts nothing, and a queued run starts only from the queue. */
 function startRun(state: State, event: EventOf<"run_started">): State {
   if (state.session === null || hasPendingNotice(state)) return state;
   if (isTerminal(state) && state.runId === event.runId) return state;
@@ -179,7 +183,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   return preparing;
 }
 
-/** Nothing is queued behind a session that rests, but for one that has somebody to tell first. */
+/** A session at rest starts a run instead of queuing it, unless the end of its last run is not delivered yet. */
 function queueRun(state: State, event: EventOf<"run_queued">): State {
   if (state.status === "idle" || (isTerminal(state) && !hasPendingNotice(state))) return state;
   const known =
@@ -190,8 +194,10 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
 }
 
 /**
- * A steer goes in before the next model call; one that comes while a run is about to end keeps it going. What the loop
- * itself adds does so a bounded number of times, and never past a limit (FIN-8): the run then ends as it was about to.
+ * A steer is shown before the next model call. If the run is about to end, the steer keeps it going. A steer from the
+ * loop itself (a `beforeStop` hook, the output check) does so a bounded number of times and never past a limit (FIN-8);
+ * after that the run ends: with `invalid_output` for the output check, otherwise with the reason that it was about to
+ * end with.
  */
 function steer(state: ActiveState, event: EventOf<"steered">): State {
   const finishing = state.status === "preparing" && state.for === "finish";
@@ -213,7 +219,7 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
   return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
 }
 
-/** How often an answer without the shape that was asked for is sent back (OUT-2). */
+/** How often an answer that does not have the requested shape is sent back (OUT-2). */
 export const maxOutputRetries = 1;
 
 /** A run that is aborted while it is queued never starts. */
@@ -224,7 +230,7 @@ function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort
   return queue.length === state.queue.length ? state : { ...state, queue };
 }
 
-/** A refusal may stop the whole run. */
+/** A denied or blocked call may stop the whole run. */
 function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
   const next = applyToCalls(state, event);
   const { decision } = event;
@@ -255,12 +261,12 @@ function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
   }
 }
 
-/** The clock of a run stands still while a person is waited for, unless its limits say otherwise. */
+/** The clock of a run stops while the run waits for a person, unless its limits say otherwise. */
 function isClockHeld({ status, limits }: ActiveState): boolean {
   return status === "awaiting_human" && limits.wallClockIncludesWaiting !== true;
 }
 
-/** A session that waits for somebody outside has nothing to carry on, however often it is opened. */
+/** A run that waits for an answer has no work in flight, so opening its session is no restart. */
 function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
   if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
   const state: ActiveState = { ...before, restarts: before.restarts + 1 };
@@ -281,7 +287,7 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
   }
 }
 
-/** The end of a run: the one that it came to, or one that was found on the way to the model call that is named. */
+/** Ends a run: with the end that it reached, or with one that was found while the named model call was prepared. */
 function runFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
   const run = {

@@ -1,11 +1,11 @@
 /**
- * What the log names and the store keeps as blobs: prompts, specifications of tools, outputs that were cut, files.
+ * References from the log to blobs in the store: prompts, specifications of tools, outputs that were cut, files.
  */
 
 import type { FilePart, ToolOutput } from "../data/message.js";
 import type { Event } from "../machine/event.js";
 
-/** Stands where a file's data would be, before the name of a blob and its size. It is no base64. */
+/** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
 export const blobScheme = "blob:";
 
 /** A file whose content is a blob of the session. */
@@ -13,12 +13,12 @@ export function keptFile(file: FilePart, blob: string, bytes: number): FilePart 
   return { ...file, data: `${blobScheme}${blob}/${bytes}` };
 }
 
-/** The blob that holds a file; undefined where the file stands in the message, or at a URL. */
+/** The blob that holds a file; undefined if the message holds the file itself or a URL. */
 export function blobOf({ data }: FilePart): string | undefined {
   return data.startsWith(blobScheme) ? data.slice(blobScheme.length).split("/")[0] : undefined;
 }
 
-/** The size of a file; undefined where it is at a URL. */
+/** The size of a file in bytes; undefined if the file is at a URL. */
 export function bytesOfFile(file: FilePart): number | undefined {
   if (isUrl(file)) return undefined;
   if (blobOf(file) !== undefined) return Number(file.data.split("/")[1]);
@@ -29,7 +29,7 @@ export function isUrl({ data }: FilePart): boolean {
   return /^https?:/i.test(data.slice(0, 8));
 }
 
-/** A file in words. */
+/** A file in words: its media type, its name and its size or URL. */
 export function describeFile(file: FilePart): string {
   const { mediaType, filename } = file;
   const bytes = bytesOfFile(file);
@@ -44,7 +44,7 @@ export function blobsOfOutput(output: ToolOutput): readonly string[] {
   return [...whole, ...files.flatMap((file) => blobOf(file) ?? [])];
 }
 
-/** The output that an event holds. */
+/** The tool output that an event holds; undefined if it holds none. */
 export function outputIn(event: Event): ToolOutput | undefined {
   switch (event.type) {
     case "tool_finished":
@@ -57,7 +57,7 @@ export function outputIn(event: Event): ToolOutput | undefined {
   }
 }
 
-/** The blobs that an event names: a fork needs them, and a log without them is damaged. */
+/** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "prepared") return [event.promptHash ?? [], event.toolsHash ?? []].flat();
   const output = outputIn(event);

@@ -1,21 +1,24 @@
 /**
- * Ids of calls, as a provider is sent them: unique within the conversation, whatever the model gave.
+ * The ids of calls that a provider is sent: unique within the conversation, even if the model repeats an id.
  */
 import type { AssistantMessage } from "../data/message.js";
 
-/** The same message where its ids are fine, as they nearly always are. A result in it goes with the first call of its id. */
+/**
+ * The message with unique ids; the same object if its ids are unique already, as they nearly always are. A result in
+ * the message belongs to the first call with its id.
+ */
 export function withUniqueIds(ids: Set<string>, message: AssistantMessage): AssistantMessage {
   const renamed = new Map<string, string[]>();
   let changed = false;
   const parts = message.parts.map((part) => {
     if (part.type !== "tool_call" && part.type !== "tool_result") return part;
-    const given = part.toolCallId;
-    const toolCallId = part.type === "tool_call" ? freeId(ids, given) : (renamed.get(given)?.shift() ?? given);
+    const original = part.toolCallId;
+    const toolCallId = part.type === "tool_call" ? freeId(ids, original) : (renamed.get(original)?.shift() ?? original);
     if (part.type === "tool_call") {
       ids.add(toolCallId);
-      if (part.providerExecuted === true) renamed.set(given, [...(renamed.get(given) ?? []), toolCallId]);
+      if (part.providerExecuted === true) renamed.set(original, [...(renamed.get(original) ?? []), toolCallId]);
     }
-    if (toolCallId === given) return part;
+    if (toolCallId === original) return part;
     changed = true;
     return { ...part, toolCallId };
   });

@@ -1,11 +1,12 @@
 /**
- * What the log says of the calls of one step: their inputs as they would run, questions, and why one did not run.
+ * The calls of one step, from the log: their present inputs, the questions to a person, and why a call did not run.
  */
 
 import { isSameJson } from "../data/json.js";
 import { type AssistantMessage, type ToolCallPart, toolCallsOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
+import { approvalExpiredText, surplusCallsText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
@@ -21,25 +22,25 @@ export function callRecords(runId: string, modelCallIndex: number, message: Assi
   return records;
 }
 
-/** The call that was asked for last, and how often in a row. */
+/** The last call that the model asked for, and how often in a row it did so. */
 export type LastCall = { readonly part: ToolCallPart; readonly times: number };
 
 /**
- * Counts the calls that repeat the one before (TOOL-10), across steps, and says why those above the limit of a step are not
- * run (LIM-2); they do not count. Returns the last call.
+ * Counts calls that repeat the call before them, across steps (TOOL-10). Calls above the limit of a step are not run
+ * (LIM-2): they get a cause and do not count as repeats. Returns the last call that counts.
  */
 export function countCalls(
   records: CallRecords,
   seq: number,
-  most: number | undefined,
+  limit: number | undefined,
   before: LastCall | null,
 ): LastCall | null {
   let last = before;
   let position = 0;
   for (const call of records.values()) {
     position += 1;
-    if (most !== undefined && position > most) {
-      call.cause = { seq, text: surplusText(records.size, most) };
+    if (limit !== undefined && position > limit) {
+      call.cause = { seq, text: surplusCallsText(records.size, limit) };
       continue;
     }
     call.timesInRow = last !== null && isSameCall(last.part, call.part) ? last.times + 1 : 1;
@@ -52,30 +53,26 @@ function isSameCall(a: ToolCallPart, b: ToolCallPart): boolean {
   return a.name === b.name && isSameJson(a.input, b.input);
 }
 
-function surplusText(asked: number, most: number): string {
-  return `${asked} calls were asked for at once, and ${most} may be; ask again for what is still needed`;
-}
-
-/** Adds what an entry says of one of these calls; its result is not looked at. */
+/** Adds the decision, answer or expiry of an entry to its call. Results are recorded elsewhere. */
 export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
   const call = "callKey" in event && event.callKey !== undefined ? records.get(event.callKey) : undefined;
   if (call === undefined) return;
   switch (event.type) {
     case "tool_decided":
-      decide(call, seq, event);
+      recordDecision(call, seq, event);
       break;
     case "answered":
-      answer(call, seq, event);
+      recordAnswer(call, seq, event);
       break;
     case "timer_fired":
-      call.cause = { seq, text: "nobody answered before the approval expired" };
+      call.cause = { seq, text: approvalExpiredText };
       break;
     default:
       break;
   }
 }
 
-function decide(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {
+function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {
   call.decided = true;
   switch (decision.verdict) {
     case "allow":
@@ -96,19 +93,19 @@ function decide(call: CallRecord, seq: number, { decision }: EventOf<"tool_decid
   }
 }
 
-function answer(call: CallRecord, seq: number, { answer: given }: EventOf<"answered">): void {
-  switch (given.type) {
+function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answered">): void {
+  switch (answer.type) {
     case "modify":
-      call.input = given.input;
+      call.input = answer.input;
       call.changed = true;
       call.edited = true;
       break;
     case "deny":
     case "fail":
-      call.cause = { seq, ...(given.note === undefined ? {} : { text: given.note }) };
+      call.cause = { seq, ...(answer.note === undefined ? {} : { text: answer.note }) };
       break;
     case "result":
-      call.cause = { seq, output: given.output };
+      call.cause = { seq, output: answer.output };
       break;
     case "approve":
     case "rerun":

@@ -1,8 +1,8 @@
 /**
- * What a compaction does to the transcript: a summary takes the place of its oldest messages.
+ * Compaction of the transcript: a summary replaces the oldest messages.
  *
- * 1. What is left of the transcript follows from the entries from `readFrom` on, so that a process that reads no more of the
- *    log sees the same as one that read it all.
+ * 1. The transcript after a compaction follows from the entries from `readFrom` on. A process that reads only these
+ *    builds the same transcript as a process that reads the whole log.
  * 2. A result stays with its call.
  */
 
@@ -15,14 +15,12 @@ import {
 } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
+import { summaryText } from "./loop-prompts.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** What the model is shown in the place of what was replaced. */
+/** The message that the model is shown instead of the replaced messages. */
 export function summaryMessage(summary: string, retained: readonly string[] = []): UserMessage {
-  const kept =
-    retained.length === 0 ? "" : `Kept word for word:\n${retained.map((item) => `- ${item}`).join("\n")}\n\n`;
-  const text = `[The conversation so far was too long to be kept; this stands for it. Go on from here.]\n\n${kept}${summary}`;
-  return userText(text);
+  return userText(summaryText(summary, retained));
 }
 
 export function userText(text: string): UserMessage {
@@ -30,8 +28,8 @@ export function userText(text: string): UserMessage {
 }
 
 /**
- * Where a compaction that keeps what is shown since an entry leaves the log to be read from: what is kept may come from before it,
- * and so may what was not shown yet, and the answer that is still being given.
+ * The entries that a reader needs after a compaction that keeps the messages shown since entry `since`. Words of kept
+ * messages may be in earlier entries. So may input that is not shown yet, and the start of an answer that goes on.
  */
 export function compactionRange(transcript: Transcript, since: number): CompactionRange {
   const { seqs, origins, later, queued, run, runs } = transcript;
@@ -53,7 +51,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
   if (keptFrom === undefined || summary === undefined) return;
-  const asking = messages.findLast((message) => message.role === "assistant");
+  const current = messages.findLast((message) => message.role === "assistant");
   const cut = cutAt(transcript, keptFrom);
   messages.splice(0, cut, summaryMessage(summary, retained));
   const dropped = seqs.splice(0, cut, keptFrom - 1);
@@ -61,53 +59,56 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));
   transcript.compaction = { summary, retained };
   transcript.countedTokens = null;
-  // Whoever reads the log from here on does not know them: the next call names them anew.
+  // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
     run.lastCall = null;
-    run.toldOfRepeat = null;
-    if (run.told !== null && dropped.includes(run.told.seq)) run.told = null;
+    run.repeatWarningStep = null;
+    if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;
   }
-  renewIds(transcript, asking);
+  renewIds(transcript, current);
 }
 
-/** The first message that is kept: the first of an entry, and a result together with its calls, which are the message before it. */
+/**
+ * The index of the first message that is kept. Results are kept together with their calls, which are the message
+ * before.
+ */
 function cutAt({ messages, seqs }: Transcript, from: number): number {
-  const kept = seqs.findIndex((seq) => seq >= from);
-  const cut = kept === -1 ? messages.length : kept;
+  const index = seqs.findIndex((seq) => seq >= from);
+  const cut = index === -1 ? messages.length : index;
   return messages[cut]?.role === "tool" ? cut - 1 : cut;
 }
 
 /**
- * Ids are unique within what is kept: those that were changed for the sake of a message that is gone are what the provider
- * gave again. `asking` is the message whose calls are the present ones.
+ * Makes ids unique among the kept messages. An id that was changed because of a replaced message becomes the provider's
+ * id again. `current` is the message with the calls of the present step.
  */
-function renewIds(transcript: Transcript, asking: AssistantMessage | undefined): void {
-  const { messages, ids, given } = transcript;
+function renewIds(transcript: Transcript, current: AssistantMessage | undefined): void {
+  const { messages, ids, originals } = transcript;
   ids.clear();
-  transcript.given = null;
-  let present = asking === undefined ? undefined : (given?.get(asking) ?? asking);
+  transcript.originals = null;
+  let renewedCurrent = current === undefined ? undefined : (originals?.get(current) ?? current);
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
-    const renewed = uniqueIn(transcript, given?.get(message) ?? message, message);
-    if (message === asking) present = renewed;
+    const renewed = uniqueIn(transcript, originals?.get(message) ?? message, message);
+    if (message === current) renewedCurrent = renewed;
     if (renewed === message) return;
     messages[index] = renewed;
     const results = messages[index + 1];
     if (results?.role === "tool") messages[index + 1] = withIdsOf(renewed, results);
   });
-  if (present === undefined) return;
-  const calls = toolCallsOf(present);
+  if (renewedCurrent === undefined) return;
+  const calls = toolCallsOf(renewedCurrent);
   [...transcript.calls].forEach(([callKey, record], position) => {
     const part = calls[position];
     if (part !== undefined && part !== record.part) transcript.calls.set(callKey, { ...record, part });
   });
 }
 
-/** A message under ids that are unique in the transcript; `known` where that is what it is already. */
+/** The message with ids that are unique in the transcript. Returns `known` if it has exactly these ids already. */
 export function uniqueIn(
   transcript: Transcript,
   message: AssistantMessage,
@@ -116,7 +117,7 @@ export function uniqueIn(
   const unique = withUniqueIds(transcript.ids, message);
   if (unique === message) return message;
   const same = known !== undefined && hasIdsOf(unique, known) ? known : unique;
-  transcript.given = (transcript.given ?? new Map()).set(same, message);
+  transcript.originals = (transcript.originals ?? new Map()).set(same, message);
   return same;
 }
 

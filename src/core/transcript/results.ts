@@ -1,31 +1,32 @@
 /**
- * What a model is told of a call that did not run, was edited, or came in late.
+ * The results of tool calls as a model is shown them: with notes on an edit, a cut or a late arrival.
  */
 
 import type { Json, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
+import { cutOutputText, editedInputText, lateResultText, noOutputText, refusalText } from "./loop-prompts.js";
 
-/** What is known of a call of the step under way (or the last one). */
+/** A call of the present step, or of the last step of a run that has ended. */
 export type CallRecord = {
   readonly callKey: string;
   /** The call as the model asked for it, under an id that is unique here. */
   readonly part: ToolCallPart;
-  /** What would run now: after hooks and edits. */
+  /** The input that would run now: after hooks and edits. */
   input: Json;
-  /** It was decided on, and is thereby known to the world. */
+  /** The call was decided, so its `tool_call` event is public. */
   decided: boolean;
-  /** The input is no longer what the model wrote. */
+  /** A hook or a person changed the input that the model wrote. */
   changed: boolean;
   /** A person changed the input. */
   edited: boolean;
-  /** How often the model has asked for this call in a row, this time included. */
+  /** How often in a row the model has asked for this call, counting this time. */
   timesInRow: number;
-  /** Where somebody is asked: what, and since when. */
+  /** The question to the person, if a person is asked. */
   question?: string;
-  /** Why it did not run, or what a person gave as its result, by the entry that says so. */
+  /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
-  /** How it ended; `seq` is the entry that holds the output. */
+  /** How the call ended. `seq` is the entry that holds the output. */
   result?: {
     readonly outcome: CallOutcome;
     readonly output: ToolOutput;
@@ -34,11 +35,11 @@ export type CallRecord = {
   };
 };
 
-/** What is known of the results that a model is shown. */
+/** Facts about all results that the model is shown. */
 export type ShownResults = {
-  /** Bytes of all that the next model call is shown; undefined where there is no bound. */
+  /** How many bytes of results the next model call is shown at most; undefined if there is no limit. */
   budget: number | undefined;
-  /** Some have held files. */
+  /** Whether a result has held files. */
   hasFiles: boolean;
 };
 
@@ -49,7 +50,7 @@ export function seqOfShown(part: ToolResultPart): number | undefined {
   return seqs.get(part);
 }
 
-/** A result as the model gets it, with what is to be known of it. */
+/** A result as the model is shown it. Also notes its entry and whether it holds files. */
 export function noteShown(results: ShownResults, call: CallRecord): ToolResultPart {
   const part = shownOutput(call);
   if (call.result !== undefined) seqs.set(part, call.result.seq);
@@ -57,34 +58,11 @@ export function noteShown(results: ShownResults, call: CallRecord): ToolResultPa
   return part;
 }
 
-/** The text of a result that no tool gave. */
-export function refusalText(outcome: CallOutcome, why: string | undefined): string {
-  const because = why === undefined || why === "" ? "" : `: ${why}`;
-  switch (outcome) {
-    case "ok":
-      return "(no output)";
-    case "error":
-      return `Error: ${why ?? "the call failed"}`;
-    case "denied":
-      return `Error: Denied${because}. The call was not run.`;
-    case "blocked":
-      return `Error: Blocked${because}. The call was not run.`;
-    case "skipped":
-      return "Error: Skipped: another call of this step ended the run. The call was not run.";
-    case "not_run":
-      return "Error: Not run: the message that asked for it was cut.";
-    case "aborted":
-      return "Error: Aborted before it started. The call was not run.";
-    case "interrupted":
-      return `Error: Interrupted${because}. It had started and its outcome is unknown.`;
-  }
-}
-
-/** A result as the model gets it: a person's edit is said before it, and after it where the whole is that was cut. */
+/** A result as the model is shown it: a note on an edit comes first, and a note on a cut output last. */
 function shownOutput(call: CallRecord): ToolResultPart {
   const { part, result } = call;
-  const output = result === undefined ? textOutput(refusalText("interrupted", undefined)) : withReference(result);
-  const shown = call.edited ? after(`(A person changed the input to ${JSON.stringify(call.input)}.)`, output) : output;
+  const output = result === undefined ? textOutput(refusalText("interrupted")) : withReference(result);
+  const shown = call.edited ? withNote(editedInputText(call.input), output) : output;
   const isError = result?.outcome !== "ok";
   const { toolCallId, name } = part;
   return isError
@@ -96,28 +74,31 @@ function textOutput(text: string): ToolOutput {
   return { type: "text", text };
 }
 
-/** The number of an entry is what `read_output` and `search_output` take. */
+/** Adds to a cut output the number by which the model can read the whole. */
 function withReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
   if (output.type === "json" || output.full === undefined) return output;
-  const note = `[The whole is kept as output ${seq}: read_output and search_output show more of it.]`;
+  const note = cutOutputText(seq);
   return output.type === "text"
     ? { type: "text", text: `${output.text}\n${note}` }
     : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
 }
 
-function after(note: string, output: ToolOutput): ToolOutput {
+function withNote(note: string, output: ToolOutput): ToolOutput {
   return output.type === "content"
     ? { type: "content", parts: [{ type: "text", text: note }, ...output.parts] }
     : textOutput(`${note}\n${textOfOutput(output)}`);
 }
 
-/** A result that came after its call was given up, as a note. It is a tool's output, and grants nothing. */
-export function noteText(callKey: string, output: ToolOutput | undefined, seq: number): string {
-  const text = output === undefined ? "(no output)" : textOfOutput(withReference({ output, seq }));
-  return `[Note, not from the user: the tool call ${callKey}, which was interrupted, has finished after all. Its output:]\n${text}`;
+/**
+ * A result that arrived after its call was interrupted, as a note. It is a tool's output, so it must not pass for the
+ * user's words.
+ */
+export function lateResultNote(callKey: string, output: ToolOutput | undefined, seq: number): string {
+  const text = output === undefined ? noOutputText : textOfOutput(withReference({ output, seq }));
+  return lateResultText(callKey, text);
 }
 
-/** An output as text: for people, and where only text can go. */
+/** An output as text, for people and for places that take only text. */
 export function textOfOutput(output: ToolOutput): string {
   switch (output.type) {
     case "text":

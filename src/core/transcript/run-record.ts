@@ -1,12 +1,14 @@
 /**
- * What the log says of the run under way, beside its messages and calls.
+ * Facts about the run under way, from the log, that are neither messages nor calls.
  */
 
 import type { Json, Usage, UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
-import type { Purpose, RunLimits } from "../machine/state.js";
+import type { RunLimits } from "../machine/run-limits.js";
+import type { Purpose } from "../machine/state.js";
 import type { LastCall } from "./call-records.js";
 
+/** Facts about the run under way, or the last run. */
 export type RunRecord = {
   readonly runId: string;
   readonly startedAt: number;
@@ -14,29 +16,29 @@ export type RunRecord = {
   input: readonly UserMessage[];
   readonly options: RunOptions;
   readonly limits: RunLimits;
-  /** What hooks chose for the present step in the place of options. */
+  /** What hooks chose for the present step instead of the run's options. */
   choices: Choices;
-  /** Steps after which the hooks were called. */
+  /** The last step after which the `afterStep` hooks were called. */
   leftSteps: number;
-  /** A compaction that the hooks have not been told of. */
+  /** A compaction for which the `onCompacted` hooks have not been called yet. */
   compacted: EventOf<"compacted"> | null;
   purpose: Purpose;
-  /** Where the model was told that its answer was no end: in which step, and the entry. */
-  told: { readonly modelCallIndex: number; readonly seq: number } | null;
-  /** The entry that the answer so far begins with: a model's message, or the start of the run. */
+  /** The last prompt to continue an answer or to call the done tool: its step and its entry. */
+  lastPrompt: { readonly modelCallIndex: number; readonly seq: number } | null;
+  /** The entry with the first part of the present answer: a model's message, or the start of the run. */
   answerSeq: number;
-  /** The text of the answer so far, untrimmed: of the present step, and of the answers that it continues. */
+  /** The text of the present answer, untrimmed: of the present step, and of the answers that it continues. */
   answer: string;
-  /** What the done tool said in the present step. */
+  /** The message of the done tool in the present step. */
   doneMessage: string | undefined;
-  /** What the present step used so far, its failed attempts included. */
+  /** The usage of the present step so far, with its failed attempts. */
   stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
   steps: number;
-  /** The last call that the model asked for, and how often it did so in a row (TOOL-10). */
+  /** The last call that the model asked for, and how often in a row it did so. */
   lastCall: LastCall | null;
-  /** The step in which the model was told that it repeats itself. */
-  toldOfRepeat: number | null;
-  /** The answer as data, where a shape was asked for. */
+  /** The step in which the model was warned that it repeats itself. */
+  repeatWarningStep: number | null;
+  /** The answer as data, if the run asked for a shape. */
   output?: Json;
 };
 

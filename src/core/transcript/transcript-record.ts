@@ -1,5 +1,5 @@
 /**
- * What a transcript holds.
+ * The data of a transcript.
  */
 
 import type { CountedTokens } from "../data/counted-tokens.js";
@@ -8,38 +8,45 @@ import type { RunOptions } from "../machine/event.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
-/** What is empty in most sessions is shared or null: a process may hold many. */
+/** Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
 export type Transcript = {
-  /** What the model sees. Grows by appending; copy it to keep it. */
+  /** The messages that the model sees. The array is mutated; copy it to keep it. */
   readonly messages: Message[];
-  /** The entry that each message is shown since; they never go down. */
+  /** For each message, the entry from which on it is shown. The numbers never decrease. */
   readonly seqs: number[];
-  /** The entry that holds each message's words: input that came while something else was under way is shown later. */
+  /**
+   * For each message, the entry that holds its words. Input that arrives during a model call is shown later than its
+   * entry.
+   */
   readonly origins: number[];
   /** The calls of the present or last step, in order. */
   calls: Map<string, CallRecord>;
-  /** Input that a model call under way does not see. */
+  /** Input that arrived during a model call and is not shown yet. */
   later: { readonly seq: number; readonly message: UserMessage }[];
-  /** Requests that were queued and have not started, by entry. */
+  /** Requests that are queued and have not started, by entry. */
   queued: ReadonlyMap<
     number,
     { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
   >;
-  /** The entries that started the runs of which something is shown. */
+  /** The entries that started the runs whose messages are shown. */
   runs: readonly number[];
-  /** The run under way, or the last one. */
+  /** The run under way, or the last run. */
   run: RunRecord | null;
+  /** The ids of all calls that are shown. */
   readonly ids: Set<string>;
-  /** Messages as the model gave them, where ids in them had to be changed. */
-  given: Map<AssistantMessage, AssistantMessage> | null;
-  /** What stands for the messages that the last compaction replaced. */
+  /** For each message whose ids had to be changed, the message as the model sent it. */
+  originals: Map<AssistantMessage, AssistantMessage> | null;
+  /** The replacement of the messages that the last compaction removed. */
   compaction: { readonly summary: string; readonly retained: readonly string[] } | null;
-  /** What was last shown to the model beside what people, models and tools said, while that is still seen. */
+  /** The messages that hooks or context sources added last, as long as the model still sees them. */
   appended: { readonly seq: number; readonly messages: readonly UserMessage[] } | null;
   readonly shownResults: ShownResults;
-  /** The blobs that hold the system prompt and the tool specifications of the last model call; undefined where that is not known. */
+  /**
+   * The blobs with the system prompt and the tool specifications of the last model call. Null: none; undefined:
+   * unknown.
+   */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
-  /** How much of it a provider has counted; null where none has. */
+  /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };

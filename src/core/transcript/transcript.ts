@@ -1,13 +1,15 @@
 /**
- * The transcript: what a model sees of the log. It is kept up to date entry by entry, so that a step costs the same at
- * the end of a long session as at its start.
+ * The transcript: the part of the log that a model sees. Each entry updates it, so a step costs the same at the end of
+ * a long session as at its start.
  *
- * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of them.
- * 2. A model call sees the log up to its `contextSeq`: input that came later is shown after that call's message and results.
- * 3. Ids of calls are unique within the transcript, whatever the provider gave.
- * 4. A message that was shown to a model is never changed; its object stays the same. A compaction takes the oldest away,
- *    and may give calls that are kept the ids back that the provider gave.
- * 5. What is held does not grow with the log, but with what the model sees.
+ * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of
+ *    them.
+ * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that
+ *    call.
+ * 3. Ids of calls are unique within the transcript, even if the provider repeats an id.
+ * 4. A message that was shown to a model never changes, and its object stays the same. Only a compaction removes the
+ *    oldest messages; it may restore the provider's ids in kept messages.
+ * 5. The size of the transcript grows with the messages that the model sees, not with the log.
  */
 
 import { countedTokensOf } from "../data/counted-tokens.js";
@@ -23,13 +25,14 @@ import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
-import { continuePrompt, doneToolReminder } from "./loop-prompts.js";
-import { noteShown, noteText, refusalText } from "./results.js";
+import { continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
+import { lateResultNote, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
 
+/** An empty transcript. */
 export function createTranscript(): Transcript {
   return {
     messages: [],
@@ -41,7 +44,7 @@ export function createTranscript(): Transcript {
     runs: [],
     run: null,
     ids: new Set(),
-    given: null,
+    originals: null,
     compaction: null,
     appended: null,
     shownResults: { budget: undefined, hasFiles: false },
@@ -54,7 +57,7 @@ export function createTranscript(): Transcript {
 const noRequests: Transcript["queued"] = new Map();
 const noOptions = {};
 
-/** Adds the next entry of the log. */
+/** Mutates the transcript: adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
   switch (event.type) {
@@ -68,7 +71,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       for (const message of event.input) transcript.later.push({ seq, message });
       break;
     case "late_result":
-      transcript.later.push({ seq, message: userText(noteText(event.callKey, event.output, seq)) });
+      transcript.later.push({ seq, message: userText(lateResultNote(event.callKey, event.output, seq)) });
       break;
     case "prepared":
       prepare(transcript, seq, event);
@@ -85,7 +88,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "tool_decided":
       recordEntry(transcript.calls, { seq, event });
       if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.toldOfRepeat ??= transcript.run.stepUsage.modelCallIndex;
+        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
       break;
     case "answered":
     case "timer_fired":
@@ -129,14 +132,14 @@ function show(transcript: Transcript, seq: number, message: Message, origin = se
   transcript.origins.push(origin);
 }
 
-/** Shows the input that came while something else was under way. */
+/** Shows the input that arrived during a model call. */
 function showLater(transcript: Transcript, contextSeq: number, shownAt?: number): void {
   if (transcript.later.length === 0) return;
   const rest: Transcript["later"] = [];
-  for (const one of transcript.later) {
-    if (one.seq <= contextSeq)
-      show(transcript, shownAt ?? Math.max(transcript.seqs.at(-1) ?? 0, one.seq), one.message, one.seq);
-    else rest.push(one);
+  for (const item of transcript.later) {
+    if (item.seq <= contextSeq)
+      show(transcript, shownAt ?? Math.max(transcript.seqs.at(-1) ?? 0, item.seq), item.message, item.seq);
+    else rest.push(item);
   }
   transcript.later = rest;
 }
@@ -162,13 +165,13 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     leftSteps: 0,
     compacted: null,
     purpose: "step",
-    told: null,
+    lastPrompt: null,
     answer: "",
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
     lastCall: null,
-    toldOfRepeat: null,
+    repeatWarningStep: null,
   };
 }
 
@@ -186,8 +189,8 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
-  if (event.purpose === "continue") tell(transcript, run, seq, event, continuePrompt);
-  else if (event.purpose === "remind") tell(transcript, run, seq, event, doneToolReminder);
+  if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
+  else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
   else run.answer = "";
   showLater(transcript, event.contextSeq, seq);
   if (event.append === undefined) return;
@@ -204,7 +207,7 @@ function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepar
   };
 }
 
-/** A hook may change what a run was asked before any model has seen it. */
+/** A hook may change the input of a run before a model has seen it. */
 function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
@@ -215,16 +218,16 @@ function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, in
   origins.splice(from, count, ...input.map(() => run.startSeq));
 }
 
-/** A restart prepares the same step again: the model is told once. */
-function tell(
+/** Shows a prompt once per step: a restart prepares the same step again. */
+function showPrompt(
   transcript: Transcript,
   run: RunRecord,
   seq: number,
   { modelCallIndex }: EventOf<"prepared">,
   text: string,
 ): void {
-  if (run.told?.modelCallIndex === modelCallIndex) return;
-  run.told = { modelCallIndex, seq };
+  if (run.lastPrompt?.modelCallIndex === modelCallIndex) return;
+  run.lastPrompt = { modelCallIndex, seq };
   show(transcript, seq, userText(text));
 }
 
@@ -235,7 +238,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.steps = event.modelCallIndex;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
-  // The model was asked to go on exactly where its answer was cut, which may be within a word.
+  // The model was asked to go on exactly at the cut, which may be within a word: nothing comes between the parts.
   const goesOn = run.purpose === "continue";
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
@@ -268,7 +271,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   showResults(transcript, seq);
 }
 
-/** The results of a step are shown together, in the order of its calls, once the last one is known. */
+/** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */
 function showResults(transcript: Transcript, seq: number): void {
   for (const call of transcript.calls.values()) if (call.result === undefined) return;
   const parts = [...transcript.calls.values()].map((call) => noteShown(transcript.shownResults, call));

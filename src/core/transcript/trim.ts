@@ -1,26 +1,28 @@
 /**
- * Old results of tools left out of what a model sees, oldest first, where the agent says so (CTX-8). The log keeps all.
+ * Leaves the oldest tool results out of the messages for a model if the agent sets a budget (CTX-8). The log keeps all.
  *
- * 1. It is a view: what is left out follows from the messages and the budget that the log names, and from nothing else.
- * 2. The results of the last step are always shown, so that each result is seen once.
- * 3. Once over the budget, results go until half of it is left: what stays is the same for many steps, for providers' caches.
+ * 1. It is a view: the left out results follow from the messages and the budget in the log, and from nothing else.
+ * 2. The results of the last step are always shown, so the model sees each result at least once.
+ * 3. Once the results exceed the budget, the oldest are left out until half of it is used. The rest then stays the same
+ *    for many steps, which providers' caches need.
  */
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";
+import { leftOutResultText } from "./loop-prompts.js";
 import { seqOfShown, textOfOutput } from "./results.js";
 import type { Transcript } from "./transcript.js";
 
 type Shown = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
 
-/** Bytes that an image or another file counts as. */
+/** The bytes that an image or another file counts for. */
 const fileBytes = 6_400;
 
-/** Below it a note in the place of a result saves nothing. */
+/** The size below which a note instead of the result saves nothing. */
 const leastBytes = 400;
 
 const sizes = new WeakMap<ToolResultPart, number>();
 const views = new WeakMap<ToolMessage, { readonly left: number; readonly message: ToolMessage }>();
 
-/** The transcript's own messages where no budget is set, or it is kept. */
+/** The messages for the model: the transcript's own array if no budget is set or the budget is not exceeded. */
 export function trimmedMessages({
   messages,
   shownResults: { budget },
@@ -69,7 +71,7 @@ function sizeOfOutput(output: ToolOutput): number {
   return encoder.encode(textOfOutput(output)).length + files * fileBytes;
 }
 
-/** The same object for as long as the same results are left out of it. */
+/** The message without these results. The same object as long as the same results are left out. */
 function without(message: ToolMessage, left: ReadonlySet<ToolResultPart>): ToolMessage {
   const count = message.parts.filter((part) => left.has(part)).length;
   if (count === 0) return message;
@@ -82,8 +84,5 @@ function without(message: ToolMessage, left: ReadonlySet<ToolResultPart>): ToolM
 }
 
 function leftOutPart(part: ToolResultPart): ToolResultPart {
-  const seq = seqOfShown(part);
-  const kept = seq === undefined ? "" : ` It is kept as output ${seq}: read_output and search_output show it.`;
-  const text = `[This result, of ${sizeOf(part)} bytes, is left out here by now.${kept}]`;
-  return { ...part, output: { type: "text", text } };
+  return { ...part, output: { type: "text", text: leftOutResultText(sizeOf(part), seqOfShown(part)) } };
 }

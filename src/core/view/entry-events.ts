@@ -1,8 +1,10 @@
 /**
- * What the world sees of a session: public events and results, a pure view of the log's entries (STRM-4, STRM-6).
+ * The public events of a session: a pure view of the entries of its log (STRM-4, STRM-6).
  *
- * The order within a step: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result`, `call_complete`;
- * calls side by side interleave. `final` comes last and once in a run, or `suspended` where it waits for a person.
+ * 1. The order within a step is: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result` and
+ *    `call_complete`. The events of parallel calls interleave.
+ * 2. `final` comes once, as the last event of a run. `suspended` comes each time that the run begins to wait for a
+ *    person.
  */
 
 import { textOf } from "../data/message.js";
@@ -113,7 +115,10 @@ function bodiesOf(
   }
 }
 
-/** The text of an answer that ends the run comes with `final`, so that nobody gets it twice. */
+/**
+ * The events of an answer. If the answer ends the run, its text comes with `final` only, so that no reader gets it
+ * twice.
+ */
 function messageEvents(
   event: EventOf<"model_finished">,
   transcript: Transcript,
@@ -140,7 +145,7 @@ function isEnding(state: State): boolean {
   return state.status === "preparing" && state.for === "finish" && state.stopping === null;
 }
 
-/** An answer that seemed to end the run, and was kept from it, was not shown yet. */
+/** A steer may keep an answer from ending the run. The text of that answer has no event yet, so it is shown first. */
 function steeredEvents(
   { input, source }: EventOf<"steered">,
   { messages, calls }: Transcript,
@@ -157,7 +162,7 @@ function steeredEvents(
   return text === "" ? [steered] : [{ type: "text", runId, modelCallIndex, text }, steered];
 }
 
-/** A limit of the run, or its end, may be reached before what was to follow. */
+/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
 function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
   const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
   const used = usage === undefined ? {} : { usage };
@@ -176,9 +181,9 @@ function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
     runStartSeq: _run,
     timing: _timing,
     dataBlob: _dataBlob,
-    ...told
+    ...publicFields
   } = event;
-  return told;
+  return publicFields;
 }
 
 type Named = { readonly runId: string; readonly callKey: string };
@@ -215,7 +220,7 @@ function decidedEvents(
   });
 }
 
-/** A call whose result is to come from outside. */
+/** The request for a result from outside, if the call waits for one. */
 function externalRequest(
   now: ReturnType<typeof positionOf>,
   call: OfCall,

@@ -1,5 +1,5 @@
 /**
- * Outcomes: how a run ended, or what it waits for, as data (LOOP-7).
+ * Outcomes: how a run ended, or which answers it waits for, as data.
  */
 
 import type { Fault, Json, Usage } from "../data/message.js";
@@ -8,7 +8,7 @@ import { asksOutside, hasCalls, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 
-/** Something that waits for somebody outside: an approval, a question of recovery, or a result that comes from elsewhere. */
+/** A call that waits for an approval, for an answer to a question of recovery, or for a result from outside. */
 export type PendingApproval = {
   readonly sessionId: string;
   readonly runId: string;
@@ -16,7 +16,7 @@ export type PendingApproval = {
   readonly toolCallId: string;
   readonly name: string;
   readonly input: Json;
-  /** SHA-256 of the canonical input: an answer that carries it counts for this input only. */
+  /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
   readonly why: "policy" | "recovery" | "external";
   readonly question?: string;
@@ -28,17 +28,17 @@ export type PendingApproval = {
 type ResultBase = {
   readonly sessionId: string;
   readonly runId: string;
-  /** The answer; where the model gave none, a fixed sentence for the reason. */
+  /** The answer, or a fixed sentence for the reason if the model gave none. */
   readonly text: string;
   readonly usage: Usage;
-  /** Model calls that were committed. */
+  /** The number of model calls that were committed. */
   readonly steps: number;
 };
 
-/** The answer as data, where a shape was asked for. */
+/** The answer as data, if the run asked for a shape. */
 type WithOutput<Output> = [Output] extends [never] ? { readonly output?: Json } : { readonly output: Output };
 
-/** How a run ended, or why it stopped here. `Output` is what the schema of its answer gives. */
+/** How a run ended, or why it stopped in this process. `Output` is the type that the schema of the answer gives. */
 export type RunResult<Output = never> = ResultBase &
   (
     | ({ readonly status: "completed"; readonly reason: Reason } & WithOutput<Output>)
@@ -53,7 +53,7 @@ export type RunResult<Output = never> = ResultBase &
       }
   );
 
-/** What waits for somebody outside, in call order. */
+/** The calls of a session that wait for an answer or a result from outside, in call order. */
 export function approvalsOf(
   sessionId: string,
   state: State,
@@ -81,7 +81,7 @@ export function approvalsOf(
   });
 }
 
-/** Since when somebody outside is asked (epoch milliseconds): the earliest where there are several, null where nobody is. */
+/** When the oldest open question of a session was asked, in epoch milliseconds; null if there is no open question. */
 export function askedAt(state: State): number | null {
   if (!hasCalls(state)) return null;
   return state.calls.reduce<number | null>((earliest, call) => {
@@ -91,7 +91,7 @@ export function askedAt(state: State): number | null {
   }, null);
 }
 
-/** The result of a run that has ended, or that waits; null while it goes on. */
+/** The result of a run that has ended or waits for a person; null while the run goes on. */
 export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
   const { run } = transcript;
   if (run === null || state.status === "idle" || state.runId !== run.runId) return null;
@@ -130,8 +130,8 @@ function endOf(
 ): RunResult {
   const { run } = transcript;
   const { status, text: fixed } = reasons[reason];
-  const said = saidAtEnd(reason, transcript);
-  const text = reason === "aborted" || said === "" ? fixed : said;
+  const answer = answerAtEnd(reason, transcript);
+  const text = reason === "aborted" || answer === "" ? fixed : answer;
   switch (status) {
     case "completed":
       return { ...base, text, status, reason, ...(run?.output === undefined ? {} : { output: run.output }) };
@@ -142,8 +142,11 @@ function endOf(
   }
 }
 
-/** What the model said at the end. The words that go with tool calls are no answer, but where they signal the end or were cut. */
-function saidAtEnd(reason: Reason, { run, calls }: Transcript): string {
+/**
+ * The model's answer at the end. Text beside tool calls is an answer only if the calls end the run or the message was
+ * cut.
+ */
+function answerAtEnd(reason: Reason, { run, calls }: Transcript): string {
   if (run === null) return "";
   const mayBeDone = reason === "done" || reason === "invalid_output";
   if (mayBeDone && run.doneMessage !== undefined) return run.doneMessage;

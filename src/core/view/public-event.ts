@@ -1,5 +1,5 @@
 /**
- * Public events: the names and shapes that a user of a run sees (STRM-4).
+ * Public events: their names and shapes.
  */
 
 import type { Fault, FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "../data/message.js";
@@ -14,6 +14,7 @@ export type OfCall = {
   readonly name: string;
 };
 
+/** A public event without its position and time. */
 export type PublicEventBody =
   | ({ readonly type: "session_created" } & SessionInfo)
   | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
@@ -56,7 +57,7 @@ export type PublicEventBody =
       readonly attempt: number;
       readonly model: string;
       readonly finishReason: FinishReason;
-      /** Of the whole step: its failed attempts are included. */
+      /** The usage of the whole step, with its failed attempts. */
       readonly usage: Usage;
       readonly durationMs: number;
     }
@@ -67,20 +68,20 @@ export type PublicEventBody =
       readonly attempt: number;
       readonly model: string;
       readonly failure: ModelFailure;
-      /** What follows: another attempt, the next model, a shorter context, or nothing more of this step. */
+      /** What follows: another attempt, the next model, a compaction, or the end of this step. */
       readonly next: AfterFailure["type"];
       readonly retryInMs?: number;
-      /** What the attempt used, where something of it is known or may have been used. */
+      /** What the attempt used. Present if part of it is known, or if the attempt may have used something. */
       readonly usage?: Usage;
     }
   | {
       readonly type: "compacted";
       /** Absent if a person asked for it in a session at rest. */
       readonly runId?: string;
-      /** What stands for the messages that were replaced; absent where nothing changes. */
+      /** The text that replaces messages; absent if nothing changes. */
       readonly summary?: string;
       readonly retained?: readonly string[];
-      /** How many messages were replaced, and the first entry of the log that they come from. */
+      /** How many messages were replaced, and the first entry of the log from which they come. */
       readonly replaced?: { readonly from: number; readonly messages: number };
       readonly model?: string;
       readonly usage?: Usage;
@@ -90,7 +91,7 @@ export type PublicEventBody =
       readonly tokensAfter?: number;
     }
   | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
-  /** `fault`: what kept the step from going on, where no process died. */
+  /** With `fault`, no process died: the fault kept the step from going on. */
   | { readonly type: "restarted"; readonly runId: string; readonly fault?: Fault }
   | {
       readonly type: "late_result";
@@ -98,7 +99,10 @@ export type PublicEventBody =
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
     }
-  /** A hook failed, was cut off, or returned what it may not: what its `onFailure` says follows. */
+  /**
+   * A hook threw, took too long, or returned a value that it may not return. The hook's `onFailure` decides what
+   * follows.
+   */
   | {
       readonly type: "hook_failed";
       readonly runId: string;
@@ -111,8 +115,8 @@ export type PublicEventBody =
   | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
 
 /**
- * A public event: its entry (`seq`), its place among the events of that entry (`index`, from 1), and when it happened (`at`, epoch
- * milliseconds). `seq.index` is its place in the session: `events({ after: "57.2" })` goes on behind it.
+ * A public event: its entry (`seq`), its position among the events of that entry (`index`, from 1), and its time (`at`,
+ * epoch milliseconds). `seq.index` is its position in the session: `events({ after: "57.2" })` continues after it.
  */
 export type PublicEvent = PublicEventBody & {
   readonly sessionId: string;

@@ -1,5 +1,5 @@
 /**
- * What the world sees of a run as a whole: its end, an abort, the hooks that failed on its way.
+ * The public events about a run as a whole: its end, an abort, hooks that failed.
  */
 import type { Event, EventOf } from "../machine/event.js";
 import { isTerminal, type State, type TerminalState } from "../machine/state.js";
@@ -7,7 +7,7 @@ import type { Transcript } from "../transcript/transcript.js";
 import { abortedBefore, resultOf } from "./outcome.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** A run has ended for the world when the hooks that come after it were called too. */
+/** The `final` event, once the run has ended and its `afterRun` hooks were called. */
 export function endOf(
   sessionId: string,
   transcript: Transcript,
@@ -19,7 +19,7 @@ export function endOf(
   return result === null ? none : [{ type: "final", runId: after.runId, result }];
 }
 
-/** The run that is aborted is the one under way, or one that is queued: that one ends here. */
+/** The events of an abort. A queued run ends here; the run under way ends later, with its own entry. */
 export function abortEvents(
   sessionId: string,
   event: EventOf<"abort_requested">,
@@ -32,6 +32,7 @@ export function abortEvents(
     : [requested];
 }
 
+/** An event for each hook that failed. */
 export function failedHooks({ hooks }: Event, after: State): readonly PublicEventBody[] {
   if (hooks === undefined || after.status === "idle") return none;
   const { runId } = after;

@@ -2,7 +2,8 @@
  * Who is behind the tools of an agent, and whose tool it is itself.
  */
 
-import { hasCalls, type RunLimits, type SessionInfo, type State } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
+import { hasCalls, type SessionInfo, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { Answers } from "./answer-types.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";

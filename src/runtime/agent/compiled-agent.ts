@@ -5,7 +5,8 @@
 import type { Compaction } from "../../context/compaction-options.js";
 import type { CompiledContext } from "../../context/context-options.js";
 import type { HolderDefaults } from "../../core/machine/inbox.js";
-import type { RunLimits, State } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
+import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";

@@ -2,7 +2,7 @@
  * The limits of a run: their defaults, what each may be, and what a limit of cost needs.
  */
 import { checkOptions, numberAbove, type OptionTable, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
-import type { RunLimits } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
 import { PawlError } from "../../errors.js";
 import type { Services } from "../../ports/services.js";
 import type { CalledModels } from "../model/models.js";

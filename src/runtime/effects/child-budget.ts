@@ -2,7 +2,8 @@
  * The budget of a child agent: a share of what its parent has left, reserved while the child runs (TOOL-11).
  */
 import { defined } from "../../core/data/defined.js";
-import { type Call, hasCalls, type RunLimits, type State } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
+import { type Call, hasCalls, type State } from "../../core/machine/state.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 
 /** The part of each budget that is reserved for a child; undefined for a budget without a limit. */

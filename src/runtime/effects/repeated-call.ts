@@ -23,7 +23,7 @@ export function decideRepeated(
       return "ask";
     case "stop":
       // A model has seen the warning only if an earlier step gave it.
-      return run.toldOfRepeat !== null && run.toldOfRepeat < state.modelCallIndex
+      return run.repeatWarningStep !== null && run.repeatWarningStep < state.modelCallIndex
         ? { verdict: "block", reason: repetitionEndsRun, stopRun: true, repeated: true }
         : { verdict: "block", reason: repeatedCall(timesInRow), repeated: true };
   }

@@ -4,7 +4,8 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Entry, Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import { initialState, type RunLimits, type State, type Status } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
+import { initialState, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { ClaimOptions, Commit, CommitResult, Holder, Lease, Store } from "../../ports/store.js";
 
