@@ -3,15 +3,15 @@
  */
 import { PawlError } from "./errors.js";
 
-/** What one option may be, and how that is said. */
+/** What one option may be: `takes` tests a value, `wanted` describes it in messages. */
 export type OptionRule = { readonly takes: (value: unknown) => boolean; readonly wanted: string };
 
 /** A rule for each option. */
 export type OptionTable<Options> = { readonly [Name in keyof Options]-?: OptionRule };
 
 /**
- * Refuses unknown names and values that an option may not have. Options that are left out pass.
- * @param what the options in words, as the message names them: "limits", "compaction"
+ * Refuses unknown names, and values that an option may not have. `undefined` counts as left out, and passes.
+ * @param what the name of the options in messages: "limits", "compaction"
  * @throws PawlError `bad_configuration`
  */
 export function checkOptions<Options extends object>(what: string, table: OptionTable<Options>, given: Options): void {
@@ -36,10 +36,10 @@ export const trueOrFalse: OptionRule = { takes: (value) => typeof value === "boo
 
 export const someText: OptionRule = { takes: (value) => typeof value === "string" && value !== "", wanted: "a text" };
 
-/** Anything: the option is checked by whoever takes it. */
+/** Any value: the code that uses the option checks it. */
 export const anything: OptionRule = { takes: () => true, wanted: "a value" };
 
-/** @param unit what is counted, if the message should say: "tokens", "bytes" */
+/** @param unit what is counted, if the message should name it: "tokens", "bytes" */
 export function wholeNumber(least: number, unit?: string): OptionRule {
   return {
     takes: (value) => Number.isSafeInteger(value) && (value as number) >= least,
@@ -53,6 +53,12 @@ export function numberAbove(bound: number, unit: string): OptionRule {
     wanted: `${unit}, more than ${bound}`,
   };
 }
+
+/** Milliseconds. Infinity means that there is no time limit. */
+export const timeLimit: OptionRule = {
+  takes: (value) => typeof value === "number" && value > 0,
+  wanted: "milliseconds, more than 0, or Infinity for no limit",
+};
 
 export function numberFrom(least: number): OptionRule {
   return {

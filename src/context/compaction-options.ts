@@ -2,6 +2,15 @@
  * Checks the options of compaction, and derives each model's token budget from them.
  */
 
+import {
+  anything,
+  checkOptions,
+  type OptionTable,
+  ratio,
+  someText,
+  trueOrFalse,
+  wholeNumber,
+} from "../check-options.js";
 import { PawlError } from "../errors.js";
 import type { CompactionService } from "../ports/compaction.js";
 import type { Model } from "../ports/model.js";
@@ -73,10 +82,13 @@ export function compileCompaction<ModelLike>(
 /** The built-in service. @throws PawlError `bad_configuration` */
 export function compactionServiceOf(options: CompactionOptions<unknown> | null | undefined): CompactionService | null {
   if (options === null) return null;
-  checkOptions(options ?? {});
+  checkOptions("compaction", compactionRules, options ?? {});
   const { triggerRatio = 0.75, targetRatio = 0.4, keepTurns = 4, prompt, directives } = options ?? {};
   if (targetRatio >= triggerRatio)
-    throw misconfigured(`targetRatio is ${targetRatio}; it must be below triggerRatio, which is ${triggerRatio}`);
+    throw new PawlError(
+      "bad_configuration",
+      `compaction.targetRatio is ${targetRatio}; it must be below triggerRatio, which is ${triggerRatio}.`,
+    );
   const texts = { ...(prompt === undefined ? {} : { prompt }), ...(directives === undefined ? {} : { directives }) };
   return createCompactionService({ triggerRatio, targetRatio, keepTurns, ...texts });
 }
@@ -97,37 +109,14 @@ function windowIn(windows: CompactionDefaults<never>["contextWindows"], modelId:
   return [modelId, undated].flatMap((id) => (Object.hasOwn(windows, id) ? [windows[id]] : []))[0];
 }
 
-const wanted = {
-  auto: { takes: (value) => typeof value === "boolean", what: "true or false" },
-  contextWindow: { takes: isCount, what: "a whole number of tokens, 1 or more" },
-  reservedOutput: { takes: isCount, what: "a whole number of tokens, 1 or more" },
-  triggerRatio: { takes: isRatio, what: "a number above 0, up to 1" },
-  targetRatio: { takes: isRatio, what: "a number above 0, up to 1" },
-  keepTurns: { takes: isCount, what: "a whole number, 1 or more" },
-  model: { takes: () => true, what: "a model" },
-  prompt: { takes: (value) => typeof value === "string" && value !== "", what: "a text" },
-  directives: { takes: (value) => typeof value === "string" && value !== "", what: "a text" },
-} as const satisfies {
-  readonly [Name in keyof CompactionOptions]-?: { readonly takes: (value: unknown) => boolean; readonly what: string };
+const compactionRules: OptionTable<CompactionOptions<unknown>> = {
+  auto: trueOrFalse,
+  contextWindow: wholeNumber(1, "tokens"),
+  reservedOutput: wholeNumber(1, "tokens"),
+  triggerRatio: ratio,
+  targetRatio: ratio,
+  keepTurns: wholeNumber(1),
+  model: anything,
+  prompt: someText,
+  directives: someText,
 };
-
-function checkOptions(options: CompactionOptions<unknown>): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(wanted, name))
-      throw misconfigured(`there is no option ${name}; the options are ${Object.keys(wanted).join(", ")}`);
-    const { takes, what } = wanted[name as keyof typeof wanted];
-    if (value !== undefined && !takes(value)) throw misconfigured(`${name} is ${String(value)}; it must be ${what}`);
-  }
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1;
-}
-
-function isRatio(value: unknown): boolean {
-  return typeof value === "number" && value > 0 && value <= 1;
-}
-
-function misconfigured(what: string): PawlError {
-  return new PawlError("bad_configuration", `In the compaction options, ${what}. Leave it out to use the default.`);
-}

@@ -2,6 +2,7 @@
  * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
  */
 
+import { checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import type { Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
@@ -83,15 +84,15 @@ function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageS
   return createUsageService(prices);
 }
 
+const toolOutputRules: OptionTable<ToolOutputOptions> = {
+  maxBytes: wholeNumber(1, "bytes"),
+  maxTotalBytes: wholeNumber(1, "bytes"),
+};
+
 function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
   if (toolOutput === null) return null;
+  checkOptions("toolOutput", toolOutputRules, toolOutput ?? {});
   const { maxBytes: own, maxTotalBytes } = toolOutput ?? {};
-  for (const [name, value] of Object.entries({ maxBytes: own, maxTotalBytes }))
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
-      throw new PawlError(
-        "bad_configuration",
-        `toolOutput.${name} is ${String(value)}; it must be a whole number of bytes, 1 or more. Leave it out to use the default.`,
-      );
   return {
     ...(maxTotalBytes === undefined ? {} : { maxTotalBytes }),
     cap(output, { sessionId, maxBytes = own }) {

@@ -1,5 +1,5 @@
 /**
- * An agent as a tool: each call is a session of its own, which the parent waits for without holding anything (TOOL-11).
+ * An agent as a tool: each call is a session of its own. The parent waits for it and holds nothing meanwhile (TOOL-11).
  */
 
 import { PawlError } from "../../errors.js";
@@ -10,18 +10,18 @@ import type { CompiledAgent } from "./compiled-agent.js";
 const mark = Symbol("pawl.agent");
 
 export type AgentToolOptions<Input> = {
-  /** The agent's name unless given. */
+  /** Default: the agent's name. */
   readonly name?: string;
   readonly description: string;
-  /** `{ task: string }` unless given. */
+  /** The schema of the input. Default: an object with a text `task`. */
   readonly input?: InputSchema<Input>;
-  /** What the agent is asked; `input.task` unless given. */
+  /** Makes the agent's request from the input. Required with an `input` of your own. Default: `input.task`. */
   readonly request?: (input: Input) => string;
-  /** The part of what is left of the parent's budget of tokens that one call may use; 0.5. */
+  /** The share of the parent's remaining token budget that one call may use. Above 0, up to 1. Default: 0.5. */
   readonly budgetShare?: number;
 };
 
-/** What a tool says of the agent behind it. `Handle` is the agent. */
+/** The agent behind a tool, and how a call uses it. */
 export type AgentBehind<Handle> = {
   readonly agent: Handle;
   readonly budgetShare: number;
@@ -46,7 +46,7 @@ export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, o
   if (options.input !== undefined && request === undefined)
     throw new PawlError(
       "bad_configuration",
-      `The tool "${name}" has an input of its own; say with \`request\` what the agent is asked.`,
+      `The tool "${name}" has an input of its own, and no \`request\`. Add the function that makes the agent's request from the input.`,
     );
   const behind: AgentBehind<Handle> = {
     agent,
@@ -57,7 +57,7 @@ export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, o
   return tool;
 }
 
-/** The agent behind a tool; undefined where it is an ordinary one. */
+/** The agent behind a tool; undefined for an ordinary tool. */
 export function agentBehind<Handle>(tool: object): AgentBehind<Handle> | undefined {
   return mark in tool ? (tool[mark] as AgentBehind<Handle>) : undefined;
 }
@@ -68,12 +68,12 @@ function taskOf(input: unknown): string {
 
 type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs">;
 
-/** Makes the agent behind a tool part of the process that its parent lives in: the same store, the same time. */
+/** Binds the agent behind a tool to its parent, and to the store and clock of the parent's process. */
 export type BindChild = (link: ParentLink, shared: Shared) => BoundChild;
 
 export type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
 
-/** The agents behind these tools, as parts of this process. */
+/** Binds the agents behind these tools to this process. */
 export function familyOf(
   tools: CompiledAgent["tools"],
   link: ParentLink,

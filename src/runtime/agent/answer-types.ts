@@ -1,42 +1,43 @@
 /**
- * What can be said to a call that waits.
+ * The answers that a waiting call can be given.
  */
 import type { PendingApproval } from "../../core/view/outcome.js";
 
-/** What a person decides on a call that waits. `modify` runs the edited input; `abort` ends the run. */
+/** A person's decision on a waiting call. `modify` runs the call with the edited input; `abort` ends the run. */
 export type ApprovalDecision =
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
   | { readonly type: "modify"; readonly input: unknown }
   | { readonly type: "abort"; readonly note?: string }
-  /** The last three answer a question of recovery. */
+  /** This decision and the next two answer only a call with `why: "recovery"`: nobody knows how it ended. */
   | { readonly type: "rerun" }
   | { readonly type: "result"; readonly output: unknown; readonly isError?: boolean }
   | { readonly type: "fail"; readonly note?: string };
 
 export type AnswerOptions = {
-  /** Who decides; it is recorded. */
+  /** The person who decides. The log records it. */
   readonly by?: string;
-  /** The hash of the input that was shown: the answer counts for this input only. */
+  /** The hash of the input that the person saw. If the input has changed since, the answer is refused. */
   readonly inputHash?: string;
 };
 
 export type Answers = {
   /**
-   * Answers a call that waits, here or in a child session. `second` where somebody did before, or the time for it is over.
-   * @throws PawlError `no_such_call`, and `bad_input` where the answer is to another input, or no answer to what is asked
+   * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or if
+   * the time to answer is over; the answer then has no effect.
+   * @throws PawlError `no_such_call`; `bad_input` if the answer is to another input, or does not fit the question
    */
   readonly answer: (
     callKey: string,
     decision: ApprovalDecision,
     options?: AnswerOptions,
   ) => Promise<"first" | "second">;
-  /** Gives the result of a call that runs elsewhere. @throws PawlError `no_such_call` */
+  /** Gives the result of a call that runs outside of Pawl. @throws PawlError `no_such_call` */
   readonly provideResult: (
     callKey: string,
     output: unknown,
     options?: { readonly isError?: boolean },
   ) => Promise<"first" | "second">;
-  /** What waits for somebody outside, children's calls included; each names the session that it belongs to. */
+  /** The calls that wait for a person or an outside program, those of child sessions included. Each names its session. */
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };

@@ -1,5 +1,5 @@
 /**
- * The hooks of an agent, checked once, by the point at which they are called.
+ * The hooks of an agent: checked once, and grouped by the point at which they are called.
  */
 import type { HookPoint } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
@@ -8,7 +8,7 @@ import type { Hook, HookContext } from "../../ports/hook.js";
 export type CompiledHook = {
   readonly name: string;
   readonly timeoutMs: number;
-  /** Where it fails, what it was asked about does not happen. */
+  /** If the hook fails, what it was asked about does not happen. */
   readonly isClosed: boolean;
   readonly call: (subject: unknown, context: HookContext) => unknown;
 };
@@ -18,8 +18,8 @@ export type Hooks = { readonly [Point in HookPoint]: readonly CompiledHook[] };
 /** How long a hook, or a permission check, may take. */
 export const defaultHookTimeoutMs = 10_000;
 
-/** Whether a failure counts as closed where the hook does not say. */
-const closedUnlessSaid: { readonly [Point in HookPoint]: boolean } = {
+/** Whether a hook without `onFailure` fails closed at a point. */
+const failsClosedByDefault: { readonly [Point in HookPoint]: boolean } = {
   beforeRun: false,
   beforeStep: false,
   beforeLLMCall: false,
@@ -34,11 +34,11 @@ const closedUnlessSaid: { readonly [Point in HookPoint]: boolean } = {
 };
 
 /** Every point, in the order of a run. */
-export const hookPoints = Object.keys(closedUnlessSaid) as readonly HookPoint[];
+export const hookPoints = Object.keys(failsClosedByDefault) as readonly HookPoint[];
 
 /** @throws PawlError `bad_configuration` */
 export function compileHooks(hooks: readonly Hook[]): Hooks {
-  if (!Array.isArray(hooks)) throw misconfigured("The hooks of an agent are an array.");
+  if (!Array.isArray(hooks)) throw misconfigured("hooks is no array. Give the hooks as an array.");
   hooks.forEach(checkHook);
   const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
   for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compileAt(point, hook));
@@ -48,16 +48,19 @@ export function compileHooks(hooks: readonly Hook[]): Hooks {
 function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
   if (hook[point] === undefined) return [];
   const { name, timeoutMs = defaultHookTimeoutMs, onFailure } = hook;
-  const isClosed = onFailure === undefined ? closedUnlessSaid[point] : onFailure === "closed";
+  const isClosed = onFailure === undefined ? failsClosedByDefault[point] : onFailure === "closed";
   const call = hook[point] as CompiledHook["call"];
   return [{ name, timeoutMs, isClosed, call: (subject, context) => call.call(hook, subject, context) }];
 }
 
 function checkHook(hook: Hook, index: number): void {
-  if (typeof hook !== "object" || hook === null) throw misconfigured(`Hook ${index + 1} is no object.`);
+  if (typeof hook !== "object" || hook === null)
+    throw misconfigured(`Hook ${index + 1} is no object. Give it a name, and functions at points of a run.`);
   const { name, timeoutMs, onFailure } = hook;
   if (typeof name !== "string" || name === "" || name.length > 100)
-    throw misconfigured(`Hook ${index + 1} has no name. Give it one of 1 to 100 characters: events call it by that.`);
+    throw misconfigured(
+      `Hook ${index + 1} has no name. Give it a name of 1 to 100 characters: events refer to the hook by it.`,
+    );
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0))
     throw misconfigured(
       `The hook "${name}" has timeoutMs ${String(timeoutMs)}; it must be more than 0. Leave it out for ${defaultHookTimeoutMs}.`,
@@ -68,7 +71,7 @@ function checkHook(hook: Hook, index: number): void {
     );
   for (const [key, value] of Object.entries(hook)) {
     const isPoint = (hookPoints as readonly string[]).includes(key);
-    // A hook that is never called because of a typing error is a hole in what it guards.
+    // A misspelt point would never be called, and what the hook guards would go through.
     if (isPoint ? value !== undefined && typeof value !== "function" : typeof value === "function")
       throw misconfigured(
         `The hook "${name}" has ${key}, which is ${isPoint ? "no function" : "no point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,

@@ -54,7 +54,7 @@ export function checkName(name: string): string {
   );
 }
 
-/** @throws PawlError `bad_configuration`: a lease that is shorter cannot be renewed in time. */
+/** @throws PawlError `bad_configuration` for a lease that is too short to be renewed in time */
 export function checkLease(leaseMs: number): number {
   if (Number.isFinite(leaseMs) && leaseMs >= shortestLeaseMs) return leaseMs;
   throw new PawlError("bad_configuration", `leaseMs is ${leaseMs}; it must be ${shortestLeaseMs} or more.`);
@@ -62,7 +62,7 @@ export function checkLease(leaseMs: number): number {
 
 const shortestLeaseMs = 100;
 
-/** @param builtIn beside tools of the author's own, whose names go before */
+/** @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name. */
 export function compileTools(
   tools: Tools,
   builtIn: readonly AnyTool[],
@@ -73,12 +73,12 @@ export function compileTools(
   return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
 }
 
-/** What the holder fills in for a poster that has no agent. */
+/** What the lease holder fills in for a message whose sender has no agent. */
 export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" | "models">): HolderDefaults {
   return { limits, model: models[0].model.id };
 }
 
-/** @throws PawlError `agent_mismatch`, `root_mismatch`: a session is carried on only by what it belongs to. */
+/** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
 export function checkAgent(sessionId: string, { session }: State, { name, root }: CompiledAgent): void {
   if (session === null) return;
   if (session.agent !== name)

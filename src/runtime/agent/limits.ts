@@ -8,7 +8,7 @@ import type { Services } from "../../ports/services.js";
 import type { CalledModels } from "../model/models.js";
 import type { AgentFamily } from "./agent-family.js";
 
-/** Bounds of a run, as an agent's author may set them. See `RunLimits` for units and defaults. */
+/** The limits of a run that an agent's author may set. See `RunLimits` for units and defaults. */
 export type Limits = Partial<RunLimits>;
 
 export const defaultLimits: RunLimits = {
@@ -46,7 +46,7 @@ type Budgeted = { readonly models: CalledModels; readonly services: Services; re
 
 /**
  * The limits of a run of this agent.
- * @throws PawlError `bad_configuration`: also if a cost is limited that nobody can know
+ * @throws PawlError `bad_configuration`; also if a limit of cost is set and the cost cannot be known
  */
 export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
   checkOptions("limits", limitRules, limits as RunLimits);
@@ -56,13 +56,13 @@ export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
   if (budgeted.services.usage === null)
     throw new PawlError(
       "bad_configuration",
-      "A run is limited by maxCostUsd, and usage is null: its cost is not counted. Leave one of them out.",
+      "limits.maxCostUsd needs the cost of a run, and usage is null: no cost is counted. Leave one of them out.",
     );
   const unknown = unpricedModels(budgeted)[0];
   if (unknown === undefined) return compiled;
   throw new PawlError(
     "bad_configuration",
-    `A run is limited by maxCostUsd, and the model ${unknown} has no price. Give it one, in dollars for a million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(unknown)}: { input: 1, output: 5 } } }.`,
+    `limits.maxCostUsd needs the cost of a run, and the model ${unknown} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(unknown)}: { input: 1, output: 5 } } }.`,
   );
 }
 

@@ -1,16 +1,16 @@
 /**
- * What a run was given that no log can keep: known to the process that was given it, until the run ends.
+ * The options of a run that no log can store. The process that was given them keeps them until the run ends.
  */
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
 import { type CompiledInput, compileInput } from "../tools/schema.js";
 
-/** What a run is given that is not all in the log: after a restart, `session.resume` may be given it again. */
+/** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
 export type LocalOptions = {
   /**
-   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. The answer is parsed, checked, and `result.output`.
-   * Another process that carries the run on checks it by its JSON Schema.
+   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. Pawl parses the answer, checks it, and gives
+   * it as `result.output`. If another process carries the run on, it checks the answer by the JSON Schema.
    */
   readonly output?: InputSchema<unknown>;
   /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
@@ -18,16 +18,16 @@ export type LocalOptions = {
 };
 
 export type LocalRunState = {
-  /** In the place of the agent's `deps`. */
+  /** Replaces the agent's `deps`. */
   readonly deps?: { readonly value: unknown };
-  /** The schema of the answer, with the checks that JSON Schema has no words for. */
+  /** The schema of the answer, with checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
 };
 
-/** The locals of the runs of one agent, by run. */
+/** The local state of the runs of one agent, by run id. */
 export type LocalRunStates = Map<string, LocalRunState>;
 
-/** @throws PawlError `bad_configuration`: a schema or overrides that cannot be used */
+/** @throws PawlError `bad_configuration` for a schema that cannot be used */
 export function compileLocalOptions(
   { output, dependencyOverrides }: LocalOptions,
   deps: unknown,
@@ -48,7 +48,7 @@ export function depsOf(
   return own === undefined ? deps : own.value;
 }
 
-/** The schema as the log keeps it, and as a model is told it. */
+/** The schema as the log stores it and as a model sees it. */
 export function outputSchemaOf({ output }: LocalOptions): { readonly [key: string]: Json } | undefined {
   return output === undefined ? undefined : compileOutput(output).jsonSchema;
 }
@@ -58,11 +58,11 @@ function compileOutput(output: NonNullable<LocalOptions["output"]>): CompiledInp
     return compileInput(output);
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
-    throw new PawlError("bad_configuration", `The output of a run: ${cause.message}`, { cause });
+    throw new PawlError("bad_configuration", `The option output of a run: ${cause.message}`, { cause });
   }
 }
 
-/** Names that are overridden; the others stay. */
+/** Replaces the named dependencies, and keeps the others. */
 function overridden(deps: unknown, overrides: { readonly [name: string]: unknown }): unknown {
   return typeof deps === "object" && deps !== null ? { ...deps, ...overrides } : overrides;
 }

@@ -1,5 +1,5 @@
 /**
- * What a replay is asked, and what it tells.
+ * The options and the result of a replay.
  */
 import type { Difference } from "../../core/data/difference.js";
 import type { EventType } from "../../core/machine/event.js";
@@ -7,37 +7,37 @@ import type { Model } from "../../ports/model.js";
 
 export type ReplayOptions = {
   /**
-   * Whether `canExecuteTool` is asked again ("present", the default), or has its say from the recording ("recorded"): where
-   * it depends on who was there.
+   * "present" (default): `canExecuteTool` is asked again. "recorded": its recorded decisions count. Use "recorded" if its
+   * decisions depend on something outside the code, such as the user at that time.
    */
   readonly policy?: "present" | "recorded";
   /**
-   * Whether another system prompt, or other tool specifications, than the log names are a difference ("present", the default), or
-   * are left aside ("recorded"), so that what comes after them is looked at.
+   * "present" (default): a changed system prompt, or changed tool specifications, are a difference. "recorded": such
+   * changes are ignored, so that the replay compares the entries after them.
    */
   readonly prompt?: "present" | "recorded";
-  /** Answers in the place of what the log has: a model that replays a recording also compares what it is asked. */
+  /** Answers instead of the log. A model that replays a recording also compares the requests. */
   readonly model?: Model;
 };
 
 export type Replay = {
   readonly sessionId: string;
-  /** Entries that were gone through, those of child sessions included. */
+  /** The number of entries compared, those of child sessions included. */
   readonly entries: number;
-  /** Sessions that were gone through: 1, and its children. */
+  /** The number of sessions compared: the session and its children. */
   readonly sessions: number;
-  /** Where the present code first does something else; null where it does the same all the way. */
+  /** The first place at which the present code does something else; null if it does the same everywhere. */
   readonly difference: ReplayDifference | null;
 };
 
 /** The first difference. `path` is a place in the event, or in the state. */
 export type ReplayDifference = Difference & {
-  /** The session, or the child session, whose log it is. */
+  /** The session, or the child session, in whose log the difference is. */
   readonly sessionId: string;
-  /** The entry; the last one plus 1 where the log has ended and the present code goes on. */
+  /** The entry. If the log has ended and the present code goes on, the number after the last entry. */
   readonly seq: number;
-  /** The event that was recorded there; null where the log has ended. */
+  /** The recorded event; null at the end of the log. */
   readonly event: EventType | null;
-  /** All of that as a sentence. */
+  /** The difference as a sentence. */
   readonly message: string;
 };

@@ -1,5 +1,5 @@
 /**
- * What a user hands in, made into what the log keeps.
+ * Checks a user's input and options, and turns them into the message that the log stores.
  */
 
 import { checkJson } from "../../core/data/json.js";
@@ -14,23 +14,23 @@ import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
 
-/** Text, parts (text and files), or whole user messages. */
+/** A text, parts (texts and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
 
 export type StartOptions = {
-  /** Ends the run when it is aborted. */
+  /** If this signal is aborted, the run is aborted. */
   readonly signal?: AbortSignal;
-  /** The session to go on with, or the id of a new one. */
+  /** The id of the session to continue, or of a new session. Default: a random id. */
   readonly sessionId?: string;
-  /** Makes the request one however often it is sent: a known id starts nothing and gives that run's result. */
+  /** Makes the request idempotent: a known id starts nothing, and gives the result of that run. Default: a random id. */
   readonly runId?: string;
-  /** Changes to the agent's limits for this run. */
+  /** Replaces these of the agent's limits for this run. */
   readonly limits?: Limits;
   readonly systemPrompt?: string;
-  /** The tools that may be used, by name; all unless given. */
+  /** The names of the tools that the model may use. Default: all. */
   readonly activeTools?: readonly string[];
   readonly toolChoice?: ToolChoice;
-  /** False where nobody can be asked: what would ask is denied. */
+  /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
 } & LocalOptions;
@@ -39,51 +39,51 @@ export type StartOptions = {
 export type OutputOptions<Output> = { readonly output: InputSchema<Output> };
 
 const maxInputCharacters = 900_000;
-/** An entry of the log has a bound, and other things to hold. */
-const mostInputBytes = 940_000;
+/** The size of a log entry is bounded, and the entry holds more than the input. */
+const maxInputBytes = 940_000;
 
-/** The message that asks for a run. */
+/** The inbox message that requests a run. */
 export function inputBody(
   input: Input,
   options: StartOptions,
-  parts: CompiledAgent,
+  agent: CompiledAgent,
   runId: string,
   mode: "queue" | "steer",
 ): Extract<InboxBody, { type: "input" }> {
   checkRunId(runId);
   const messages = messagesOf(input);
-  const kept = runOptionsOf(options);
+  const runOptions = runOptionsOf(options);
   return {
     type: "input",
     mode,
     runId,
     input: messages,
-    limits: options.limits === undefined ? parts.limits : limitsOf({ ...parts.limits, ...options.limits }, parts),
-    session: sessionInfo(parts, titleOf(messages)),
-    ...(kept === undefined ? {} : { options: kept }),
+    limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
+    session: sessionInfo(agent, titleOf(messages)),
+    ...(runOptions === undefined ? {} : { options: runOptions }),
   };
 }
 
-/** @throws PawlError `bad_input` where it is empty, too large, or not of these shapes. */
+/** @throws PawlError `bad_input` if the input is empty, too large, or of another shape */
 export function messagesOf(input: Input): readonly UserMessage[] {
   const messages = typeof input === "string" ? [userMessage([{ type: "text", text: input }])] : listOf(input);
   const checked = checkJson(messages);
-  if (!checked.ok) throw new PawlError("bad_input", `The input cannot be kept: ${checked.error}`);
+  if (!checked.ok) throw new PawlError("bad_input", `The input cannot be stored: ${checked.error}`);
   let characters = 0;
   for (const message of messages)
     for (const part of message.parts) characters += part.type === "text" ? part.text.length : part.data.length;
-  if (characters === 0) throw new PawlError("bad_input", "The input is empty. Say what is to be done.");
+  if (characters === 0) throw new PawlError("bad_input", "The input is empty. Write a request.");
   if (characters > maxInputCharacters)
     throw new PawlError(
       "bad_input",
-      `The input has ${characters} characters; ${maxInputCharacters} can be taken. Put large content in a file that a tool can read, or give its URL.`,
+      `The input has ${characters} characters; the most is ${maxInputCharacters}. Put large content in a file that a tool can read, or give its URL.`,
     );
-  if (Buffer.byteLength(JSON.stringify(messages)) > mostInputBytes)
+  if (Buffer.byteLength(JSON.stringify(messages)) > maxInputBytes)
     throw new PawlError(
       "bad_input",
-      `The input takes more than ${mostInputBytes} bytes as JSON. Put large content in a file that a tool can read, or give its URL.`,
+      `The input takes more than ${maxInputBytes} bytes as JSON. Put large content in a file that a tool can read, or give its URL.`,
     );
-  // What the caller does with its own objects later is not the log's business.
+  // A copy: the caller may change its own objects later.
   return structuredClone(messages);
 }
 
@@ -99,11 +99,11 @@ export function checkRunId(runId: string): void {
 
 const longestRunId = 200;
 
-/** What of the options belongs in the log; undefined where nothing does. @throws PawlError `bad_input` */
+/** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const { systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
   const output = outputSchemaOf(options);
-  const kept: RunOptions = {
+  const stored: RunOptions = {
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
     ...(toolChoice === undefined ? {} : { toolChoice: recordToolChoice(toolChoice) }),
@@ -111,14 +111,14 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
   };
-  if (Object.keys(kept).length === 0) return undefined;
-  const checked = checkJson(kept, { maxBytes: mostOptionBytes });
-  if (!checked.ok) throw new PawlError("bad_input", `The options of the run cannot be kept: ${checked.error}`);
-  return structuredClone(kept);
+  if (Object.keys(stored).length === 0) return undefined;
+  const checked = checkJson(stored, { maxBytes: maxOptionBytes });
+  if (!checked.ok) throw new PawlError("bad_input", `The options of the run cannot be stored: ${checked.error}`);
+  return structuredClone(stored);
 }
 
-/** They share an entry of the log with the request. */
-const mostOptionBytes = 64 * 1024;
+/** The options share a log entry with the input. */
+const maxOptionBytes = 64 * 1024;
 
 /** The first words of a request, for lists. */
 export function titleOf(messages: readonly UserMessage[]): string {

@@ -1,8 +1,8 @@
 /**
- * Answers with a shape (OUT-1, OUT-2): how a model is asked for one, and how an answer is checked.
+ * Structured output (OUT-1, OUT-2): how a model is asked for an answer that fits a schema, and how the answer is checked.
  *
- * 1. The log keeps the schema as JSON Schema, and the answer as the JSON that the model gave. Any process can check and go on.
- * 2. The caller's own schema reads that JSON where the result is handed out: what it makes of it is never stored.
+ * 1. The log stores the schema as JSON Schema, and the answer as the JSON that the model wrote. Any process can check it.
+ * 2. The caller's own schema parses that JSON when the caller gets the result. Its parsed value is never stored.
  */
 import { isDangerousKey, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -12,7 +12,7 @@ import type { JsonSchema, ModelRequest } from "../../ports/model.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
 import type { LocalRunState, LocalRunStates } from "./local-run-options.js";
 
-/** What is added to the requests of a run whose answer has a shape. */
+/** Added to the requests of a run whose answer must fit a schema. */
 export type AskedOutput = {
   readonly responseFormat: NonNullable<ModelRequest["responseFormat"]>;
   readonly prompt: string;
@@ -20,7 +20,7 @@ export type AskedOutput = {
 
 const asked = new WeakMap<object, AskedOutput>();
 
-/** The same for each request of a run: it is made once. */
+/** Cached, because it is the same for each request of a run. */
 export function askedOutput(schema: JsonSchema): AskedOutput {
   const known = asked.get(schema);
   if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export function askedOutput(schema: JsonSchema): AskedOutput {
   return made;
 }
 
-/** Objects take no other properties than those named, unless the schema says so: providers that go by a schema want it said. */
+/** Adds `additionalProperties: false` to objects that do not set it. Providers that enforce a schema require it. */
 function closedSchema(schema: Json): Json {
   if (schema === null || typeof schema !== "object") return schema;
   if (Array.isArray(schema)) return schema.map(closedSchema);
@@ -46,14 +46,14 @@ function closedSchema(schema: Json): Json {
   return isObject && !("additionalProperties" in closed) ? { ...closed, additionalProperties: false } : closed;
 }
 
-/** Keywords that hold values, not schemas. */
+/** Keywords whose values are no schemas. */
 const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
 export type CheckedAnswer =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string };
 
-/** The answer as data, or what does not fit. `own` is the caller's schema, where this process has it. */
+/** The answer as data, or why it does not fit. @param own the caller's schema, if this process has it */
 export function checkAnswer(
   text: string,
   schema: JsonSchema,
@@ -63,16 +63,16 @@ export function checkAnswer(
   if (!parsed.ok) return { ok: false, message: `it is not JSON: ${parsed.error}` };
   const { value } = parsed;
   const result = (own ?? compileInput(schema)).validate(structuredClone(value));
-  return result instanceof Promise ? result.then((done) => told(done, value)) : told(result, value);
+  return result instanceof Promise ? result.then((done) => checkedAnswer(done, value)) : checkedAnswer(result, value);
 }
 
-function told(result: InputResult, value: Json): CheckedAnswer {
+function checkedAnswer(result: InputResult, value: Json): CheckedAnswer {
   if (result.ok) return { ok: true, value };
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return { ok: false, message: `it does not fit the schema:\n- ${issues.join("\n- ")}` };
 }
 
-/** Models like to put JSON between fences. */
+/** Models often put JSON between code fences. */
 function withoutFence(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.startsWith("```") || !trimmed.endsWith("```")) return trimmed;
@@ -80,12 +80,12 @@ function withoutFence(text: string): string {
   return start === -1 ? trimmed : trimmed.slice(start, -3).trim();
 }
 
-/** What the model is told of an answer that does not fit. */
+/** The message that asks the model for another answer, after one that does not fit. */
 export function repairText(message: string): string {
   return `Your answer cannot be used: ${message}\nAnswer again with nothing but the JSON that was asked for.`;
 }
 
-/** Does something about a run while this process keeps what it was given, and reads its answer by the caller's schema. */
+/** Keeps the local options of a run while `act` carries it on, and parses its answer with the caller's schema. */
 export async function withOutput(
   runId: string,
   locals: LocalRunState,
@@ -99,10 +99,10 @@ export async function withOutput(
   const { output, ...rest } = result;
   const read =
     output === undefined
-      ? { ok: false as const, issues: [{ path: "", message: "the run was asked for no data" }] }
+      ? { ok: false as const, issues: [{ path: "", message: "the run was started without an output schema" }] }
       : await locals.output.validate(structuredClone(output));
   if (read.ok) return { ...rest, output: read.value as Json };
-  const checked = told(read, output ?? null);
+  const checked = checkedAnswer(read, output ?? null);
   const message = checked.ok ? "" : `The answer cannot be used: ${checked.message}`;
   const text = rest.text === "" ? reasons.invalid_output.text : rest.text;
   return {

@@ -1,19 +1,20 @@
 /**
- * What waits to be committed, together.
+ * The parts of a batch: what the driver commits together.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 
 export type Events = (state: State) => readonly EventBody[];
 
-/** Messages of the inbox that are consumed, and ids that are taken. */
+/** The inbox message that a commit consumes, and the message id that it records as taken. */
 export type Ids = { readonly consume?: string | undefined; readonly record?: string | undefined };
 
 export type PendingCommit = {
   readonly events: readonly EventBody[] | Events;
   readonly ids?: Ids;
-  /** The effect that settled with it. */
+  /** The key of the effect that settled with these events. */
   readonly settled?: string;
+  /** Called with true after the commit, and with false if the driver closes before. */
   readonly done?: (durable: boolean) => void;
 };
 

@@ -16,21 +16,21 @@ export type WriteResult =
   | { readonly type: "failed"; readonly closing: Closing };
 
 type CommitOptions = {
-  /** When the state wants a driver. */
+  /** When the session needs a driver next, in epoch milliseconds; null for never. */
   readonly dueAt: number | null;
   readonly consume: readonly string[];
   readonly record: readonly string[];
   readonly release: boolean;
 };
 
-/** What a driver writes with. */
+/** What the driver hands to the committer. */
 export type Committer = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "store" | "clock">;
   readonly keeper: LeaseKeeper;
   readonly kept: KeptLease;
   readonly memory: { readonly texts: PromptBlobs };
-  /** The last entry of the log. */
+  /** The number of the last entry of the log. */
   seq: number;
 };
 
@@ -38,8 +38,8 @@ const busyRetries = 20;
 const busyWaitMs = 50;
 
 /**
- * Writes a row. What is committed may be acted upon at once: a process that slept, or whose clock jumped, may have lost
- * its lease meanwhile without knowing, and renews it first.
+ * Writes a row, and then makes sure that the lease is still held. The driver acts upon a commit at once, and a process
+ * that slept, or whose clock jumped, may have lost its lease meanwhile without knowing.
  */
 export async function commit(
   committer: Committer,
@@ -66,10 +66,11 @@ export async function commit(
     const writing = writePromptBlobs(memory.texts);
     if (writing !== undefined) await writing;
     let result = await store.commit(kept.lease, row);
-    if (result.type === "busy") result = await insist(committer, row);
+    if (result.type === "busy") result = await retryWhileBusy(committer, row);
     if (result.type === "ok") {
       const last = seq + steps.length;
-      if (result.seq !== last) throw new Error(`The store says that it wrote entry ${result.seq} for ${last}.`);
+      if (result.seq !== last)
+        throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
       committer.seq = last;
       while (!release && !isSure(keeper, kept))
         if (!(await makeSure(keeper, kept)))
@@ -86,8 +87,8 @@ export async function commit(
   }
 }
 
-/** Tries again as long as the store is busy. */
-async function insist({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
+/** Tries again while the store is busy, up to `busyRetries` times. */
+async function retryWhileBusy({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
   const { store, clock } = parts;
   for (let attempt = 1; ; attempt += 1) {
     await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
@@ -113,7 +114,7 @@ function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" 
       return {
         type: "interrupted",
         reason: "store_failed",
-        error: new Error("The store gave no answer that is known."),
+        error: new Error("The store answered a commit in an unknown form."),
       };
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a commit will hold: events, with all that follows from each at once, on top of what is committed.
+ * A draft of a commit: events with all their immediate consequences, applied to the committed state.
  */
 import { consequences } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
@@ -24,7 +24,7 @@ export type DraftOptions = {
   readonly transcript: Transcript;
 };
 
-/** @param at when its events happen (epoch milliseconds), where they do not say */
+/** @param at the time of events that have none, in epoch milliseconds */
 export function createDraft(committed: State, at: number, { sessionId, parts, transcript }: DraftOptions): Draft {
   const steps: CommittedEntry[] = [];
   let state = committed;
@@ -53,7 +53,7 @@ export function createDraft(committed: State, at: number, { sessionId, parts, tr
   return { apply, state: () => state, steps };
 }
 
-/** A body was made for the log, and nobody else has it: a copy would be a good part of what its event costs. */
+/** Mutates its argument, which was created for this commit: a copy is measurable on the hot path. */
 function stamped(body: EventBody, at: number): Event {
   const event = body as { at?: number };
   event.at ??= at;

@@ -1,12 +1,31 @@
 /**
- * The driver: commits what happened, compares what should be in flight with what is, starts and signals the difference.
+ * The driver of a session: commits events, then compares the effects that the state wants with those in flight. It starts
+ * what is missing and cancels what is no longer wanted.
  *
+ * Who owns what:
+ * - The driver owns the committed state, the transcript, the effects in flight (`jobs`) and the batch of pending commits.
+ * - The committer (committer.ts) owns the number of the last entry, and is the only writer of a driven session's log.
+ * - The lease keeper (lease-keeper.ts) owns the leases of all sessions of the process, and renews them.
+ * - The local session (session/local-session.ts) owns the driver. It opens, follows, drains and forgets a session.
+ * - The broadcast (subscribers/broadcast.ts) owns the subscriptions and waiters of a local session.
+ *
+ * Who calls whom:
+ * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls `wake`.
+ * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held (`isSure`,
+ *   `makeSure`). The driver reads the inbox itself, and after a drain it releases the lease itself.
+ * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and the
+ *   closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers directly.
+ * - The local session calls `keepLease` and `dropLease`. If a lease is lost, the lease keeper calls back, and the local
+ *   session calls `lose`.
+ *
+ * Invariants:
  * 1. Nothing is published, started or answered before its commit is durable; memory never runs ahead of the store.
- * 2. A commit that fails closes the driver, but for `busy`, which is tried again first.
- * 3. Events that are ready together share a commit; an effect that answers at once joins the commit that wanted it.
+ * 2. A commit that fails closes the driver. Only `busy` is retried first.
+ * 3. Events that are ready together share a commit. An effect that answers at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
- * 5. When nothing is left to do here, the lease goes with the last commit.
- * 6. An effect starts right after a commit, while nobody else can have claimed the session; in a shutdown only a call that is committed as running.
+ * 5. When nothing is left to do here, the last commit releases the lease.
+ * 6. An effect starts right after a commit, while nobody else can have claimed the session. In a shutdown only calls start
+ *    that are committed as running.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { dueOf, effects } from "../../core/machine/effects.js";
@@ -33,33 +52,35 @@ export type DriverOptions = Committer & {
   readonly hearers: Subscribers;
   /** The committed state. */
   state: State;
-  /** What was committed, in order. */
+  /** Called after each commit, with its entries in order. */
   readonly onCommitted: (steps: readonly CommittedEntry[]) => void;
   readonly onClosed: (closing: Closing) => void;
-  /** An effect that settled when nobody drives any more. */
+  /** Called if an effect settles after the driver has closed. */
   readonly onLate: (event: EventBody) => void;
 };
 
 export type Driver = DriverOptions & {
-  /** What is in flight, by the key of its effect. */
+  /** The effects in flight, by key. */
   readonly jobs: Map<string, Job>;
-  /** Messages of the inbox that are on their way into the log. */
+  /** The ids of inbox messages that are being committed. */
   taken: Set<string> | null;
+  /** The effects that a state wants, computed once per state. */
   wanted: { readonly in: State; readonly effects: readonly Effect[] };
   pending: PendingCommit[];
   flushing: boolean;
   closed: boolean;
+  /** Set during a shutdown. Called when no effect runs any more. */
   draining: (() => void) | null;
 };
 
 type Job = {
   readonly cancellation: Cancellation;
   readonly sleeps?: true;
-  /** What it will settle with, where it began before the commit that wants it. */
+  /** What the effect will settle with, if it began before the commit that wants it. */
   readonly early?: Promise<EventBody | undefined>;
 };
 
-/** Field by field: V8 gives each object that a spread has begun a shape of its own, which takes more bytes than what is in it. */
+/** Copies field by field: V8 gives each object literal with a spread a hidden class of its own, which costs memory. */
 export function createDriver(options: DriverOptions): Driver {
   const { state } = options;
   return {
@@ -85,15 +106,18 @@ export function createDriver(options: DriverOptions): Driver {
   };
 }
 
-/** Adds what happened; `events` may look at the state that they meet. True when it is durable, false where the driver closed before. */
+/**
+ * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true when
+ * they are durable, and to false if the driver closes before.
+ */
 export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise<boolean> {
   if (driver.closed) return Promise.resolve(false);
   return new Promise((done) => add(driver, { events, ids, done }));
 }
 
-function add(driver: Driver, one: PendingCommit): void {
-  if (driver.closed) leaveOut(driver, one);
-  else driver.pending.push(one);
+function add(driver: Driver, addition: PendingCommit): void {
+  if (driver.closed) leaveOut(driver, addition);
+  else driver.pending.push(addition);
   if (driver.closed || driver.flushing) return;
   queueMicrotask(() => flush(driver));
   driver.flushing = true;
@@ -122,13 +146,13 @@ async function flush(driver: Driver): Promise<void> {
   if (driver.closed) for (const one of driver.pending.splice(0)) leaveOut(driver, one);
 }
 
-/** It came too late for the last commit, which may have been under way. */
+/** Handles events that came too late for the last commit. */
 function leaveOut(driver: Driver, { events, settled, done }: PendingCommit): void {
   if (settled !== undefined && typeof events !== "function") for (const event of events) driver.onLate(event);
   done?.(false);
 }
 
-/** What is written may be acted upon. */
+/** Acts upon a commit: publishes it, and starts and cancels effects. */
 function continueAfter(
   driver: Driver,
   batch: readonly PendingCommit[],
@@ -149,7 +173,6 @@ function continueAfter(
   startAndAbort(driver);
 }
 
-/** A state is looked at several times: what it wants is found once. */
 function effectsOf(driver: Driver, state: State): readonly Effect[] {
   if (driver.wanted.in !== state) driver.wanted = { in: state, effects: effects(state) };
   return driver.wanted.effects;
@@ -165,7 +188,7 @@ function retire(driver: Driver, key: string): void {
   if (!sleeping && isWanted(driver, key)) throw new Error(`The effect ${key} settled and is still wanted.`);
 }
 
-/** Nothing is wanted here now: the session rests, or waits for somebody outside, who may come to another process. */
+/** The session rests, or waits for somebody outside, whose answer may come to another process. */
 function isIdle(driver: Driver, state: State): boolean {
   if (!(isResting(state) || isWaiting(state))) return false;
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
@@ -173,7 +196,7 @@ function isIdle(driver: Driver, state: State): boolean {
   return due === null || (isWaiting(state) && due > driver.parts.clock.now());
 }
 
-/** What a batch leads to, with all that follows from it at once. */
+/** The draft of a batch, with all its immediate consequences. */
 function compose(driver: Driver, batch: readonly PendingCommit[]): Draft {
   const draft = createDraft(driver.state, driver.parts.clock.now(), driver);
   for (const { events } of batch)
@@ -204,7 +227,7 @@ function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state
   return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hearers };
 }
 
-/** Signals what is no longer wanted, and starts what is wanted and not running. */
+/** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
 function startAndAbort(driver: Driver): void {
   const { jobs, draining } = driver;
   for (const [key, { cancellation }] of jobs)
@@ -255,7 +278,7 @@ function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void
   driver.jobs.set(key, { cancellation, sleeps: true });
 }
 
-/** Takes what is in the inbox; gives the session back where nothing is left to do. False where the driver closed before. */
+/** Takes the messages in the inbox, and releases the session if nothing is left to do. False if the driver closes before. */
 export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
   let messages: readonly InboxMessage[];
@@ -269,7 +292,7 @@ export async function wake(driver: Driver): Promise<boolean> {
   return dispatch(driver, () => []);
 }
 
-/** Takes messages of the inbox, each once. */
+/** Commits messages of the inbox, each once. */
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
   const fresh = messages.filter(({ id }) => driver.taken?.has(id) !== true);
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
@@ -280,7 +303,7 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   );
 }
 
-/** Starts nothing but calls that are committed as running; ends when what runs has settled or the grace is over. */
+/** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
 export async function drain(driver: Driver, graceMs: number): Promise<void> {
   if (driver.closed) return;
   let cancel = () => {};
@@ -303,7 +326,7 @@ function close(driver: Driver, closing: Closing): void {
   driver.onClosed(closing);
 }
 
-/** The lease is gone. A commit under way tells better: it may have given the lease back. */
+/** Closes the driver, because the lease is gone. During a commit, the commit decides: it may have released the lease itself. */
 export function lose(driver: Driver): void {
   if (!driver.flushing) close(driver, { type: "interrupted", reason: "lease_lost" });
 }

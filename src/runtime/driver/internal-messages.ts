@@ -1,5 +1,5 @@
 /**
- * What a process says to its sessions by itself.
+ * Messages and events that a process sends to its own sessions.
  */
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -17,7 +17,7 @@ export function abortMessage(runId: string, { clock, makeId }: Dependencies): In
   };
 }
 
-/** The result of a call that settled after its run; undefined for what is no result. */
+/** The result of a call that settled after its run had ended; undefined if the event is no result. */
 export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMessage | undefined {
   if (event.type !== "tool_finished" || event.output === undefined) return undefined;
   const { callKey, output, outcome } = event;
@@ -28,7 +28,7 @@ export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMes
   };
 }
 
-/** The same, where the session is driven still: the call was given up. */
+/** The same as an event, if the session is still driven here: the run had given the call up. */
 export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
   const { callKey, outcome, output, at } = event;
   return output === undefined
@@ -36,7 +36,7 @@ export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Ev
     : { type: "late_result", callKey, outcome, output, at };
 }
 
-/** Starts the next run of the queue, where none is under way (after an abort). */
+/** Starts the next run of the queue, if none is under way. A queue is left over after an abort. */
 export function startQueued(state: State): readonly EventBody[] {
   if (!isResting(state)) return [];
   const next = state.queue.find((one) => one.kind === "run");

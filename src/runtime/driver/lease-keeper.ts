@@ -9,7 +9,7 @@ export type LeaseKeeperOptions = {
   readonly clock: Clock;
   readonly holder: Holder;
   readonly leaseMs: number;
-  /** Tells whether a holder is known to be dead, where that can be known. */
+  /** Whether a holder is known to be dead. Left out if this process cannot know. */
   readonly isDead?: (holder: Holder) => boolean;
 };
 
@@ -20,10 +20,13 @@ export type LeaseKeeper = LeaseKeeperOptions & {
   renewing: Promise<void> | null;
 };
 
-/** A time by both clocks: others go by the wall clock, which can be set back; the other one may stand still in a sleep. */
+/**
+ * A time by both clocks. Other processes go by the wall clock, which can be set back; the monotonic clock may stand still
+ * while the machine sleeps.
+ */
 export type Moment = { readonly wall: number; readonly elapsed: number };
 
-/** A lease that is renewed until it is dropped; `lost` is called when it turns out to be gone, and `renewedAt` is null then. */
+/** A lease that is renewed until it is dropped. If it turns out to be gone, `renewedAt` becomes null, and `lost` is called. */
 export type KeptLease = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
 
 export function momentOf(clock: Clock): Moment {
@@ -34,7 +37,7 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
   return { ...options, kept: new Map(), cancel: null, renewing: null };
 }
 
-/** @param claimedAt when the lease was asked for */
+/** @param claimedAt the time before the claim was sent to the store */
 export function keepLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, lost: () => void): KeptLease {
   const one: KeptLease = { lease, lost, renewedAt: claimedAt };
   keeper.kept.set(lease.sessionId, one);
@@ -49,14 +52,14 @@ export function dropLease(keeper: LeaseKeeper, one: KeptLease): void {
   keeper.cancel = null;
 }
 
-/** Nobody else can have claimed. False after a sleep or a jump of the clock: somebody may have. */
+/** Whether no other process can have claimed the session. False after a sleep or a jump of the clock. */
 export function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
   if (renewedAt === null) return false;
   const age = clock.now() - renewedAt.wall;
   return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
 }
 
-/** Renews it now; false where it is gone, or was dropped. @throws what the store throws */
+/** Renews the lease now. False if it is gone, or was dropped. @throws what the store throws */
 export async function makeSure(keeper: LeaseKeeper, one: KeptLease): Promise<boolean> {
   await renew(keeper);
   return isKept(keeper, one) && one.renewedAt !== null;
@@ -74,7 +77,7 @@ async function renewInTime(keeper: LeaseKeeper): Promise<void> {
   try {
     await renew(keeper);
   } catch {
-    // A store that does not answer now is asked again; the next commit tells in any case.
+    // The next timer asks the store again, and the next commit finds out in any case.
   }
   if (keeper.kept.size > 0) schedule(keeper);
   else keeper.cancel = null;

@@ -1,6 +1,6 @@
 /**
- * Checks of everything that a store returns, before anything follows from it: a store may be anybody's code, and its file anybody's
- * file. The stores of this package check more, and their messages name the place of the damage.
+ * Checks everything that a store returns before it is used: a store may be the user's own code, and its file may come from
+ * anywhere. The stores of this package check more, and their messages name the place of the damage.
  */
 
 import { checkJson } from "../../core/data/json.js";
@@ -12,7 +12,7 @@ import { PawlError } from "../../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
 import { releaseLease } from "./driver-errors.js";
 
-/** The same store; answers of a wrong shape throw `store_corrupt`. */
+/** The same store, except that answers of a wrong shape throw `store_corrupt`. */
 export function checkedStore(store: Store): Store {
   return {
     ...delegating(store),
@@ -23,7 +23,7 @@ export function checkedStore(store: Store): Store {
         try {
           checkState(sessionId, claimed.state, claimed.seq);
         } catch (error) {
-          // This process cannot carry the session on: it gives the lease up at once, for others.
+          // This process cannot carry the session on. It releases the lease at once, so that others can.
           await releaseLease(store, claimed.lease);
           throw error;
         }
@@ -98,7 +98,7 @@ function checkState(sessionId: string, state: State, seq: number): void {
   if (!isState(state) || state.seq !== seq) throw corrupt(sessionId, "its state");
 }
 
-/** A state is small, so that all of it can be checked. */
+/** A state is small enough to be checked as a whole. */
 function isState(state: State): boolean {
   try {
     if (!isObject(state) || !Object.hasOwn(transitionTable, state.status) || !checkJson(state).ok) return false;
@@ -155,6 +155,6 @@ function corrupt(sessionId: string | null, what: string): PawlError {
   const whose = sessionId === null ? what : `${what} of session ${sessionId}`;
   return new PawlError(
     "store_corrupt",
-    `The store gives ${whose} in no form that is known. Nothing was done. Look at what store.verify() finds.`,
+    `The store returns ${whose} in an unknown form. Nothing was done. Run store.verify() to find the damage.`,
   );
 }

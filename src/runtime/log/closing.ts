@@ -4,15 +4,14 @@
 import type { InterruptedReason } from "../../core/data/reasons.js";
 import { PawlError } from "../../errors.js";
 
-/** Why a driver ended. */
 export type Closing =
-  /** Nothing was left to do here; the lease is given back. */
+  /** Nothing was left to do here. The lease is released. */
   | { readonly type: "parked" }
   | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
   /** A defect of Pawl, a hook or a store's code. */
   | { readonly type: "broken"; readonly error: unknown };
 
-/** What an effect throws is a defect, unless the store gave out. */
+/** An error of an effect is a defect, unless it came from a store that failed. */
 export function closingOf(error: unknown): Closing {
   const isOfStore = error instanceof PawlError && error.code === "store_failed";
   return isOfStore ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };

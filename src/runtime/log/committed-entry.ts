@@ -1,11 +1,11 @@
 /**
- * One entry of the log after its commit, with what it means.
+ * A committed entry of the log, with its public events and states.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 
-/** One entry that was committed, and what it means. `shown` counts the messages of the transcript at that point. */
+/** `before` and `after` are the states around the entry. `shown` counts the transcript's messages after the entry. */
 export type CommittedEntry = {
   readonly entry: Entry;
   readonly events: readonly PublicEvent[];

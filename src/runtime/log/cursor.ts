@@ -1,5 +1,5 @@
 /**
- * A place among the public events of a session: behind event `index` of entry `seq`.
+ * A position among the public events of a session: behind event `index` of entry `seq`.
  */
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
@@ -30,7 +30,7 @@ export function parseCursor(after: number | string): Cursor {
   if (parts === null)
     throw new PawlError(
       "bad_input",
-      `${JSON.stringify(after)?.slice(0, 100)} is no place in a session's events. Give the number of an entry (57), or entry and index of an event ("57.2").`,
+      `${JSON.stringify(after)?.slice(0, 100)} is no position among a session's events. Give the number of an entry (57), or entry and index of an event ("57.2").`,
     );
   const [, seq, index] = parts;
   return { seq: Number(seq), index: index === undefined ? Number.POSITIVE_INFINITY : Number(index) };
@@ -40,7 +40,7 @@ export function isBehind({ seq, index }: PublicEvent, cursor: Cursor): boolean {
   return seq > cursor.seq || (seq === cursor.seq && index > cursor.index);
 }
 
-/** The last entry of which the reader knows all events. */
+/** The last entry whose events the reader has got completely. */
 export function lastWholeEntry({ seq, index }: Cursor): number {
   return index === Number.POSITIVE_INFINITY ? seq : seq - 1;
 }

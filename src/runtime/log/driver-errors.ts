@@ -1,17 +1,17 @@
 /**
- * What is said where a store or a driver gave out, and where there is nothing to wait for.
+ * The errors of a failed store or driver, of a missing session, and of a shutdown.
  */
 import { PawlError } from "../../errors.js";
 import type { Lease, Store } from "../../ports/store.js";
 import type { Closing } from "./closing.js";
 
-/** Why a message was lost with the driver that took it; undefined where it can still be posted: another process took over. */
+/** Why a message was lost with its driver; undefined if another process took over, so that the message can be posted. */
 export function lostMessageError(sessionId: string, closing: Closing | null): PawlError | undefined {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
   if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;
   const { error: cause } = closing;
   const what = `Session ${sessionId} could not be written (${messageOf(cause)}).`;
-  return new PawlError("store_failed", `${what} Look at the store, then send it again or resume.`, { cause });
+  return new PawlError("store_failed", `${what} Repair the store, then send the message again or resume.`, { cause });
 }
 
 /** A defect of Pawl, or of a store's code. */
@@ -23,29 +23,29 @@ export function brokenError(sessionId: string, cause: unknown): PawlError {
 export function throwNoSession(sessionId: string): never {
   throw new PawlError(
     "no_session",
-    `There is no session ${sessionId} in this store. List what there is, or check the store's path.`,
+    `There is no session ${sessionId} in this store. List the sessions, or check the store's path.`,
   );
 }
 
-/** Nothing was sent: a process that shuts down takes nothing up. */
+/** The message was not sent: after a shutdown an agent takes nothing up. */
 export function shutDownError(name: string, sessionId: string): PawlError {
   return new PawlError(
     "shut_down",
-    `The agent "${name}" was shut down. Make another one to carry on with session ${sessionId}.`,
+    `The agent "${name}" was shut down. Create another agent to carry session ${sessionId} on.`,
   );
 }
 
-/** Whether an error is a store's: it ends no run, and is told as `interrupted`. */
+/** Whether an error comes from a store. Such an error ends no run: the result is `interrupted`. */
 export function isOfStore(error: unknown): boolean {
   return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";
 }
 
-/** A session whose driver gave out is free for others; where the store refuses, its lease runs out. */
+/** Frees a session for other processes. If the store fails, the lease expires by itself. */
 export async function releaseLease(store: Store, lease: Lease): Promise<void> {
   try {
     await store.release(lease);
   } catch {
-    // It ends by itself; the session is carried on then.
+    // The lease expires by itself, and another process can claim the session then.
   }
 }
 

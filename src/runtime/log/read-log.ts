@@ -1,9 +1,9 @@
 /**
- * Reading a log: entries, the transcript as it stands at a state, and public events from any place on.
+ * Reads a log: its entries, the transcript at a state, and public events from any position on.
  *
- * 1. Reading costs what is read. Public events begin at the last row before the place that is asked for; what comes before costs what
- *    the model's window holds.
- * 2. A page that is shorter than asked for is the last.
+ * 1. The cost depends on what is read. To give public events, reading begins at the last row before the requested position.
+ *    The transcript before that row costs as much as the messages that the model sees.
+ * 2. A page that is shorter than requested is the last.
  */
 import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
@@ -17,7 +17,7 @@ import type { Store } from "../../ports/store.js";
 import type { CommittedEntry } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
 
-/** What reading a log takes of a store. */
+/** The part of a store that reading a log needs. */
 export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
 
 /** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
@@ -51,11 +51,11 @@ function grown(size: number): number {
 function gapError(sessionId: string, seq: number): PawlError {
   return new PawlError(
     "store_corrupt",
-    `Entry ${seq} of session ${sessionId} is missing in the store. Look at what store.verify() finds, and restore the session from a copy.`,
+    `Entry ${seq} of session ${sessionId} is missing in the store. Run store.verify() to find the damage, and restore the session from a copy.`,
   );
 }
 
-/** The transcript as it stands at a state: from the last compaction on, with what was queued before it. */
+/** The transcript at a state: the entries from the last compaction on, and the queued inputs before it. */
 export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
   const transcript = createTranscript();
   const { readFrom } = state.context;
@@ -68,7 +68,7 @@ export async function loadTranscript(store: Pick<Store, "read">, sessionId: stri
   return transcript;
 }
 
-/** Entries before `readFrom` that count: what is queued, the start of the run and its request, and the run that is read from. */
+/** The entries before `readFrom` that the transcript needs: queued inputs, and the start and the request of the run. */
 async function entriesNeededFromBefore(
   store: Pick<Store, "read">,
   sessionId: string,
@@ -90,7 +90,7 @@ async function entriesNeededFromBefore(
   return entries;
 }
 
-/** Follows a log: folds its entries into a state, a transcript and public events. */
+/** Folds the entries of a log into a state, a transcript and public events. */
 export type Follower = {
   readonly sessionId: string;
   state: State;
@@ -112,7 +112,7 @@ export function followEntry(follower: Follower, entry: Entry): readonly PublicEv
   return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
 }
 
-/** The entries after the last row at or before `after`, each with what it meant when it was committed. */
+/** The entries after the last row at or before `after`, each with its public events and states. */
 export async function* readCommittedEntries(
   store: LogStore,
   sessionId: string,
@@ -126,7 +126,7 @@ export async function* readCommittedEntries(
   }
 }
 
-/** The public events behind a place, as the log has them. */
+/** The public events behind a position, from the log. */
 export async function* readEvents(
   store: LogStore,
   sessionId: string,
@@ -138,8 +138,8 @@ export async function* readEvents(
 }
 
 /**
- * The end of a run, from the log; null if it has not ended, or if there is no such run. The newest entries are read first: the end of
- * a run that is asked for is mostly near the end of the log.
+ * The end of a run, from the log; null if the run has not ended, or if there is no such run. The newest entries are read
+ * first, because the requested run is mostly a recent one.
  */
 export async function findFinalEvent(store: LogStore, sessionId: string, runId: string): Promise<FinalEvent | null> {
   const state = (await store.load(sessionId))?.state ?? initialState;
@@ -164,7 +164,7 @@ function isOf(event: Entry["event"], runId: string): boolean {
   return "runId" in event && event.runId === runId;
 }
 
-/** Looks backwards in growing pages. */
+/** Searches backwards in pages that grow. */
 async function findLastEntry(
   store: Pick<Store, "read">,
   sessionId: string,

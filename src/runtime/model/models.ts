@@ -1,9 +1,9 @@
 /**
- * The models of an agent: its own, and the fallbacks that are tried in order when it is given up (RTRY-7). Each has a retry
- * policy and timeouts.
+ * The models of an agent: its own, and the fallbacks that a run tries in order after it gives the model up (RTRY-7).
+ * Each has a retry policy and timeouts.
  */
+import { checkOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
-import { PawlError } from "../../errors.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import { createRetryPolicy } from "./retry.js";
@@ -65,21 +65,14 @@ function compileRetry(retry: RetryOptions | RetryPolicy | undefined): RetryPolic
   return retry !== undefined && "decide" in retry ? retry : createRetryPolicy(retry);
 }
 
-function compileTimeouts(timeouts: ModelTimeouts): Required<ModelTimeouts> {
-  const set = Object.entries(timeouts).filter(([, value]) => value !== undefined);
-  for (const [name, value] of set) checkTimeout(name, value);
-  return { ...defaultTimeouts, ...Object.fromEntries(set) };
-}
+const timeoutRules: OptionTable<ModelTimeouts> = {
+  firstChunkMs: timeLimit,
+  chunkMs: timeLimit,
+  totalMs: timeLimit,
+};
 
-function checkTimeout(name: string, value: unknown): void {
-  if (!(name in defaultTimeouts))
-    throw new PawlError(
-      "bad_configuration",
-      `There is no timeout ${name}. There are ${Object.keys(defaultTimeouts).join(", ")}.`,
-    );
-  if (typeof value === "number" && value > 0) return;
-  throw new PawlError(
-    "bad_configuration",
-    `timeouts.${name} is ${String(value)}; give milliseconds above 0, or Infinity for none.`,
-  );
+function compileTimeouts(timeouts: ModelTimeouts): Required<ModelTimeouts> {
+  checkOptions("timeouts", timeoutRules, timeouts);
+  const set = Object.entries(timeouts).filter(([, value]) => value !== undefined);
+  return { ...defaultTimeouts, ...Object.fromEntries(set) };
 }

@@ -1,8 +1,8 @@
 /**
  * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
  */
+import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import type { ModelFailure } from "../../core/data/message.js";
-import { PawlError } from "../../errors.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 
 const defaults = {
@@ -12,6 +12,16 @@ const defaults = {
   statusCodes: [500, 502, 503, 504, 529],
 } as const satisfies Required<RetryOptions>;
 
+const retryRules: OptionTable<RetryOptions> = {
+  maxRetries: numberFrom(0),
+  baseDelayMs: numberFrom(0),
+  maxDelayMs: numberFrom(0),
+  statusCodes: {
+    takes: (value) => Array.isArray(value) && value.every(Number.isSafeInteger),
+    wanted: "a list of HTTP status codes",
+  },
+};
+
 /** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
 const longestRetryAfterMs = 60_000;
 
@@ -20,12 +30,15 @@ const longestRetryAfterMs = 60_000;
  * once. If a provider asks for a wait of up to 60 s (`Retry-After`), the wait is exactly that long.
  *
  * @param random a number from 0 up to, not including, 1; `Math.random`
- * @throws PawlError `bad_configuration` for a count or a time that is negative or not a number
+ * @throws PawlError `bad_configuration` for an unknown option, or a count or a time that is negative or not a number
  */
 export function createRetryPolicy(options: RetryOptions = {}, random: () => number = Math.random): RetryPolicy {
-  const maxRetries = atLeastZero("maxRetries", options.maxRetries ?? defaults.maxRetries);
-  const baseDelayMs = atLeastZero("baseDelayMs", options.baseDelayMs ?? defaults.baseDelayMs);
-  const maxDelayMs = atLeastZero("maxDelayMs", options.maxDelayMs ?? defaults.maxDelayMs);
+  checkOptions("retry", retryRules, options);
+  const {
+    maxRetries = defaults.maxRetries,
+    baseDelayMs = defaults.baseDelayMs,
+    maxDelayMs = defaults.maxDelayMs,
+  } = options;
   const statusCodes: ReadonlySet<number> = new Set(options.statusCodes ?? defaults.statusCodes);
 
   return {
@@ -93,9 +106,4 @@ function tooLong(retryAfterMs: number | undefined): string | undefined {
   if (retryAfterMs === undefined || retryAfterMs <= longestRetryAfterMs) return undefined;
   const wantedSeconds = Math.ceil(retryAfterMs / 1_000);
   return `The provider asks to wait ${wantedSeconds} s, longer than the ${longestRetryAfterMs / 1_000} s that are waited for.`;
-}
-
-function atLeastZero(name: keyof RetryOptions, value: number): number {
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new PawlError("bad_configuration", `retry.${name} is ${value}; give a number of 0 or more.`);
 }

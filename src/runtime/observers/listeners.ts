@@ -1,10 +1,10 @@
 /**
- * Those who watch, off the loop's path (HOOK-5).
+ * Calls observers and callbacks off the loop's path (HOOK-5).
  *
- * 1. They can change nothing: what they get is frozen, what they throw is reported as a warning, what they return is not waited for.
- * 2. They are called in order, a turn of the event loop later than what they are told of happened: the loop has gone on by then.
- * 3. Where a run ends or waits for a person they have been told so before its result is there, and of all that happened before a
- *    shutdown is over. Nor does the loop get far ahead of them.
+ * 1. Listeners can change nothing: values are frozen, errors become warnings, and returned promises are not awaited.
+ * 2. Listeners are called in order, in a later turn of the event loop. The loop has gone on by then.
+ * 3. Listeners have heard of everything before a run's result is given, before a run waits for a person, and before a
+ *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -17,9 +17,9 @@ import { createRedaction, guarded, type Redact } from "./redact.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
-/** For those who want no iterator (STRM-5). */
+/** Functions that are called with what happens in a run, as an alternative to `runStream`. */
 export type Callbacks = {
-  /** A piece of the model's text, as it comes. */
+  /** Called with each piece of the model's text as it arrives. */
   readonly onText?: (text: string) => unknown;
   readonly onToolCall?: (event: EventNamed<"tool_call">) => unknown;
   readonly onToolResult?: (event: EventNamed<"tool_result">) => unknown;
@@ -28,19 +28,19 @@ export type Callbacks = {
   readonly onCompacted?: (event: EventNamed<"compacted">) => unknown;
 };
 
-/** Who watches an agent's runs, and what they do not get to see. */
+/** Who observes an agent's runs, and what is redacted. */
 export type WatchOptions = Callbacks & {
   readonly observers?: readonly Observer[];
-  /** What texts go through before they are in a trace or a warning; keys of known shapes are taken out unless given. */
+  /** Redacts texts before they go into a trace or a warning. Default: removes keys of known shapes. */
   readonly redact?: Redact;
 };
 
 export type Listener = {
   readonly event?: (event: PublicEvent) => void;
   readonly delta?: (delta: MessageDelta, sessionId: string) => void;
-  /** Traces are made only where somebody watches them. */
+  /** Traces are built only if a listener has this. */
   readonly trace?: TraceListener;
-  /** Tells at once what is still to be told. */
+  /** Makes all queued calls at once. */
   readonly catchUp: () => void;
 };
 
@@ -93,24 +93,24 @@ function callBack(callbacks: Callbacks, call: Call): Watcher {
   };
 }
 
-/** What is still to be told is kept up to this many. */
-const longestQueue = 1_024;
+/** The most calls in the queue. */
+const maxQueued = 1_024;
 
-/** Listeners that tell these watchers later what they hear: one of events and deltas, and one for each trace. */
+/** Listeners that queue the calls of these watchers: one listener for events and deltas, and one for each trace. */
 function offPath(watchers: readonly Watcher[]): readonly Listener[] {
   const ofEvents = watchers.flatMap(({ event }) => event ?? []);
   const ofDeltas = watchers.flatMap(({ delta }) => delta ?? []);
-  let untold: (() => void)[] = [];
+  let queued: (() => void)[] = [];
 
   function catchUp(): void {
-    const all = untold;
-    untold = [];
-    for (const tell of all) tell();
+    const calls = queued;
+    queued = [];
+    for (const call of calls) call();
   }
 
-  function later(tell: () => void): void {
-    if (untold.push(tell) === 1) setImmediate(catchUp);
-    else if (untold.length > longestQueue) catchUp();
+  function later(call: () => void): void {
+    if (queued.push(call) === 1) setImmediate(catchUp);
+    else if (queued.length > maxQueued) catchUp();
   }
 
   const event = (event: PublicEvent) =>

@@ -1,18 +1,18 @@
 /**
- * Takes secrets out of what is traced, logged to a file or shown (SEC-14, TRC-2).
+ * Removes secrets from texts that are traced, logged to a file or shown (SEC-14, TRC-2).
  *
- * 1. Every shape is matched in time linear in the text: none can begin again within what it has looked at in vain.
- * 2. What is stored for the model is not touched: only hooks change that.
+ * 1. Every pattern takes time linear in the text: none backtracks over text that it has failed to match.
+ * 2. Texts that are stored for the model are not redacted: only hooks can change those.
  */
 import type { Json } from "../../core/data/message.js";
 
-/** Gives a text back without its secrets. It must not throw. */
+/** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
 
 export type RedactOptions = {
-  /** Secrets by value, wherever they stand. Those shorter than 6 characters are left alone: they would blot out words. */
+  /** Secrets by value. Values shorter than 6 characters are ignored, because they would also match parts of words. */
   readonly values?: readonly string[];
-  /** Shapes beside the known ones; each needs the flag `g`. */
+  /** Patterns in addition to the built-in ones. Each needs the flag `g`. */
   readonly shapes?: readonly RegExp[];
 };
 
@@ -20,8 +20,8 @@ const mask = "[redacted]";
 const shortestValue = 6;
 
 /**
- * Keys, tokens and passwords as their issuers write them; the first group, where there is one, is kept. None matches a quote, so that
- * JSON stays JSON.
+ * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No pattern
+ * matches a quote, so that JSON stays JSON.
  */
 const knownShapes: readonly RegExp[] = [
   // Anthropic, OpenAI, OpenRouter, DeepSeek and their like
@@ -44,19 +44,19 @@ const knownShapes: readonly RegExp[] = [
   /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s]|\\(?!")){1,20000}/g,
 ];
 
-/** Makes a redaction: known shapes of keys, and what is given. */
+/** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
 export function createRedaction({ values = [], shapes = [] }: RedactOptions = {}): Redact {
   const secrets = values.filter((value) => value.length >= shortestValue).sort((a, b) => b.length - a.length);
   return (text) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, mask);
     for (const shape of shapes) shown = shown.replace(shape, mask);
-    for (const shape of knownShapes) shown = shown.replace(shape, (_whole, kept: string) => `${kept}${mask}`);
+    for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
     return shown;
   };
 }
 
-/** A redaction is anybody's code: where it fails, or gives no text, nothing is shown. */
+/** A redaction may be the author's code: if it throws or returns no text, the whole text is masked. */
 export function guarded(redact: Redact): Redact {
   return (text) => {
     try {
@@ -68,7 +68,7 @@ export function guarded(redact: Redact): Redact {
   };
 }
 
-/** A copy in which every text, keys included, is redacted. */
+/** A copy in which all texts and all keys are redacted. */
 export function redactJson(value: Json, redact: Redact): Json {
   if (typeof value === "string") return redact(value);
   if (value === null || typeof value !== "object") return value;

@@ -1,10 +1,11 @@
 /**
- * What the present code does where an entry of a recorded log stands. Nothing outside is touched: the model says what was
- * recorded, and tools only note that they would have run.
+ * Computes the event that the present code would record in place of an entry of a log. Nothing outside is touched: the
+ * model answers from the recording, and tools only note that they would have run.
  *
- * 1. What people, time, crashes, hooks and other programs did is given, as it was recorded.
- * 2. What models and tools gave is given too; what is made of it, and whether they would be asked at all, is the present code's.
- * 3. All else (preparing, deciding, what follows a failure, the end of a run) is done again.
+ * 1. Events that people, time, crashes, hooks and other programs caused are taken from the recording.
+ * 2. The outputs of models and tools are taken from the recording, too. The present code decides whether it would call them,
+ *    and what it makes of their outputs.
+ * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
  */
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
@@ -21,21 +22,21 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
-import { canBeSaid, deltasOf } from "./recorded-attempts.js";
+import { canBeReplayed, deltasOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
   readonly sessionId: string;
   readonly parts: CompiledAgent;
-  /** Where what would go to other sessions ends. */
+  /** A scratch store. It takes the messages that the present code would post to other sessions. */
   readonly store: Store;
-  /** Whether a policy is asked again, or has its say from the recording. */
+  /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
-  /** Answers in the place of the recording, where one is given. */
+  /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
 
 export type Recall = {
-  /** The event that the present code makes in this place; undefined where what was recorded stands. */
+  /** The event that the present code makes in place of this one; undefined if the recorded event counts. */
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
@@ -47,7 +48,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
 
-  async function act(effect: Awake, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
+  async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const present: CompiledAgent = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
     const work: EffectContext = {
       sessionId,
@@ -64,7 +65,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   }
 
   async function callAgain(event: EventOf<"model_finished" | "model_failed">, state: State, transcript: Transcript) {
-    if (model === undefined && !canBeSaid(event)) return undefined;
+    if (model === undefined && !canBeReplayed(event)) return undefined;
     const { runId, modelCallIndex, attempt, timing } = event;
     now = timing.startedAt;
     const recorded: Model = {
@@ -81,7 +82,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   }
 
   function decideAgain({ runId, callKey, decision }: EventOf<"tool_decided">, state: State, transcript: Transcript) {
-    const permissions = policy === "recorded" ? { canExecuteTool: saying(decision, now) } : {};
+    const permissions = policy === "recorded" ? { canExecuteTool: recordedPolicy(decision, now) } : {};
     return act({ type: "decide", key: "replay", runId, callKey }, state, transcript, permissions);
   }
 
@@ -104,7 +105,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
-        // How much of the log had come when it was prepared is a matter of time.
+        // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
           { ...state, seq: event.contextSeq },
@@ -119,7 +120,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         const call = callOf(state, event.callKey);
         if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
-        // A result without an attempt was sent by somebody else.
+        // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
       }
@@ -152,12 +153,12 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   return { presentEvent };
 }
 
-/** An effect that is carried out, and not only waited for. */
-type Awake = Parameters<typeof perform>[0];
+/** An effect that is performed, rather than only waited for. */
+type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
 
-/** The tool as it is, but for what it does: that it would be done is noted. */
+/** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {
   const { tool } = compiled;
   const noted: AnyTool = {
@@ -174,8 +175,8 @@ async function unknownAsNoted(note: () => void) {
   return { status: "unknown" } as const;
 }
 
-/** A policy that says what was recorded. What was refused for another reason passed it. */
-function saying(decision: EventOf<"tool_decided">["decision"], now: number): CanExecuteTool {
+/** A policy that repeats a recorded decision. A call that was refused for another reason had passed the policy. */
+function recordedPolicy(decision: EventOf<"tool_decided">["decision"], now: number): CanExecuteTool {
   return (): Permission => {
     switch (decision.verdict) {
       case "allow":

@@ -1,8 +1,9 @@
 /**
- * A session is its own recording: the attempts of its model calls, from its log.
+ * Reads the attempts of a session's model calls from its log, as a recording.
  *
- * 1. The deltas put together give the message that was committed, or the failure; how they were cut is not in the log.
- * 2. What was asked is what the present code makes of the log; the system prompt and the tools, which it names by hash, are not looked up.
+ * 1. Together, the deltas give the committed message or the failure. The log does not store how the provider cut them.
+ * 2. The present code builds the requests from the log. They have no system prompt and no tools: the log names those only by
+ *    hash, and they are not looked up.
  */
 
 import {
@@ -20,7 +21,7 @@ import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
 
-/** The attempts of a session's model calls, in order, for a model that replays them. @param entries its log, from the start */
+/** The attempts of a session's model calls, in order, for a model that replays them. @param entries the log, from its start */
 export function recordedAttempts(sessionId: string, entries: readonly Entry[]): readonly RecordedAttempt[] {
   const transcript = createTranscript();
   const attempts: RecordedAttempt[] = [];
@@ -46,15 +47,15 @@ function attemptOf(sessionId: string, event: AttemptEvent, transcript: Transcrip
   };
 }
 
-/** What a model could have said for this to come of it. */
+/** Deltas that give this event. */
 export function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
   if (event.type === "model_failed") return [endOfFailure(event)];
   const { message, finishReason, usage, providerMetadata } = event;
-  const said = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
-  return [...said, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
+  const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
+  return [...content, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
 }
 
-/** An answer without content is a failure only of who reads it. */
+/** An empty answer is no failure of the stream: the reader of the stream finds that it is empty. */
 function endOfFailure({ failure, usage }: EventOf<"model_failed">): DeltaBody {
   if (failure.code === emptyResponse) return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
   return { kind: "error", failure, ...(usage === undefined ? {} : { usage }) };
@@ -100,13 +101,13 @@ function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
   }
 }
 
-/** The arguments as they were written, or others that mean the same. */
+/** The arguments as the model wrote them, or an equivalent text. */
 function argumentsOf({ input, invalid }: ToolCallPart): string {
   return (invalid === undefined ? undefined : rawTextOf(input)) ?? JSON.stringify(input);
 }
 
-/** Arguments that were too long are not in the log: nobody can say the like of them again. */
-export function canBeSaid(event: AttemptEvent): boolean {
+/** Whether the log has all of the answer. Arguments that are too long are not stored, so they cannot be replayed. */
+export function canBeReplayed(event: AttemptEvent): boolean {
   if (event.type === "model_failed") return true;
   return event.message.parts.every(
     (part) => part.type !== "tool_call" || part.invalid === undefined || rawTextOf(part.input) !== undefined,

@@ -1,10 +1,10 @@
 /**
- * Replay: the log of a session, run again against the present code and agent (REC-6).
+ * Replay: runs the log of a session again with the present code and agent (REC-6).
  *
  * 1. Nothing is written and nothing outside is touched: no model is called, no tool runs, the store is only read.
- * 2. Every entry must follow from the state before it, and be what the present code makes of that place.
- * 3. What has to follow at once must be the next entry, and nothing may be left to follow where the log ends.
- * 4. The first difference ends the replay: what comes after it would have gone another way.
+ * 2. Every entry must be possible in the state before it, and must be the entry that the present code would write there.
+ * 3. An immediate consequence must be the next entry, and no consequence may be missing at the end of the log.
+ * 4. The first difference ends the replay: the entries after it would be different anyway.
  */
 
 import { differenceText, firstDifference } from "../../core/data/difference.js";
@@ -39,7 +39,7 @@ export async function replaySession(
   const transcript = createTranscript();
   let state: State = initialState;
   let entries = 0;
-  const told = (difference: Finding | undefined): Replay => ({
+  const replayWith = (difference: Finding | undefined): Replay => ({
     sessionId,
     entries,
     sessions: 1,
@@ -48,15 +48,15 @@ export async function replaySession(
 
   for await (const entry of readEntries(parts.store, sessionId, 0)) {
     const difference = await differenceAt(entry, state, transcript, recall, prompt);
-    if (difference !== undefined) return told(difference);
+    if (difference !== undefined) return replayWith(difference);
     noteChild(entry, state, children);
     state = transition(state, entry.event);
     appendEntry(transcript, entry);
     entries += 1;
   }
   const difference = differenceAtEnd(state, loaded.state);
-  if (difference !== undefined) return told(difference);
-  return withChildren(told(undefined), children, parts, options);
+  if (difference !== undefined) return replayWith(difference);
+  return withChildren(replayWith(undefined), children, parts, options);
 }
 
 type Prompt = Required<ReplayOptions>["prompt"];
@@ -83,7 +83,7 @@ function compared(seq: number, recorded: Event, present: EventBody, prompt: Prom
   return { seq, event: recorded.type, ...difference, message };
 }
 
-/** What of an event follows from the log and the code: not times, nor chance, nor which hooks there are. */
+/** The part of an event that follows from the log and the code. Times, random values and the agent's hooks do not. */
 function comparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
@@ -107,7 +107,7 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
       return expires ? { ...rest, decision: { ...decision, expiresAt: "some time" } } : rest;
     }
     case "tool_waiting": {
-      // A fork keeps the children of its source, whose ids follow from the source's.
+      // A fork keeps the children of its source. Their ids derive from the id of the source.
       const { childId: _child, ...waiting } = rest;
       return waiting;
     }
@@ -116,7 +116,7 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
   }
 }
 
-/** Prices change, and what was paid does not. */
+/** Leaves the cost out: prices change, and the recorded cost does not. */
 function unpriced({ costUsd: _, partial: __, ...counts }: Usage): Usage {
   return counts;
 }
@@ -146,14 +146,14 @@ function differenceAtEnd(state: State, stored: State): Finding | undefined {
       present: following as Json,
       message: `The log ends with entry ${state.seq}, and the present code would go on with ${following.type}.`,
     };
-  // A session that somebody drives may have gone on meanwhile.
+  // If a process drives the session, the stored state may be newer than the entries that were read.
   const difference = stored.seq === state.seq ? firstDifference(stored, state) : undefined;
   if (difference === undefined) return undefined;
   const message = `The state after entry ${state.seq} would be another one: ${differenceText(difference)}.`;
   return { seq: state.seq, event: null, ...difference, message };
 }
 
-/** Whose child it is, by the tool that it stands behind. */
+/** Notes by which tool a child session was started. */
 function noteChild({ event }: Entry, state: State, children: Map<string, string>): void {
   if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);
@@ -169,7 +169,7 @@ async function withChildren(
   let { entries, sessions } = replay;
   for (const [childId, name] of children) {
     const child = await store.load(childId);
-    // A fork shows the calls of its source, whose children are the source's.
+    // A fork contains the calls of its source, but their children belong to the source.
     if (child?.state.session?.parent?.sessionId !== replay.sessionId) continue;
     const replayed = await childAgentOf(name, family)?.replay(childId, options);
     if (replayed === undefined) continue;

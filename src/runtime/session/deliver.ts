@@ -1,9 +1,9 @@
 /**
- * What is said to a session in this process, and what comes of it.
+ * Delivers messages to a session in this process, and gives the results of runs.
  *
- * 1. What anybody says is posted to the inbox, or, by the driver itself, committed with its id taken; so it counts once.
- * 2. Whoever waits for a run gets one result: its end, what it waits for, or why it stopped here. A store that gives out is no
- *    exception: the run is interrupted.
+ * 1. A message counts once. It is posted to the inbox, or the driver commits it and records its id as taken.
+ * 2. A caller that waits for a run gets one result: its end, what it waits for, or why it stopped here. If the store fails,
+ *    the result is `interrupted`.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type State } from "../../core/machine/state.js";
@@ -28,21 +28,23 @@ type DeliveryOptions = {
   /** The caller looks for the result of a message that was posted before, and settles the session if there is none. */
   readonly looksForResult?: boolean;
 };
-/** `check` comes first; nothing else is asked for between it and the request. */
+/** `check` runs first. No other request of this process comes between it and the request. */
 type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult"> & {
   readonly signal?: AbortSignal;
   readonly check?: () => Promise<void>;
 };
 
 /**
- * Sends a message to the session: by its driver where that is here, else, or where its id is `shared`, through the inbox.
- * Resolves when it is durable. @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
+ * Sends a message to the session. If this process drives the session, the driver commits the message. Otherwise, or if
+ * other processes may send a message with the same id (`shared`), the message goes through the inbox. Resolves when it is
+ * durable.
+ * @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
 export function deliver(live: LocalSession, message: InboxMessage, options: DeliveryOptions): Promise<Delivery> {
   return using(live, () => deliverAll(live, [message], options));
 }
 
-/** Messages that are said together are taken together. */
+/** Messages that are sent together are committed together. */
 async function deliverAll(
   live: LocalSession,
   messages: readonly InboxMessage[],
@@ -73,7 +75,7 @@ async function dispatchToDriver(driver: Driver | null, messages: readonly InboxM
   return (await Promise.all(said)).every((durable) => durable);
 }
 
-/** Sends the message that asks for a run; its signal aborts that run, from the start where it is aborted already. */
+/** Sends the message that requests a run. If its signal is aborted, also before the start, the run is aborted. */
 export function requestRun(
   live: LocalSession,
   runId: string,
@@ -98,7 +100,7 @@ async function requestRunNow(
   return said;
 }
 
-/** The same, and gives the run's result. A subscription gets the end of a run that is known and over, too, and ends with the run. */
+/** Requests a run and gives its result. The subscription ends with the run. If the run is over already, it gets its end. */
 export function runToResult(
   live: LocalSession,
   runId: string,
@@ -112,7 +114,7 @@ export function runToResult(
   return awaitResult(live, runId, waiter, asked, subscription);
 }
 
-/** A process may hold many runs that wait here. So it is one function, and is not given the message: what waits holds what it was given. */
+/** A separate function, so that the closure of a waiting run does not retain the message: a process may hold many. */
 async function awaitResult(
   live: LocalSession,
   runId: string,
@@ -134,7 +136,7 @@ async function awaitResult(
   }
 }
 
-/** Carries on what is under way, or starts what is queued; gives the result that comes after this entry of the log. */
+/** Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log. */
 export function resume(live: LocalSession, after: number): Promise<RunResult> {
   return using(live, async () => {
     const waiter = wait(live, { after });
@@ -149,7 +151,7 @@ export function resume(live: LocalSession, after: number): Promise<RunResult> {
   });
 }
 
-/** Carries on what is under way, for nobody in particular. */
+/** Carries on the run under way. Nobody waits for its result. */
 export function takeUp(live: LocalSession): Promise<void> {
   return using(live, () => settleHere(live));
 }

@@ -1,9 +1,9 @@
 /**
  * Follows a session that another process holds, by its log.
  *
- * 1. The store's watch drives the follower. A change is a hint, so the follower also looks by itself: often while somebody waits for a
- *    run, because the holder may be gone and this process may have to take over; seldom otherwise.
- * 2. A process has one follower for each session, however many watch it.
+ * 1. The store's watch wakes the follower. A change is only a hint and can be missed, so the follower also polls. It polls
+ *    often while somebody waits for a run, because this process may have to take over from a dead holder; otherwise seldom.
+ * 2. A process has one follower for each session, however many subscribers the session has.
  */
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -15,24 +15,24 @@ export type FollowOptions = {
   readonly sessionId: string;
   readonly store: Store;
   readonly clock: Clock;
-  /** The last entry whose events are known already. */
+  /** The last entry whose events were broadcast already. */
   readonly after: number;
   readonly onEvents: (seq: number, events: readonly PublicEvent[]) => void;
-  /** The run waits for a person; `seq` is the last entry of the log. */
+  /** Called when the run waits for a person. `seq` is the last entry of the log. */
   readonly onWaiting: (result: RunResult, seq: number) => void;
-  /** Somebody in this process watches the session or waits for it. */
+  /** Whether somebody in this process watches the session or waits for a run. */
   readonly isWanted: () => boolean;
-  /** Somebody in this process waits for a run, so that the follower may have to take over. */
+  /** Whether somebody in this process waits for a run, so that this process may have to take over. */
   readonly mayTakeOver: () => boolean;
-  /** Tries to become the holder; true ends the following. */
+  /** Tries to become the holder. If it resolves to true, the follower stops. */
   readonly takeOver: () => Promise<boolean>;
   readonly onEnd: (error?: unknown) => void;
 };
 
-/** Milliseconds between looks that no change asked for: while somebody waits for a run, and otherwise. */
+/** The interval between polls, in milliseconds: while somebody waits for a run, and otherwise. */
 const lookEveryMs = { waiting: 250, watching: 10_000 } as const;
 
-/** Starts to follow; returns the way to stop. */
+/** Starts to follow. Call the returned function to stop. */
 export function followLog(options: FollowOptions): () => void {
   const { sessionId, store, clock } = options;
   let follower: Follower | null = null;

@@ -1,5 +1,6 @@
 /**
- * The result of a run that was asked for before: it may be over, or no run at all; nobody waits for ever.
+ * The result of a run whose id was used before. The run may be over, or the id may belong to no run, so that nobody waits
+ * for ever.
  */
 
 import { initialState } from "../../core/machine/state.js";
@@ -11,9 +12,9 @@ import { pushItem, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, type WaitedFor, wait } from "../subscribers/waiters.js";
 
 /**
- * The result of a run whose message is in the store already; its end, where it is over, also goes to the subscription.
- * @param settle takes what is in the inbox, gives those who wait what there is, and an idle session back
- * @throws PawlError `bad_input` where it is no run
+ * The result of a run whose message is in the store already. If the run is over, the subscription gets its end, too.
+ * @param settle takes the messages in the inbox, settles waiters, and releases an idle session
+ * @throws PawlError `bad_input` if the id belongs to no run
  */
 export async function knownResult(
   session: WaitedFor & { readonly parts: { readonly store: Store } },
@@ -40,7 +41,7 @@ export async function knownResult(
   }
 }
 
-/** An id that was taken, and stands for no run: it went to a message that joined another. @throws PawlError `bad_input` */
+/** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input` */
 async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
   const posted = await store.inbox(sessionId);
   const state = (await store.load(sessionId))?.state ?? initialState;
@@ -50,6 +51,6 @@ async function refuseUnasked(store: Store, sessionId: string, runId: string): Pr
   if ((await findFinalEvent(store, sessionId, runId)) === null)
     throw new PawlError(
       "bad_input",
-      `The id ${runId} was used in session ${sessionId} for a message that joined another run. Give this run another one.`,
+      `The id ${runId} was used in session ${sessionId} for a message that joined another run. Give this run another id.`,
     );
 }

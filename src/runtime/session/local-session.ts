@@ -1,8 +1,8 @@
 /**
- * A session in this process: driven here where its lease can be had, followed where another process holds it.
+ * A session in this process: driven here if the lease can be claimed, followed if another process holds it.
  *
- * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many that wait: what is kept of each is
- * data, and what can be done with it are functions.
+ * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many waiting sessions, so each is plain
+ * data without closures, and functions work on it.
  */
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -45,14 +45,14 @@ export type LocalSession = Broadcast &
     readonly place: SessionHost;
     driver: Driver | null;
     opening: Promise<"driving" | "held"> | null;
-    /** Stops to follow. */
+    /** Stops the follower. */
     following: (() => void) | null;
     lastClosing: Closing | null;
     operationsUnderWay: number;
     drained: boolean;
   };
 
-/** A process, as its sessions see it. What is said late may find that its session was left, and is held here anew. */
+/** The process, as its sessions see it. A late result may come after its session was forgotten; then it is held again. */
 export type SessionHost = {
   readonly keeper: LeaseKeeper;
   readonly inboxes: Inboxes;
@@ -84,7 +84,7 @@ export function createLocalSession(sessionId: string, parts: CompiledAgent, plac
   };
 }
 
-/** Keeps the session here while something is done. */
+/** Keeps the session in this process while `act` runs. */
 export async function using<T>(live: LocalSession, act: () => Promise<T>): Promise<T> {
   live.operationsUnderWay += 1;
   try {
@@ -95,7 +95,7 @@ export async function using<T>(live: LocalSession, act: () => Promise<T>): Promi
   }
 }
 
-/** An idle session holds nothing. */
+/** Forgets the session if nobody uses it. */
 export function leaveIfIdle(live: LocalSession): void {
   if (live.following !== null && !isFollowed(live)) live.following();
   const { sessionId, place } = live;
@@ -103,12 +103,12 @@ export function leaveIfIdle(live: LocalSession): void {
   if (!isUsed && place.sessions.get(sessionId) === live) place.sessions.delete(sessionId);
 }
 
-/** Nobody here tells of the session: neither a driver nor a follower. */
+/** Whether the session has neither a driver nor a follower here. */
 function isSilent({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
-/** Drives the session, where nobody else does. */
+/** Drives the session, unless another process does. */
 export function open(live: LocalSession): Promise<"driving" | "held"> {
   if (live.driver !== null) return Promise.resolve("driving");
   if (live.drained) return Promise.resolve("held");
@@ -123,7 +123,7 @@ async function claim(live: LocalSession): Promise<"driving" | "held"> {
   const { sessionId, parts } = live;
   const { store, clock } = parts;
   const { holder, leaseMs, isDead: isKnownDead } = live.place.keeper;
-  // A lease of our own that nobody drives was left behind by a driver that the store failed.
+  // A lease of this process without a driver is left over from a driver whose store failed.
   const isDead = (other: Holder) => other.id === holder.id || isKnownDead?.(other) === true;
   const claimedAt = momentOf(clock);
   const claimed = await store.claim(sessionId, { holder, now: claimedAt.wall, leaseMs, isDead });
@@ -177,9 +177,9 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
 }
 
 /**
- * What was in flight is in doubt; what waits in the inbox may start more, and comes after that. But an abort goes first:
- * it keeps things from being started again only to be stopped. A driver with nothing to do gives the session back, so the
- * first word is left to whoever opened it, who dispatches something.
+ * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come before,
+ * so that no effect is restarted only to be cancelled. Other messages come after. A driver with nothing to do releases the
+ * session, so the caller of `open` must dispatch something next.
  */
 function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
@@ -200,7 +200,7 @@ function committed(live: LocalSession, { state, transcript }: Driver, steps: rea
   if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
 }
 
-/** What settles when the run is over still belongs to its call; what this process was cut off from is not its to say. */
+/** Posts a result that comes after the run. After losing the lease, drops it: the new holder reports the result. */
 function late({ lastClosing, parts, place, sessionId }: LocalSession, event: EventBody): void {
   const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;
   if (message !== undefined) place.sayLate(sessionId, message);
@@ -254,7 +254,8 @@ function follow(live: LocalSession): void {
     onWaiting: (result, seq) => settleRun(live, result, seq),
     isWanted: () => isFollowed(live),
     mayTakeOver: () => live.waiters.length > 0,
-    // A run may end meanwhile, and nobody wait any more: who left the session then would drive it beside the next one.
+    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened anew. A driver that was
+    // started here would then run beside another one.
     takeOver: () =>
       using(live, async () => {
         if (live.waiters.length > 0) await settleHere(live);
@@ -269,8 +270,8 @@ function follow(live: LocalSession): void {
 }
 
 /**
- * Events that nobody here is owed need not be read: a follower begins at the present run, or at the end of the log if nobody watches
- * that run. Whoever waits for what comes after an entry is owed all that follows it.
+ * Skips events that nobody here needs. A follower begins at the present run, or at the end of the log if nobody watches that
+ * run. A waiter for a result after an entry needs everything after that entry.
  */
 async function skipToPresent(live: LocalSession): Promise<void> {
   if (live.following !== null || hasLastingSubscriber(live)) return;
@@ -281,14 +282,14 @@ async function skipToPresent(live: LocalSession): Promise<void> {
 }
 
 export type SubscribeOptions = {
-  /** Only what belongs to this run. */
+  /** If given, the subscription gets only items of this run. */
   readonly runId?: string;
-  /** Goes on after a run has ended, and when another process takes over: with what follows this entry, which was committed. */
+  /** If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder. */
   readonly stayAfter?: number;
 };
 
 export function subscribe(live: LocalSession, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
-  // Nobody else is owed what came before.
+  // No other subscriber or waiter needs earlier events.
   if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
   const stays = stayAfter !== undefined;
   const onLeave = () => {
@@ -300,7 +301,7 @@ export function subscribe(live: LocalSession, { runId, stayAfter }: SubscribeOpt
   return subscription;
 }
 
-/** Starts nothing more, and takes nothing up again; ends when what runs has settled or the grace is over. */
+/** Drains the driver, and takes nothing up again. Ends when all effects have settled, or after `graceMs`. */
 export async function drainLocalSession(live: LocalSession, graceMs: number): Promise<void> {
   live.drained = true;
   await live.opening?.catch(() => {});

@@ -1,17 +1,17 @@
 /**
- * Tells the holders of sessions that somebody may have posted to them: one listener of the store, and few timers, for all of a
- * process.
+ * Wakes the drivers of this process when somebody may have posted to their sessions. All sessions share one listener of the
+ * store and a few timers.
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Change, Store } from "../../ports/store.js";
 import { type Driver, wake } from "../driver/driver.js";
 
-/** How long after a change inboxes are looked at, those of all sessions that changed meanwhile: milliseconds. */
+/** Milliseconds from a change to the read of the inboxes of all sessions that have changed by then. */
 const lookAfterMs = {
   inbox: 10,
-  /** Mostly the holder's own commits. */
+  /** Mostly commits of the holder itself. */
   either: 100,
-  /** A store's word is a hint, which can be missed: so what is written to is looked at now and then. */
+  /** A change of the log needs no read. But hints about the inbox can be missed, so a busy session reads it now and then. */
   log: 1_500,
 } as const;
 

@@ -1,8 +1,8 @@
 /**
- * Those who watch a session or wait for it, in this process.
+ * Publishes the events of a session to its subscribers, listeners and waiters in this process.
  *
- * 1. An entry is told once, whether it was committed here or by another process, and in the order of the log.
- * 2. Whoever waits for a run learns of its end with those who watch.
+ * 1. Each entry is published once and in the order of the log, whether this process or another committed it.
+ * 2. Waiters for a run get its end together with the subscribers.
  */
 
 import { initialState, type State } from "../../core/machine/state.js";
@@ -29,7 +29,7 @@ import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
 
 export type EntryListener = (step: CommittedEntry, transcript: Transcript) => void;
 
-/** Those who hear of a session at once. */
+/** The subscribers and listeners of a session. */
 export type Subscribers = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "listeners">;
@@ -42,9 +42,9 @@ export type Broadcast = Subscribers &
   Source & {
     readonly parts: Pick<CompiledAgent, "store" | "listeners">;
     stepListeners: readonly EntryListener[];
-    /** Null where nobody wants traces. */
+    /** Null if no listener wants traces. */
     readonly tracing: Tracing | null;
-    /** The last entry that was told. */
+    /** The last entry that was published. */
     toldUpTo: number;
   };
 
@@ -60,7 +60,7 @@ function settleEnded(audience: Broadcast, events: readonly PublicEvent[]): void 
     }
 }
 
-/** What was committed here. */
+/** Publishes entries that this process committed. */
 export function broadcastCommitted(
   audience: Broadcast,
   steps: readonly CommittedEntry[],
@@ -69,7 +69,7 @@ export function broadcastCommitted(
   const { listeners } = audience.parts;
   for (const step of steps) {
     if (step.entry.event.type === "run_finished") cutShort(audience);
-    // A driver that was closed during a commit may come after the follower in telling of it.
+    // If a driver closes during a commit, the follower may have published the entry before.
     const isNew = step.entry.seq > audience.toldUpTo;
     audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
     for (const event of step.events) {
@@ -83,7 +83,7 @@ export function broadcastCommitted(
   }
 }
 
-/** A model that was given up says nothing more: its stream ends with its run. */
+/** Ends the stream of a model call that the run has given up. */
 function cutShort(audience: Broadcast): void {
   const partial = audience.memory?.partial ?? null;
   if (partial === null) return;
@@ -100,7 +100,7 @@ export function publishProgress(hearers: Subscribers, callKey: string, note: str
   broadcast(hearers, { type: "progress", callKey, note });
 }
 
-/** What another process committed. */
+/** Publishes the events of an entry that another process committed. */
 export function broadcastFollowed(audience: Broadcast, seq: number, events: readonly PublicEvent[]): void {
   if (seq <= audience.toldUpTo) return;
   audience.toldUpTo = seq;
@@ -108,12 +108,12 @@ export function broadcastFollowed(audience: Broadcast, seq: number, events: read
   settleEnded(audience, events);
 }
 
-/** Somebody goes on watching whoever drives. */
+/** Whether a subscriber stays, whichever process drives the session. */
 export function hasLastingSubscriber({ subscriptions }: Broadcast): boolean {
   return subscriptions.some(({ stays }) => stays);
 }
 
-/** A driver begins at this state: those who stayed are told of what they have not seen. */
+/** Prepares for a driver that begins at this state: lasting subscribers get the events that they have missed. */
 export async function catchUpTo(audience: Broadcast, state: State): Promise<void> {
   const { seq } = state;
   await audience.tracing?.begin(state);
@@ -135,7 +135,7 @@ export function unsubscribe(audience: Broadcast, subscription: Subscription): vo
   audience.subscriptions = audience.subscriptions.filter((one) => one !== subscription);
 }
 
-/** Calls back after each step; returns the way to stop. */
+/** Calls the listener after each committed entry. Call the returned function to stop. */
 export function onEntry(audience: Broadcast, listener: EntryListener): () => void {
   audience.stepListeners = audience.stepListeners.concat(listener);
   return () => {
@@ -143,13 +143,13 @@ export function onEntry(audience: Broadcast, listener: EntryListener): () => voi
   };
 }
 
-/** The process shuts down: those who wait learn it, and those who stayed get no more. */
+/** Ends waiters and lasting subscriptions, because the process shuts down. */
 export function endForShutdown(audience: Broadcast): void {
   closeWaiters(audience, { type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
 }
 
-/** Nobody can tell of the session any more: those who wait and those who stayed learn why. */
+/** Ends waiters and lasting subscriptions with an error, because the log cannot be followed any more. */
 export function endWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
@@ -160,7 +160,7 @@ export function isEmpty({ subscriptions, waiters, signals }: Broadcast): boolean
   return subscriptions.length === 0 && waiters.length === 0 && signals.length === 0;
 }
 
-/** A result follows from it: whoever gets that finds that all were told. */
+/** Whether a result follows from the event. Listeners must have heard everything before. */
 function isLast({ type }: PublicEvent): boolean {
   return type === "final" || type === "suspended";
 }

@@ -1,11 +1,11 @@
 /**
- * The signals of those who asked for runs: each aborts its own run, also one that is still queued, until the run has ended.
+ * The abort signals of runs that this process requested. A signal aborts its own run, queued or under way.
  */
 export type Signalled = { signals: readonly Watched[] };
 
 type Watched = { readonly runId: string; readonly leave: () => void };
 
-/** Calls back when the signal is aborted; at once where it was. */
+/** Calls `stop` when the signal is aborted, or at once if it is aborted already. */
 export function watchSignal(signalled: Signalled, runId: string, signal: AbortSignal, stop: () => void): void {
   if (signal.aborted) {
     stop();

@@ -1,8 +1,8 @@
 /**
  * One consumer of a session's events and deltas.
  *
- * A consumer more than 1,024 items behind gets one `lagged` and goes on from the log; it neither stalls the run nor grows
- * a queue (STRM-7). Events come in the order of the log, each once; deltas are live only.
+ * If a consumer falls more than 1,024 items behind, it gets one `lagged` and continues from the log. So a slow consumer
+ * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live only.
  */
 import type { AssistantMessage } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -12,17 +12,17 @@ import { type LogStore, readEvents } from "../log/read-log.js";
 import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 
-/** The message that is being streamed, for those who come in the middle: later deltas go on from it. */
+/** The message that is being streamed, for a consumer that joins in the middle. Later deltas continue it. */
 export type Snapshot = {
   readonly type: "snapshot";
   readonly runId: string;
   readonly modelCallIndex: number;
   readonly attempt: number;
-  /** The number of the last delta in it. */
+  /** The number of the last delta that the message includes. */
   readonly deltaSeq: number;
-  /** What there is of the message; parts that have begun and say nothing yet are in it too. */
+  /** The message so far, including parts that have begun and are still empty. */
   readonly message: AssistantMessage;
-  /** The parts that later deltas may add to: the id that those name, and the part's place in the message. */
+  /** The parts that later deltas may add to: the id that the deltas name, and the index of the part in the message. */
   readonly open: readonly OpenTextPart[];
 };
 
@@ -31,29 +31,29 @@ export type StreamItem =
   | { readonly type: "delta"; readonly delta: MessageDelta }
   | Snapshot
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
-  /** Items were dropped; what the log has of them follows, from this entry on, and what is being streamed. */
+  /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
   | { readonly type: "lagged"; readonly fromSeq: number };
 
 export const maxBehind = 1_024;
 
-/** What a consumer has got, and what is kept for it until it asks. */
+/** The position of a consumer, and the items that it has not read yet. */
 export type Subscription = SubscriptionOptions & {
-  /** What is consumed. */
+  /** The session whose items are consumed. */
   readonly source: Source;
-  /** The item that comes before those of the buffer: a consumer that keeps up needs no array. */
+  /** The item before those of the buffer. With it, a consumer that keeps up needs no array. */
   first: StreamItem | undefined;
   buffer: StreamItem[];
   head: number;
-  /** What the log had of items that were dropped, the last one first; it comes before all others, and what is in it does not come again. */
+  /** Dropped events, read again from the log, the last one first. They come before all other items, and only once. */
   recovered: StreamItem[] | null;
   recoveredUpTo: number;
   recovering: boolean;
-  /** Behind the last event that the consumer got. */
+  /** The position behind the last event that the consumer got. */
   seen: Cursor;
   lagged: boolean;
   ended: { readonly error?: Failure } | null;
   left: boolean;
-  /** Those who wait for an item. */
+  /** Pending calls of `next`. */
   asked: PendingRead[];
 };
 
@@ -65,9 +65,9 @@ export type Items = AsyncIterable<StreamItem> & {
 };
 
 export type SubscriptionOptions = {
-  /** The only run whose items are wanted; all unless given. */
+  /** If given, only items of this run are wanted. */
   readonly runId: string | undefined;
-  /** Goes on after a run has ended, and when another process takes over. */
+  /** Whether the subscription outlives runs and changes of the holder. */
   readonly stays: boolean;
   /** Called once, when no more items are wanted. */
   readonly onLeave: () => void;
@@ -77,7 +77,7 @@ export type SubscriptionOptions = {
 export type Source = {
   readonly sessionId: string;
   readonly parts: { readonly store: LogStore };
-  /** What its driver here remembers: the message that is being streamed. */
+  /** The memory of the driver in this process, with the message that is being streamed. */
   memory: { readonly partial: MessageAssembly | null } | null;
 };
 
@@ -131,7 +131,7 @@ function drop(subscription: Subscription): void {
   subscription.head = 0;
 }
 
-/** No more items come; those that did can still be had, and then the error, if it ends with one. */
+/** Ends the subscription. The consumer still gets the items in the buffer, and then the error, if there is one. */
 export function endSubscription(subscription: Subscription, error?: Failure): void {
   if (subscription.ended !== null) return;
   subscription.ended = error === undefined ? {} : { error };
@@ -139,7 +139,7 @@ export function endSubscription(subscription: Subscription, error?: Failure): vo
   subscription.onLeave();
 }
 
-/** One sequence for all who ask; to leave it is to want no more items. */
+/** The items as an async iterable. All iterators share one sequence. `return` ends the subscription. */
 export function itemsOf(subscription: Subscription): Items {
   return {
     // A consumer that keeps up costs one promise for each item.
@@ -164,7 +164,7 @@ function itself(this: Items): Items {
 function ask(subscription: Subscription): Promise<IteratorResult<StreamItem, undefined>> {
   return new Promise((resolve, reject) => {
     const one = { resolve, reject };
-    // An array that grows makes room for more; almost all consumers have one who asks.
+    // A new array of one takes less memory than a push, and almost all consumers have one pending read.
     if (subscription.asked.length === 0) subscription.asked = [one];
     else subscription.asked.push(one);
     serve(subscription);
@@ -199,7 +199,7 @@ function noted(subscription: Subscription, item: StreamItem): StreamItem {
   return item;
 }
 
-/** What the log has behind the last event that the consumer got. */
+/** The events of the log behind the last event that the consumer got. */
 async function missed(subscription: Subscription): Promise<readonly PublicEvent[]> {
   const { parts, sessionId } = subscription.source;
   const events: PublicEvent[] = [];
@@ -227,7 +227,7 @@ async function recover(subscription: Subscription): Promise<void> {
   serve(subscription);
 }
 
-/** Gives those who wait what there is, in the order in which they asked. */
+/** Resolves pending reads with available items, in order. */
 function serve(subscription: Subscription): void {
   const { asked } = subscription;
   while (asked.length > 0 && !subscription.recovering) {
@@ -255,7 +255,7 @@ function isWanted({ runId }: Subscription, item: StreamItem): boolean {
   return runId === undefined || isOfRun(item, runId);
 }
 
-/** What names no run belongs to the session, and so to each. */
+/** An item without a run id belongs to the session, and so to every run. */
 function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
   if (item.type === "progress") return item.callKey.startsWith(`${runId}/`);

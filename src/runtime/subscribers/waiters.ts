@@ -1,5 +1,5 @@
 /**
- * Those who wait for a run's result in this process. Each gets one.
+ * The callers in this process that wait for the result of a run. Each gets one outcome.
  */
 
 import { initialState, isResting, type State } from "../../core/machine/state.js";
@@ -8,10 +8,10 @@ import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import type { Closing } from "../log/closing.js";
 import { brokenError, isOfStore } from "../log/driver-errors.js";
 
-/** A run; or, where none is named, whichever ends or waits for somebody after this entry of the log. */
+/** A named run, or the first run that ends, or waits for somebody, after an entry of the log. */
 export type Awaited = { readonly runId: string } | { readonly after: number };
 
-/** One that waits. Its outcome is undefined where the session has nothing left to do and says nothing of the run. */
+/** The result in the outcome is undefined if the session has nothing left to do and does not know the run. */
 export type Waiter = {
   readonly awaited: Awaited;
   readonly outcome: Promise<Outcome>;
@@ -20,7 +20,7 @@ export type Waiter = {
 
 type Outcome = { readonly result: RunResult | undefined } | { readonly error: unknown };
 
-/** A session that is waited for. A list is made anew where it changes: most have one entry or none, and take no room for more. */
+/** A session with waiters. Each change creates a new list: most have at most one entry, and a new list has no spare capacity. */
 export type WaitedFor = { readonly sessionId: string; waiters: readonly Waiter[] };
 
 export function wait(session: WaitedFor, awaited: Awaited): Waiter {
@@ -42,7 +42,7 @@ export function resultIn(outcome: Outcome): RunResult | undefined {
   return outcome.result;
 }
 
-/** Gives an outcome to those to whom it belongs; they wait no longer. */
+/** Settles and removes the waiters for which `belongs` is true. */
 function take(session: WaitedFor, belongs: (waiter: Waiter) => boolean, outcomeFor: (waiter: Waiter) => Outcome): void {
   const taken = session.waiters.filter(belongs);
   if (taken.length === 0) return;
@@ -50,7 +50,7 @@ function take(session: WaitedFor, belongs: (waiter: Waiter) => boolean, outcomeF
   for (const waiter of taken) waiter.settle(outcomeFor(waiter));
 }
 
-/** What became of a run, and the entry that says so. */
+/** Settles the waiters for a run. @param seq the entry that ended or suspended the run */
 export function settleRun(session: WaitedFor, result: RunResult, seq: number): void {
   take(
     session,
@@ -59,7 +59,7 @@ export function settleRun(session: WaitedFor, result: RunResult, seq: number): v
   );
 }
 
-/** The driver is gone: who waits learns why. */
+/** Settles waiters after the driver has closed. */
 export function closeWaiters(session: WaitedFor, closing: Closing, state: State, transcript: Transcript): void {
   const { sessionId } = session;
   const all = () => true;
@@ -92,13 +92,13 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
   }
 }
 
-/** The result of a run of which nothing is known here, because the store does not answer. @throws what else went wrong */
+/** The result of a run whose store failed. @throws the error, if it does not come from the store */
 export function storeFailed(sessionId: string, awaited: Awaited, error: unknown): RunResult {
   if (!isOfStore(error)) throw error;
   return interrupted(sessionId, initialState, createTranscript(), awaited, { reason: "store_failed", error });
 }
 
-/** Only what was committed counts: a transcript may hold what the store then refused. */
+/** Only committed steps count: the transcript may hold entries that the store then refused. */
 function interrupted(
   sessionId: string,
   state: State,

@@ -1,12 +1,12 @@
 /**
- * Tools of the AI SDK, as `tool({ description, inputSchema, execute })` makes them, used unchanged.
+ * Adapts tools of the AI SDK, made with `tool({ description, inputSchema, execute })`.
  *
- * They say nothing of what they change, so they count as not read-only.
+ * These tools do not declare whether they only read, so they count as not read-only.
  */
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
 
-/** The part of the AI SDK's tool that counts here, in versions 5, 6 and 7. */
+/** The properties of an AI SDK tool that Pawl uses, in versions 5, 6 and 7. */
 export type AiSdkTool = {
   readonly description?: unknown;
   readonly inputSchema: unknown;
@@ -16,7 +16,7 @@ export type AiSdkTool = {
   readonly type?: unknown;
 };
 
-/** What the AI SDK hands to `execute`, as far as there is something to hand. */
+/** The options of `execute` that Pawl can give. */
 type ExecutionOptions = {
   readonly toolCallId: string;
   readonly messages: readonly unknown[];
@@ -25,16 +25,16 @@ type ExecutionOptions = {
 };
 
 /**
- * A tool of the AI SDK as one of ours. `execute` gets the agent's `deps` as `experimental_context`, and no messages; of a result that
- * comes in parts the last is the result. Without `execute` the call waits for `session.provideResult`.
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no messages. If
+ * `execute` yields several values, the last is the result. Without `execute`, the call waits for `session.provideResult`.
  *
- * @throws PawlError `bad_configuration` for a tool that only its provider can run.
+ * @throws PawlError `bad_configuration` for a tool that only its provider can run
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   if (aiTool.type === "provider" || aiTool.type === "provider-defined")
     throw new PawlError(
       "bad_configuration",
-      `The tool "${name}" is run by its provider and cannot be run here. Leave it out, or name it in providerOptions.`,
+      `The tool "${name}" is run by its provider, not by Pawl. Leave it out, or name it in providerOptions.`,
     );
   const execute = aiTool.execute as ((input: unknown, options: ExecutionOptions) => unknown) | undefined;
   const toModelOutput = aiTool.toModelOutput as ToModelOutput | undefined;
@@ -52,7 +52,7 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   };
 }
 
-/** The AI SDK also takes a function that makes the schema, and none for a tool without input. */
+/** The AI SDK also accepts a function that returns the schema, and no schema for a tool without input. */
 function inputSchemaOf(schema: unknown): InputSchema<unknown> {
   if (schema === undefined || schema === null) return { type: "object", properties: {}, additionalProperties: false };
   if (typeof schema === "function" && !("~standard" in schema)) return schema() as InputSchema<unknown>;
@@ -81,7 +81,7 @@ type ToModelOutput = (options: {
   readonly output: unknown;
 }) => unknown;
 
-/** The AI SDK's output for models, as a `ToolOutput`; what says that it is an error is thrown as one. */
+/** Converts the result of `toModelOutput` to a `ToolOutput`. Throws if the result describes an error. */
 function fromModelOutput(output: unknown): unknown {
   const { type, value, reason } = output as {
     readonly type?: unknown;

@@ -13,12 +13,10 @@ export type CompiledTool = {
   readonly validate: CompiledInput["validate"];
 };
 
-/** A list of tools, or a record as the AI SDK has it, whose keys are the names. */
+/** A list of tools, or a record as in the AI SDK, whose keys are the names. */
 export type Tools = readonly AnyTool[] | { readonly [name: string]: AnyTool | AiSdkTool };
 
-/**
- * @throws PawlError `duplicate_tool`, or `bad_configuration` where a name, a schema or a combination of options cannot be used.
- */
+/** @throws PawlError `duplicate_tool`; `bad_configuration` for a name, a schema or a description that cannot be used */
 export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> {
   const compiled = new Map<string, CompiledTool>();
   for (const tool of listTools(tools)) {
@@ -29,12 +27,12 @@ export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> 
   return compiled;
 }
 
-/** @throws PawlError `bad_configuration`, naming the tool. */
+/** @throws PawlError `bad_configuration`, whose message names the tool */
 export function compileTool(tool: AnyTool): CompiledTool {
   if (typeof tool.name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
     throw new PawlError(
       "bad_configuration",
-      `A tool cannot be named ${JSON.stringify(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", as every provider takes.`,
+      `A tool cannot be named ${JSON.stringify(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", which every provider accepts.`,
     );
   if (typeof tool.description !== "string")
     throw new PawlError(
@@ -51,7 +49,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
   }
 }
 
-/** @throws PawlError `bad_configuration` where a tool has no name, or another one than its key */
+/** @throws PawlError `bad_configuration` if a tool has no name, or a name that differs from its key */
 export function listTools(tools: Tools): readonly AnyTool[] {
   if (isList(tools)) return tools.map(checkListed);
   return Object.entries(tools).map(([name, tool]) => {

@@ -1,16 +1,16 @@
 /**
- * How a tool says that the work is done: it returns `done(message)` or throws `TaskComplete` (FIN-7).
+ * How a tool ends its run: it returns `done(message)` or throws `TaskComplete` (FIN-7).
  */
 const mark = Symbol.for("pawl.done");
 
 export type Done = { readonly [mark]: true; readonly message?: string };
 
-/** Returned by a tool: the run completes with this message, or else with the text of the step. */
+/** Return this from a tool to complete the run. The run's text is `message`; default: the text of the step. */
 export function done(message?: string): Done {
   return message === undefined ? { [mark]: true } : { [mark]: true, message };
 }
 
-/** Thrown by a tool, anywhere below its `execute`: the run completes with this message, or else with the text of the step. */
+/** Throw this from a tool, at any depth, to complete the run. The run's text is `message`; default: the text of the step. */
 export class TaskComplete extends Error {
   override readonly name = "TaskComplete";
   readonly done: Done;
@@ -28,7 +28,7 @@ export function doneIn(value: unknown): Done | undefined {
     if (value instanceof TaskComplete) return value.done;
     return mark in value ? (value as Done) : undefined;
   } catch {
-    // A proxy that refuses to be looked at signals nothing.
+    // A proxy that throws when it is inspected is no signal.
     return undefined;
   }
 }

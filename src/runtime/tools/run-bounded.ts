@@ -1,27 +1,26 @@
 /**
- * Code that may take for ever, cut off: patterns come from schemas, which others may have written (SEC-15).
+ * Runs code with a time limit. Schemas come from others, and a pattern in a schema may take exponential time (SEC-15).
  */
 import { createContext, Script } from "node:vm";
 
-/** Milliseconds. */
-const patience = 100;
+const timeLimitMs = 100;
 
 const script = new Script("run()");
 const context = createContext(Object.assign(Object.create(null), { run: undefined }));
 
 /**
- * Runs `work` on this thread for no longer than 100 ms; a regular expression that goes astray is cut off, too.
- * @throws Error where it takes longer
+ * Runs `work` on this thread for at most 100 ms. The limit also stops a regular expression in the middle.
+ * @throws Error if the work takes longer
  */
-export function withinPatience<T>(work: () => T): T {
+export function withTimeLimit<T>(work: () => T): T {
   const outcome: { result?: { readonly value: T } } = {};
   context.run = () => {
     outcome.result = { value: work() };
   };
   try {
-    script.runInContext(context, { timeout: patience });
+    script.runInContext(context, { timeout: timeLimitMs });
   } catch (error) {
-    if (isTimeout(error)) throw new Error(`its patterns took longer than ${patience} ms on this value`);
+    if (isTimeout(error)) throw new Error(`its patterns took longer than ${timeLimitMs} ms on this value`);
     throw error;
   } finally {
     context.run = undefined;
@@ -38,7 +37,7 @@ function isTimeout(error: unknown): boolean {
 
 const patternKeywords: ReadonlySet<string> = new Set(["pattern", "patternProperties"]);
 
-/** Whether a JSON Schema holds patterns anywhere. A property of that name counts as well: it costs some time, and nothing else. */
+/** Whether a JSON Schema may hold patterns. A property that is named `pattern` counts, too: that only costs some time. */
 export function hasPatterns(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return false;
   return Object.entries(schema).some(([key, value]) => patternKeywords.has(key) || hasPatterns(value));

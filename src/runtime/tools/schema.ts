@@ -1,7 +1,7 @@
 /**
- * Input schemas: from what a tool declares, the JSON Schema that a model is told and the check of what it sends.
+ * Compiles the input schema of a tool into the JSON Schema that a model sees, and into the check of the model's input.
  *
- * Compiled once for a tool, never at a step. Nothing here evaluates generated code.
+ * A schema is compiled once for a tool, never at a step. Nothing here evaluates generated code.
  */
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
@@ -10,10 +10,10 @@ import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
-import { hasPatterns, withinPatience } from "./run-bounded.js";
+import { hasPatterns, withTimeLimit } from "./run-bounded.js";
 import { normaliseJson } from "./to-json.js";
 
-/** What does not fit, and where: `files[0].path`, or an empty path for the whole input. */
+/** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
 export type InputIssue = { readonly path: string; readonly message: string };
 
 export type InputResult =
@@ -22,16 +22,16 @@ export type InputResult =
 
 export type CompiledInput = {
   readonly jsonSchema: JsonSchema;
-  /** Never throws: a schema that does gives an issue. Most schemas answer at once. */
+  /** Never throws: if the schema throws, the result has an issue. Most schemas answer synchronously. */
   readonly validate: (value: Json) => InputResult | Promise<InputResult>;
 };
 
 const maxIssues = 20;
 
 /**
- * @param schema A Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through `toStandardJsonSchema()`),
+ * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through `toStandardJsonSchema()`),
  * a schema object of the AI SDK, or a JSON Schema.
- * @throws PawlError `bad_configuration` where no JSON Schema of an object can be had from it.
+ * @throws PawlError `bad_configuration` if the schema gives no JSON Schema of an object
  */
 export function compileInput(schema: InputSchema<unknown>): CompiledInput {
   if (schema === null || (typeof schema !== "object" && typeof schema !== "function"))
@@ -61,8 +61,7 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): Comp
 
 function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
   const { jsonSchema, validate } = schema;
-  if (isThenable(jsonSchema))
-    throw unusable("its JSON Schema is a promise: await it, and give the tool `jsonSchema(await …)`");
+  if (isThenable(jsonSchema)) throw unusable("its JSON Schema is a promise: await it, and pass `jsonSchema(await …)`");
   const plain = asObjectSchema(jsonSchema);
   if (validate === undefined) return compileJsonSchema(plain);
   const check = (value: Json): InputResult | Promise<InputResult> => {
@@ -74,11 +73,11 @@ function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
 
 type Library = typeof import("@cfworker/json-schema");
 
-/** Loaded for the first JSON Schema alone: it would be a third of what importing this package takes. */
+/** Loaded only for the first JSON Schema: the library would make up a third of the time to import this package. */
 let library: Library | null = null;
 let loading: Promise<Library> | null = null;
 
-/** Whoever drives a session waits for it before: what is checked at once then always is, and commits do not depend on chance. */
+/** Awaited before a session is driven. From then on all checks are synchronous, so that commits do not depend on timing. */
 export function whileValidatorLoads(): Promise<unknown> | null {
   return library === null ? loading : null;
 }
@@ -98,10 +97,10 @@ function compileJsonSchema(schema: JsonSchema): CompiledInput {
   let validator: Validator | undefined;
   const loaded = loadValidator();
   const check = ({ Validator }: Library, value: Json): InputResult => {
-    // It writes notes of its own into the schema.
+    // A copy, because the validator writes into the schema.
     validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
     const by = validator;
-    const { valid, errors } = isBounded ? withinPatience(() => by.validate(value)) : by.validate(value);
+    const { valid, errors } = isBounded ? withTimeLimit(() => by.validate(value)) : by.validate(value);
     return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
   };
   const validate = guarded((value) =>
@@ -122,13 +121,13 @@ function guarded(validate: (value: Json) => InputResult | Promise<InputResult>):
   };
 }
 
-/** Every provider wants an object's schema, and says so only when it is called. */
+/** Every provider requires the schema of an object, but reports a wrong one only when it is called. */
 function asObjectSchema(schema: unknown): JsonSchema {
   let plain: Json;
   try {
     plain = normaliseJson(schema);
   } catch (cause) {
-    throw unusable(`its JSON Schema is no plain JSON: ${messageOf(cause)}`, cause);
+    throw unusable(`its JSON Schema is not plain JSON: ${messageOf(cause)}`, cause);
   }
   if (plain === null || typeof plain !== "object" || Array.isArray(plain))
     throw unusable("its JSON Schema is no object");
@@ -156,7 +155,7 @@ function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): Inpu
   return { path: formatPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))), message };
 }
 
-/** `{ success, value }` or `{ success, error }`, where the error carries its library's issues or has some in its cause. */
+/** `{ success, value }` or `{ success, error }`. The error, or its cause, may carry the library's issues. */
 function fromAiSdkResult(result: unknown): InputResult {
   const { success, value, error } = result as { success?: unknown; value?: unknown; error?: unknown };
   if (success === true) return { ok: true, value };
@@ -182,7 +181,7 @@ type JsonSchemaError = {
   readonly error: string;
 };
 
-/** The validator reports a fault once for each schema around it, outermost first: the innermost says what is wrong. */
+/** The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong. */
 function issuesOfJsonSchema(errors: readonly JsonSchemaError[]): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   for (const [index, error] of errors.entries()) {

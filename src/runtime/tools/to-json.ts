@@ -1,8 +1,9 @@
 /**
- * What tools and hooks return, made into plain JSON before it is committed.
+ * Converts the return values of tools and hooks to plain JSON before they are committed.
  *
- * JavaScript's own kinds of value are written in the way that tells a reader most; cycles and what lies too deep are cut and
- * marked. What throws while it is read, has keys that JSON from outside may not have, or has no bound, is an error.
+ * Values that JSON lacks (dates, maps, errors) are written in a form that is useful to a reader. Cycles, and values that are
+ * nested too deeply, are replaced by a mark. A value is refused if it throws while it is read, has a dangerous key, or is
+ * too large.
  */
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
@@ -14,10 +15,10 @@ const maxValues = 1_000_000;
 const maxCharacters = 256 * 1024 * 1024;
 
 /**
- * What a tool returned, as the model is shown it: a string as text, nothing as "(no output)", bytes as a file, a `ToolOutput`
- * as it is, and anything else as JSON.
+ * Converts a tool's return value to the output that the model sees: a string becomes text, `undefined` becomes
+ * "(no output)", bytes become a file, a `ToolOutput` stays as it is, and anything else becomes JSON.
  *
- * @throws PawlError `not_storable`, naming the place, where it cannot be written as JSON.
+ * @throws PawlError `not_storable` if the value cannot be written as JSON; the message names the place
  */
 export function toToolOutput(value: unknown): ToolOutput {
   if (typeof value === "string") return { type: "text", text: value };
@@ -28,11 +29,11 @@ export function toToolOutput(value: unknown): ToolOutput {
 }
 
 /**
- * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, where a key is no text), Sets
- * arrays, errors their name and message, bytes and functions a description, NaN and the infinities their names; `undefined`, symbols and functions
- * in objects are left out; `toJSON` is honoured.
+ * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, if a key is no text),
+ * Sets arrays, errors their name and message, bytes and functions a description, NaN and the infinities their names.
+ * `undefined`, symbols and functions in objects are left out. `toJSON` is called.
  *
- * @throws PawlError `not_storable`, naming the place.
+ * @throws PawlError `not_storable`; the message names the place
  */
 export function normaliseJson(value: unknown): Json {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
@@ -52,7 +53,7 @@ type Walk = {
   characters: number;
 };
 
-/** `undefined` where JSON has nothing for it. */
+/** `undefined` if JSON has no such value. */
 function convert(value: unknown, walk: Walk): Json | undefined {
   walk.values += 1;
   if (walk.values > maxValues) throw refusal(walk, `is one of more than ${maxValues} values`);
@@ -92,7 +93,7 @@ function convertMembers(value: object, walk: Walk): Json | undefined {
   const { toJSON } = value as { readonly toJSON?: unknown };
   if (typeof toJSON === "function") {
     const replaced: unknown = toJSON.call(value, String(walk.path.at(-1) ?? ""));
-    // What gives itself back has nothing else to say.
+    // An object that returns itself is converted by its properties.
     if (replaced !== value) return convert(replaced, walk);
   }
   return convertEntries(Object.keys(value), (key) => (value as { readonly [key: string]: unknown })[key], walk);
@@ -144,7 +145,7 @@ function counted(text: string, walk: Walk): string {
   return text;
 }
 
-/** For what stands alone; inside an object it is left out. */
+/** Describes a value that JSON lacks, if it is the whole result. Inside an object such a value is left out. */
 function describe(value: unknown): Json {
   if (typeof value === "function") return `[Function${value.name === "" ? "" : ` ${value.name}`}]`;
   return typeof value === "symbol" ? String(value) : null;
@@ -167,7 +168,7 @@ function messageOf(cause: unknown): string {
   }
 }
 
-/** The output that plain JSON is, where it has that shape and nothing else. */
+/** The value as a `ToolOutput`, if it has exactly that shape. */
 function asToolOutput(value: Json): ToolOutput | null {
   if (!isObject(value)) return null;
   const { type, text, value: json, parts } = value;
@@ -184,7 +185,7 @@ function isContentPart(part: Json): part is TextPart | FilePart {
   return part.type === "file" && typeof part.mediaType === "string" && isFileData(part.data);
 }
 
-/** Only the machine says that a file is in the store. */
+/** A tool may not refer to blobs: only Pawl puts files into the store. */
 function isFileData(data: Json | undefined): boolean {
   return typeof data === "string" && !data.startsWith(blobScheme);
 }
@@ -200,7 +201,7 @@ function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
   return { type: "content", parts: [{ type: "file", mediaType: mediaType ?? "application/octet-stream", data }] };
 }
 
-/** What files of a kind begin with. */
+/** The first bytes of files, by media type. */
 const signatures: readonly { readonly start: string; readonly mediaType: string }[] = [
   { start: "\x89PNG\r\n\x1a\n", mediaType: "image/png" },
   { start: "\xff\xd8\xff", mediaType: "image/jpeg" },

@@ -1,9 +1,9 @@
 /**
- * Builds a trace from what was committed, entry by entry (TRC-1).
+ * Builds a trace from committed entries, one after another (TRC-1).
  *
- * 1. All that is in a record comes from the log: a trace that is made later is the one that was seen live.
- * 2. Every text goes through the redaction before it is in a record (TRC-2).
- * 3. A step's record is made when what comes next begins: all that belongs to it is in it.
+ * 1. A record contains only data from the log, so a trace that is built later equals the live trace.
+ * 2. Every text is redacted before it goes into a record (TRC-2).
+ * 3. The record of a step is made when the next step, a compaction or the end of the run begins, so that it is complete.
  */
 
 import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
@@ -13,23 +13,23 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { callsOf, type OpenCalls, type Saying, saying, seeCallEvent, seeCallEvents } from "./calls.js";
+import { type ContentWriter, callsOf, contentWriter, type OpenCalls, seeCallEvent, seeCallEvents } from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
   readonly sessionId: string;
-  /** It does not throw: see `guarded`. */
+  /** Must not throw: see `guarded`. */
   readonly redact: Redact;
-  /** What was said and done is in the records. */
+  /** Whether the records contain the texts of models, and the inputs and outputs of tools. */
   readonly content: boolean;
 };
 
 export type TraceBuilder = {
-  /** Takes the next entry, and gives the records that it completes. */
+  /** Takes the next entry, and returns the records that it completes. */
   readonly add: (step: CommittedEntry) => readonly TraceRecord[];
-  /** The records of the present run, or of the last one. */
+  /** The records of the present run; if none is under way, of the last run. */
   readonly ofRun: () => LoopTrace;
-  /** The step that is under way, as it stands at a time; null where there is none. */
+  /** The record of the unfinished step, as of a time; null if no step is under way. */
   readonly underWay: (now: number) => TraceRecordOf<"step"> | null;
 };
 
@@ -40,7 +40,7 @@ type OpenRun = {
   readonly startedAt: number;
   restarts: number;
   readonly hooks: TracedHook[];
-  /** How the run came to its first step. */
+  /** The changes of state before the first step. */
   readonly states: StateChange[];
 };
 type StateChange = TraceRecordOf<"step">["states"][number];
@@ -58,7 +58,7 @@ type OpenStep = {
 };
 
 export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderOptions): TraceBuilder {
-  const said = content ? saying(redact) : null;
+  const writer = content ? contentWriter(redact) : null;
   let run: OpenRun | null = null;
   let step: OpenStep | null = null;
   let finishing = false;
@@ -106,7 +106,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
   }
 
   function compact(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {
-    // One that makes room for the same model call once more is in the middle of its step.
+    // A compaction that makes room for another attempt of the same model call does not end its step.
     if (!("modelCallIndex" in after) || after.modelCallIndex !== step?.modelCallIndex) endStep();
     const { runId, at, tokensBefore, tokensAfter, usage, fault } = event;
     make({
@@ -144,7 +144,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         compact(event, after, hooks);
         break;
       case "model_finished":
-        step?.attempts.push(finishedAttempt(event, said));
+        step?.attempts.push(finishedAttempt(event, writer));
         break;
       case "model_failed":
         step?.attempts.push(failedAttempt(event, redact));
@@ -161,8 +161,8 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     }
   }
 
-  /** What was called after a step belongs to it, though it is told with what comes next. */
-  function place(event: Event, hooks: readonly TracedHook[], previous: OpenStep | null): void {
+  /** Adds hooks to their step or run. An `afterStep` hook belongs to the previous step, but is recorded with the next event. */
+  function addHooks(event: Event, hooks: readonly TracedHook[], previous: OpenStep | null): void {
     if (event.type === "compacted") return;
     for (const hook of hooks) {
       const owner = event.type === "prepared" && hook.hook === "afterStep" && previous !== null ? previous : step;
@@ -184,9 +184,9 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const hooks = tracedHooks(event, redact);
     const previous = step;
     take(given, hooks);
-    place(event, hooks, previous);
+    addHooks(event, hooks, previous);
     if (step !== null) {
-      seeCallEvents(step.calls, events, said);
+      seeCallEvents(step.calls, events, writer);
       if (!finishing) step.endedAt = Math.max(step.endedAt, event.at);
     }
     noteState(event.at, before.status, after.status);
@@ -209,7 +209,7 @@ function beginningOf(input: readonly UserMessage[]): string {
   return input.map(textOf).join("\n");
 }
 
-/** Hooks are called one after another, and the event is made when the last one has answered. */
+/** Derives when each hook ran: hooks run one after another, and the event is made when the last hook has returned. */
 function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
   const { hooks = [], at } = event;
   const callKey = "callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {};
@@ -228,9 +228,9 @@ function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact)
   return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
 }
 
-function finishedAttempt(event: EventOf<"model_finished">, said: Saying | null): TracedAttempt {
+function finishedAttempt(event: EventOf<"model_finished">, content: ContentWriter | null): TracedAttempt {
   const { attempt, model, timing, usage, finishReason, message } = event;
-  const text = said === null ? {} : { text: said.text(textOf(message)) };
+  const text = content === null ? {} : { text: content.text(textOf(message)) };
   return { attempt, model, ...timing, finishReason, ...used(usage), ...text };
 }
 

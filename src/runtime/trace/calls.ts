@@ -1,5 +1,5 @@
 /**
- * The tool calls of a step, in its trace: when each ran, and for whom it waited.
+ * The tool calls of a step in a trace: when each ran, and for whom it waited.
  */
 
 import type { Json } from "../../core/data/message.js";
@@ -14,22 +14,22 @@ type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits">]: TracedCall
   waiting: (Pick<TracedWait, "for" | "childId"> & { readonly since: number }) | null;
 };
 
-/** What was said, redacted first and then cut: half a secret is not known any more. */
-export type Saying = { readonly text: (text: string) => string; readonly json: (value: Json) => string };
+/** Writes content into records. It redacts before it cuts, because a redaction would not recognise half a secret. */
+export type ContentWriter = { readonly text: (text: string) => string; readonly json: (value: Json) => string };
 
 const contentCharacters = 16_000;
 
-export function saying(redact: Redact): Saying {
+export function contentWriter(redact: Redact): ContentWriter {
   return {
     text: (text) => redact(text).slice(0, contentCharacters),
     json: (value) => JSON.stringify(redactJson(value, redact)).slice(0, contentCharacters),
   };
 }
 
-/** By their keys, in the order in which the model asked for them. */
+/** The calls by key, in the order in which the model requested them. */
 export type OpenCalls = Map<string, OpenCall>;
 
-/** @param now what still waits has waited until then */
+/** @param now if given, the end of waits that are not over */
 export function callsOf(calls: OpenCalls, now?: number): readonly TracedCall[] {
   return [...calls.values()].map(({ waiting, ...call }) => {
     if (waiting === null || now === undefined) return call;
@@ -41,7 +41,7 @@ function waitOf({ since, ...wait }: NonNullable<OpenCall["waiting"]>, until: num
   return { ...wait, startedAt: since, durationMs: Math.max(0, until - since) };
 }
 
-/** What the log alone says of a call. */
+/** Takes what only the log has of a call: waits for other sessions and programs, and when the call ran. */
 export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | EventOf<"tool_finished">): void {
   const call = calls.get(event.callKey);
   if (call === undefined) return;
@@ -56,8 +56,8 @@ export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | 
   if (timing !== undefined) call.ran = { startedAt: timing.startedAt, durationMs: timing.durationMs, attempt };
 }
 
-/** What everybody sees of them. */
-export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], said: Saying | null): void {
+/** Takes what the public events have of the calls. */
+export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], content: ContentWriter | null): void {
   for (const event of events) {
     if (event.type === "call_start") {
       const { callKey, toolCallId, name } = event;
@@ -69,8 +69,8 @@ export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], 
     if (event.type === "approval_requested")
       call.waiting = { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by);
-    else if (event.type === "tool_call" && said !== null) call.input = said.json(event.input);
-    else if (event.type === "tool_result" && said !== null) call.output = said.text(textOfOutput(event.output));
+    else if (event.type === "tool_call" && content !== null) call.input = content.json(event.input);
+    else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
   }
 }
 

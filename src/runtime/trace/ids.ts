@@ -1,5 +1,5 @@
 /**
- * The ids of traces: hashes of what they name, so that every process that has a part in a run finds the same ones.
+ * The ids of traces: hashes of the session and the run, so that all processes that take part in a run compute the same id.
  */
 import { sha256 } from "../lib/hash.js";
 
@@ -8,7 +8,7 @@ export function traceIdOf(sessionId: string, runId: string): string {
   return sha256(JSON.stringify([sessionId, runId])).slice(0, 32);
 }
 
-/** The run of a call: its key ends in the step and the position. */
+/** The run of a call. The key of a call is the run id, the step and the position. */
 export function runIdOf(callKey: string): string {
   return callKey.split("/").slice(0, -2).join("/");
 }

@@ -8,21 +8,21 @@ import { createRedaction, guarded, type Redact } from "../observers/redact.js";
 import { createTraceBuilder } from "./builder.js";
 
 export type TraceOptions = {
-  /** What texts go through; keys of known shapes are taken out unless given. */
+  /** Redacts all texts. Default: removes keys of known shapes. */
   readonly redact?: Redact;
-  /** What models said, and what tools were given and gave, is in the records. Default false. */
+  /** If true, the records contain the texts of models, and the inputs and outputs of tools. Default: false. */
   readonly content?: boolean;
-  /** Epoch milliseconds. The step that is under way is in it as well, as it stands then, marked `underWay`. Left out unless given. */
+  /** Epoch milliseconds. If given, the trace ends with the unfinished step as of this time, marked `underWay`. */
   readonly asOf?: number;
-  /** Only what comes after this entry of the log; reading begins with the run that the entry belongs to. 0 unless given: all. */
+  /** Gives only records that were completed after this entry of the log. Default: 0, which gives all. */
   readonly after?: number;
-  /** At most this many records; not limited unless given. */
+  /** The most records. Default: no limit. */
   readonly limit?: number;
 };
 
 /**
- * The trace of a session, from its log: that of each of its runs, one after another; empty where there is no such session.
- * @throws PawlError `store_corrupt`, and what the store throws
+ * The trace of a session, from its log: the traces of its runs, one after another. Empty if there is no such session.
+ * @throws PawlError `store_corrupt`; also what the store throws
  */
 export async function traceSession(
   store: LogStore,

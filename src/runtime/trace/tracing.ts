@@ -1,7 +1,8 @@
 /**
- * Traces while they are made: what a session's driver commits, as records for those who watch.
+ * Live traces: turns the entries that a session's driver commits into records for trace listeners.
  *
- * A driver that takes a run up in its middle reads the log first: its records, and those before them, are the ones that the log gives.
+ * If a driver takes a run up in its middle, the builders read the run's earlier entries from the log first. So the live trace
+ * equals the trace from the log.
  */
 import { isResting, isTerminal, type State } from "../../core/machine/state.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -12,39 +13,39 @@ import type { TraceListener } from "../observers/listeners.js";
 import { createTraceBuilder, type TraceBuilder } from "./builder.js";
 
 export type Tracing = {
-  /** A driver begins at this state. */
+  /** Called when a driver begins, with its first state. */
   readonly begin: (state: State) => Promise<void>;
   readonly see: (step: CommittedEntry) => void;
 };
 
-type Told = { readonly builder: TraceBuilder; readonly listeners: readonly TraceListener[] };
+type TracedListeners = { readonly builder: TraceBuilder; readonly listeners: readonly TraceListener[] };
 
 export function createTracing(
   sessionId: string,
   { store, listeners, redact }: Pick<CompiledAgent, "store" | "listeners" | "redact">,
 ): Tracing {
   const watching = listeners.flatMap(({ trace }) => (trace === undefined ? [] : [trace]));
-  let told: readonly Told[] = [];
+  let traced: readonly TracedListeners[] = [];
 
   const begun = () =>
-    [false, true].flatMap((content): readonly Told[] => {
+    [false, true].flatMap((content): readonly TracedListeners[] => {
       const wanting = watching.filter((one) => one.content === content);
       if (wanting.length === 0) return [];
       return [{ builder: createTraceBuilder({ sessionId, redact, content }), listeners: wanting }];
     });
 
   async function begin(state: State): Promise<void> {
-    told = begun();
+    traced = begun();
     const isMidway = !isResting(state) || (isTerminal(state) && state.afterRunHooksPending === true);
-    if (told.length === 0 || !isMidway) return;
+    if (traced.length === 0 || !isMidway) return;
     for await (const step of readCommittedEntries(store, sessionId, "startSeq" in state ? state.startSeq - 1 : 0)) {
       if (step.entry.seq > state.seq) break;
-      for (const { builder } of told) builder.add(step);
+      for (const { builder } of traced) builder.add(step);
     }
   }
 
   function see(step: CommittedEntry): void {
-    for (const { builder, listeners: wanting } of told) {
+    for (const { builder, listeners: wanting } of traced) {
       const records = builder.add(step);
       if (records.length === 0) continue;
       const ofRun = builder.ofRun();
