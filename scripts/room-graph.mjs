@@ -8,7 +8,7 @@ import roomList from "./rooms.cjs";
 
 const { rooms, programs, contracts } = roomList;
 
-/** Rooms that scripts/rooms.cjs does not list: nothing restricts what they import, so nothing is to be checked. */
+/** Two rooms of the graph that scripts/rooms.cjs does not list. They may import anything. */
 export const entryPoints = "entry points";
 const testing = "testing";
 const names = [...rooms, ...programs].map(({ room }) => room).concat(testing);
@@ -55,7 +55,7 @@ export function cyclesIn(arrows) {
     .map(arrowText);
 }
 
-/** Every arrow that scripts/rooms.cjs does not allow. Programs may import entry points, and rooms that are one (a store, the tools). */
+/** Every arrow that scripts/rooms.cjs does not allow. What is not in its list of rooms is left to the import rules. */
 export function forbiddenIn(arrows) {
   const allowed = new Map(rooms.map(({ room, imports }) => [room, imports]));
   return pairs(arrows)

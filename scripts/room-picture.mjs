@@ -12,8 +12,10 @@ const margin = 20;
 const legendHeight = 44;
 const titleHeight = 22;
 const thread = 8;
+/** How often the boxes move towards their neighbours. They rest long before. */
+const rounds = 60;
 
-/** Columns from left to right; areas that share a column stand above each other. An area that is not named here gets a column of its own. */
+/** Columns from left to right; areas that share a column stand above each other. Other areas share one more column at the right. */
 const columns = [
   ["stores"],
   ["context"],
@@ -45,7 +47,7 @@ export function draw(arrows, order) {
   const { nodes, links } = withThreads(edges, layers, order);
   const rows = Array.from({ length: top + 1 }, (_, layer) => nodes.filter((node) => node.layer === layer));
   const lanes = lanesOf(rows);
-  for (let round = 0; round < 60; round++) for (const row of rows) place(row, lanes);
+  for (let round = 0; round < rounds; round++) for (const row of rows) place(row, lanes);
   const width = lanes.at(-1).right + margin;
   stretch(nodes, lanes);
   const yOf = (layer) => legendHeight + (top - layer) * rowHeight + 8;
@@ -234,7 +236,7 @@ function curve(x, y, toX, toY) {
 
 function box({ room, text, x, width, layer }, yOf) {
   const [fill, stroke] = fills[areaOf(room)] ?? otherFill;
-  return `<g><title>src/${room}</title><rect x="${round(x - width / 2)}" y="${yOf(layer)}" width="${round(width)}" height="${boxHeight}" rx="5" fill="${fill}" stroke="${stroke}"/><text x="${round(x)}" y="${yOf(layer) + 21}" class="room">${text}</text></g>`;
+  return `<g><title>${room}</title><rect x="${round(x - width / 2)}" y="${yOf(layer)}" width="${round(width)}" height="${boxHeight}" rx="5" fill="${fill}" stroke="${stroke}"/><text x="${round(x)}" y="${yOf(layer) + 21}" class="room">${text}</text></g>`;
 }
 
 function head(width, height, count) {
