@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
+  type Call,
   type EventType,
   formatVersion,
   type InboxBody,
@@ -42,6 +43,9 @@ function rowsOf(text: string): readonly string[] {
 function namesIn(text: string): readonly string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name.replace(/\?$/, ""));
 }
+
+/** The words that stand in backticks, outside of the examples. */
+const named = new Set(namesIn(page.replace(/^```.*?^```$/gms, "")).flatMap((name) => name.match(/\w+/g) ?? []));
 
 type Example = { readonly [field: string]: unknown };
 
@@ -91,9 +95,25 @@ test("every status has a row, and the example of a state is one", proven, () => 
 
 test("the example of a row is one", proven, () => {
   const row = examplesIn(under("## Sessions, rows and entries")).find((one) => Array.isArray(one.events));
-  const entries = decodeEntries(JSON.stringify(row?.events), placeOf(1));
-  const state = decodeState(JSON.stringify(row?.state), placeOf(1));
+  const { length } = (row?.events ?? []) as readonly unknown[];
+  const entries = decodeEntries(JSON.stringify(row?.events), placeOf(length));
+  const state = decodeState(JSON.stringify(row?.state), placeOf(length));
   expect(entries.reduce((before, { event }) => transition(before, event), initialState as typeof state)).toEqual(state);
+});
+
+test("every status of a call has a row", proven, () => {
+  const statuses: { readonly [Name in Call["status"]]: true } = {
+    deciding: true,
+    asking: true,
+    ready: true,
+    running: true,
+    reconciling: true,
+    waiting: true,
+    settling: true,
+    done: true,
+  };
+  const reserved = ["retrying"];
+  expect([...rowsOf(under("### Calls"))].sort()).toEqual([...Object.keys(statuses), ...reserved].sort());
 });
 
 test("every message of the inbox has a row and an example", proven, () => {
@@ -148,7 +168,6 @@ test("every event has a row that tells its public events, and every public event
 });
 
 test("every reason of an end is named", proven, () => {
-  const named = new Set(namesIn(under("### Small shapes")));
   expect(Object.keys(reasons).filter((reason) => !named.has(reason))).toEqual([]);
 });
 
@@ -180,7 +199,6 @@ test("every member that the golden logs show is named", proven, () => {
   const recordings = readdirSync(folder).map(
     (file): Recording => JSON.parse(readFileSync(join(folder, file), "utf8")) as Recording,
   );
-  const words = new Set(namesIn(page.replace(/^```.*?^```$/gms, "")).flatMap((name) => name.match(/\w+/g) ?? []));
   // A line is "event run_started.limits.maxSteps: number".
   const members = formatOf(recordings).flatMap((line) =>
     line
@@ -189,5 +207,19 @@ test("every member that the golden logs show is named", proven, () => {
       .slice(1),
   );
   expect(members).toContain("maxSteps");
-  expect([...new Set(members)].filter((member) => member !== "" && !words.has(member))).toEqual([]);
+  expect([...new Set(members)].filter((member) => member !== "" && !named.has(member))).toEqual([]);
+});
+
+test.for([
+  "data/message",
+  "data/model-settings",
+  "machine/event",
+  "machine/inbox",
+  "machine/reserved-events",
+  "machine/state",
+])("every field that is declared in core/%s is named, reserved ones too", proven, (file) => {
+  const source = readFileSync(`src/core/${file}.ts`, "utf8");
+  const fields = [...source.matchAll(/\breadonly (\w+)\??:/g)].map(([, field = ""]) => field);
+  expect(fields.length).toBeGreaterThan(0);
+  expect([...new Set(fields)].filter((field) => !named.has(field))).toEqual([]);
 });
