@@ -136,6 +136,3 @@ export type ReservedEventBody =
     };
 
 export type ReservedEventType = ReservedEventBody["type"];
-
-/** Used by exhaustive switches over events: what is left after all cases must be a reserved event. */
-export type ReservedEvent = ReservedEventBody & { readonly at: number };
