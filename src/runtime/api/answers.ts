@@ -1,6 +1,6 @@
 /**
- * Posts to a session what people and other programs decide: answers and results for its waiting calls, and aborts. Neither
- * needs a driver, so sessions and clients share this.
+ * Posts to a session what people and other programs decide: answers and results for its waiting calls, and aborts.
+ * Neither needs a driver, so sessions and clients share this.
  *
  * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
@@ -21,9 +21,7 @@ import { checkDecision, checkWords, editedInput } from "./check-answer.js";
 
 type Post = (messageId: string, body: InboxBody) => Promise<"said" | "duplicate">;
 
-/** Answers, and the end of the run under way. */
-export type Answering = Answers & {
-  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+type Answering = Answers & {
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
@@ -84,7 +82,9 @@ export function createAnswering(
     return (await post(`result/${callKey}`, body)) === "said" ? "first" : "second";
   }
 
-  /** Handles a call that is not of the present step: it may be a child's, or it is over, and the answer comes second. */
+  /**
+   * Handles a call that is not of the present step: it may be a child's, or it is over, and the answer comes second.
+   */
   async function saidBefore(
     callKey: string,
     state: State,

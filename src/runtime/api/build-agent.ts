@@ -64,7 +64,9 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly limits?: Limits;
     /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
     readonly context?: ContextOptions;
-    /** How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own. */
+    /**
+     * How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own.
+     */
     readonly compaction?: CompactionOptions<ModelLike> | null;
     /** Models to try in order. When the retry policy gives a model up, the next one serves for the rest of the run. */
     readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
@@ -112,14 +114,14 @@ export type Agent<ModelLike = Model> = {
   /** A new agent with these options changed. This agent stays as it is. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
   /**
-   * This agent as a tool of another agent. Each call is a session of its own in the store of the other agent, which holds
-   * nothing while it waits.
+   * This agent as a tool of another agent. Each call is a session of its own in the store of the other agent, which
+   * holds nothing while it waits.
    * @throws PawlError `bad_configuration` if this agent has no name
    */
   readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
   /**
-   * Starts nothing more, waits up to `graceMs` milliseconds (default: 5,000) for running calls, and releases the sessions. Runs
-   * that are cut off are `interrupted` and can be resumed.
+   * Starts nothing more, waits up to `graceMs` milliseconds (default: 5,000) for running calls, and releases the
+   * sessions. Runs that are cut off are `interrupted` and can be resumed.
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };

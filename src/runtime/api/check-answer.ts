@@ -1,6 +1,6 @@
 /**
- * Checks a person's answer before it is posted. A message id is taken once, so a bad answer would block a good one; and the
- * answer must fit into the log.
+ * Checks a person's answer before it is posted. A message id is taken once, so a bad answer would block a good one; and
+ * the answer must fit into the log.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";

@@ -1,7 +1,8 @@
 /**
  * A client of a store: answers, steers and aborts the sessions in it, and drives none.
  *
- * 1. A client holds no lease, and needs neither model nor tools. It posts messages, which the driver of the session takes.
+ * 1. A client holds no lease, and needs neither model nor tools. It posts messages, which the driver of the session
+ *    takes.
  * 2. A client addresses each session directly: an answer to a child's call goes to the child session.
  */
 
@@ -12,12 +13,13 @@ import { initialState, isResting } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
+import type { Answers } from "../agent/answer-types.js";
 import { type Input, messagesOf } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-log.js";
-import { type Answering, createAnswering } from "./answers.js";
+import { createAnswering } from "./answers.js";
 
 export type ClientOptions = {
   readonly store: Store;
@@ -26,7 +28,9 @@ export type ClientOptions = {
   readonly makeId?: MakeId;
 };
 
-/** The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person. */
+/**
+ * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
+ */
 export type GivenAnswer = {
   readonly type: Answer["type"] | "expired";
   readonly at: number;
@@ -34,12 +38,17 @@ export type GivenAnswer = {
   readonly note?: string;
 };
 
-export type ClientSession = Answering & {
+export type ClientSession = Answers & {
   readonly id: string;
   /** The answer to a call; the last one, if the call asked more than once; null if there is none. */
   readonly answerTo: (callKey: string) => Promise<GivenAnswer | null>;
-  /** Adds input before the next model call. @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input` */
+  /**
+   * Adds input before the next model call.
+   * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
+   */
   readonly steer: (input: Input) => Promise<void>;
+  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
 export type Client = {

@@ -15,9 +15,9 @@ import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-bl
 import { requestMessages } from "../work/request-messages.js";
 
 /**
- * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools, options and
- * messages. Files in results are as a model got them that accepts files. An attempt is included even if the process died
- * before it sent the request. The log is read while the requests are consumed.
+ * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
+ * options and messages. Files in results are as a model got them that accepts files. An attempt is included even if the
+ * process died before it sent the request. The log is read while the requests are consumed.
  *
  * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store lacks a blob that the log names
  */

@@ -9,6 +9,7 @@ import { initialState, isResting, isWaiting, type State } from "../../core/machi
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import type { Answers } from "../agent/answer-types.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -20,7 +21,7 @@ import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
-import { type Answering, createAnswering } from "./answers.js";
+import { createAnswering } from "./answers.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -35,30 +36,36 @@ export type SendOptions = Pick<
   | "output"
 > & {
   /**
-   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before the next
-   * model call. "reject": `send` throws `session_busy`.
+   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
+   * the next model call. "reject": `send` throws `session_busy`.
    */
   readonly mode?: "queue" | "steer" | "reject";
 };
 
-export type Session = Answering & {
+export type Session = Answers & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
   /** `send` with mode `steer`. */
   readonly steer: (input: Input) => Promise<void>;
+  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
   /** Carries on an interrupted run, and gives its result. @throws PawlError `no_session`, `run_finished` */
   readonly resume: Resume;
-  /** The result of the present or last run; null if there is none, or if the run has neither ended nor waits for somebody. */
+  /**
+   * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
+   * somebody.
+   */
   readonly result: () => Promise<RunResult | null>;
   /**
-   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in the copy.
+   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
+   * the copy.
    * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
    */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
   /**
-   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first difference.
-   * Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
+   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
+   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
    * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
    */
   readonly replay: (options?: ReplayOptions) => Promise<Replay>;
@@ -66,8 +73,8 @@ export type Session = Answering & {
   /** The conversation as the model sees it. */
   readonly messages: () => Promise<readonly Message[]>;
   /**
-   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the consumer
-   * leaves the loop or `signal` is aborted; items that have arrived by then are still given.
+   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
+   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
    */
   readonly events: (options?: {
     /** The number of an entry, or the position of an event (`"57.2"`: entry and index). Default: 0, the start. */

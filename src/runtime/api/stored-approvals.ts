@@ -1,5 +1,6 @@
 /**
- * Lists the calls in all sessions of a store that wait for a person or an outside program. This needs no agent and no lease.
+ * Lists the calls in all sessions of a store that wait for a person or an outside program. This needs no agent and no
+ * lease.
  */
 
 import type { Calling } from "../../core/machine/calls.js";
@@ -19,8 +20,8 @@ export type StoredApproval = Omit<PendingApproval, "toolCallId"> & { readonly se
  * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the
  * longest comes first. The store is read while the calls are consumed.
  *
- * An answered call is left out, even if no driver has taken the answer yet. Sessions that a later version wrote are left out,
- * because this version cannot answer in them.
+ * An answered call is left out, even if no driver has taken the answer yet. Sessions that a later version wrote are
+ * left out, because this version cannot answer in them.
  *
  * @throws PawlError `store_corrupt`, `store_failed`
  */
