@@ -23,8 +23,8 @@ export type AnswerOptions = {
 
 export type Answers = {
   /**
-   * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or if
-   * the time to answer is over; the answer then has no effect.
+   * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or
+   * if the time to answer is over; the answer then has no effect.
    * @throws PawlError `no_such_call`; `bad_input` if the answer is to another input, or does not fit the question
    */
   readonly answer: (
@@ -38,6 +38,8 @@ export type Answers = {
     output: unknown,
     options?: { readonly isError?: boolean },
   ) => Promise<"first" | "second">;
-  /** The calls that wait for a person or an outside program, those of child sessions included. Each names its session. */
+  /**
+   * The calls that wait for a person or an outside program, those of child sessions included. Each names its session.
+   */
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };

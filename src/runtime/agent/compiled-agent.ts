@@ -62,7 +62,9 @@ export function checkLease(leaseMs: number): number {
 
 const shortestLeaseMs = 100;
 
-/** @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name. */
+/**
+ * @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name.
+ */
 export function compileTools(
   tools: Tools,
   builtIn: readonly AnyTool[],

@@ -9,8 +9,8 @@ import { type CompiledInput, compileInput } from "../tools/schema.js";
 /** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
 export type LocalOptions = {
   /**
-   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. Pawl parses the answer, checks it, and gives
-   * it as `result.output`. If another process carries the run on, it checks the answer by the JSON Schema.
+   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. Pawl parses the answer, checks it, and
+   * gives it as `result.output`. If another process carries the run on, it checks the answer by the JSON Schema.
    */
   readonly output?: InputSchema<unknown>;
   /** Replaces these of the agent's `deps` for this run, in this process: for tests. */

@@ -7,8 +7,8 @@ import type { Model } from "../../ports/model.js";
 
 export type ReplayOptions = {
   /**
-   * "present" (default): `canExecuteTool` is asked again. "recorded": its recorded decisions count. Use "recorded" if its
-   * decisions depend on something outside the code, such as the user at that time.
+   * "present" (default): `canExecuteTool` is asked again. "recorded": its recorded decisions count. Use "recorded" if
+   * its decisions depend on something outside the code, such as the user at that time.
    */
   readonly policy?: "present" | "recorded";
   /**

@@ -22,7 +22,9 @@ export type StartOptions = {
   readonly signal?: AbortSignal;
   /** The id of the session to continue, or of a new session. Default: a random id. */
   readonly sessionId?: string;
-  /** Makes the request idempotent: a known id starts nothing, and gives the result of that run. Default: a random id. */
+  /**
+   * Makes the request idempotent: a known id starts nothing, and gives the result of that run. Default: a random id.
+   */
   readonly runId?: string;
   /** Replaces these of the agent's limits for this run. */
   readonly limits?: Limits;

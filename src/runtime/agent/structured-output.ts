@@ -1,7 +1,9 @@
 /**
- * Structured output (OUT-1, OUT-2): how a model is asked for an answer that fits a schema, and how the answer is checked.
+ * Structured output (OUT-1, OUT-2): how a model is asked for an answer that fits a schema, and how the answer is
+ * checked.
  *
- * 1. The log stores the schema as JSON Schema, and the answer as the JSON that the model wrote. Any process can check it.
+ * 1. The log stores the schema as JSON Schema, and the answer as the JSON that the model wrote. Any process can check
+ *    it.
  * 2. The caller's own schema parses that JSON when the caller gets the result. Its parsed value is never stored.
  */
 import { isDangerousKey, parseJson } from "../../core/data/json.js";

@@ -1,11 +1,12 @@
 /**
- * What people and other programs say to the calls of a session that wait, and to those of its children.
+ * Posts to a session what people and other programs decide: answers and results for its waiting calls, and aborts.
+ * Neither needs a driver, so sessions and clients share this.
  *
- * The first of two answers counts, whichever process they come from: the store takes a message's id once.
+ * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { type Call, hasCalls, initialState, type State } from "../../core/machine/state.js";
+import { type Call, hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
 import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
@@ -20,15 +21,17 @@ import { checkDecision, checkWords, editedInput } from "./check-answer.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
-type Abort = (options: { readonly note?: string; readonly by?: string }) => Promise<void>;
 
-export function createAnswers(
+type Answering = Answers & {
+  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
+};
+
+export function createAnswering(
   id: string,
-  parts: Pick<CompiledAgent, "store" | "family" | "clock" | "services" | "tools">,
+  parts: Pick<CompiledAgent, "store" | "family" | "clock" | "makeId" | "services" | "tools">,
   post: Post,
-  abort: Abort,
-): Answers {
-  const { store, family, clock } = parts;
+): Answering {
+  const { store, family, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
 
   async function answer(
@@ -57,6 +60,14 @@ export function createAnswers(
     return said === "said" ? "first" : "second";
   }
 
+  async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+    checkWords({ note, by });
+    const state = await load();
+    if (isResting(state)) return;
+    const words = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
+    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...words }, state);
+  }
+
   async function provideResult(
     callKey: string,
     output: unknown,
@@ -72,7 +83,9 @@ export function createAnswers(
     return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
   }
 
-  /** A call that is none of the present step: a child's, or one that is over, and who answers that comes second. */
+  /**
+   * Handles a call that is not of the present step: it may be a child's, or it is over, and the answer comes second.
+   */
   async function saidBefore(
     callKey: string,
     state: State,
@@ -85,7 +98,7 @@ export function createAnswers(
     if (await wasThere(callKey, id, store)) return "second";
     throw new PawlError(
       "no_such_call",
-      `No call ${callKey} waits in session ${id}. List what waits with pendingApprovals().`,
+      `No call ${callKey} waits in session ${id}. List the waiting calls with pendingApprovals().`,
     );
   }
 
@@ -105,10 +118,10 @@ export function createAnswers(
     return [...own, ...nested.flat()];
   }
 
-  return { answer, provideResult, pendingApprovals };
+  return { answer, abort, provideResult, pendingApprovals };
 }
 
-/** Whether the log of a session, or of a child that it has had, tells of a call. */
+/** Whether a call is in the log of a session or of its children. */
 async function wasThere(callKey: string, sessionId: string, store: Store): Promise<boolean> {
   const children: string[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
@@ -128,12 +141,12 @@ function orUnknown(error: unknown): "unknown" {
   throw error;
 }
 
-/** An answer that cannot count is refused before it takes the place of one that can. */
+/** Refuses an answer to another input before it is posted: the store would take the call's message id for it. */
 function checkHash(call: Extract<Call, { status: "asking" }>, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
     "bad_input",
-    `The input of call ${call.callKey} has changed since it was shown. Look at it again, and answer to its present hash.`,
+    `The input of call ${call.callKey} has changed since it was shown. Show it again, and answer with its present hash.`,
   );
 }
 

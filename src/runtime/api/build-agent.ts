@@ -1,5 +1,6 @@
 /**
- * An agent: a model, tools and rules, ready to run. It is handed everything and registers nothing (LOOP-1).
+ * Builds an agent from its options: a model, tools and rules. An agent gets everything from its options, and registers
+ * nothing globally (LOOP-1).
  */
 
 import { type CompactionOptions, compileCompaction } from "../../context/compaction-options.js";
@@ -54,41 +55,43 @@ import { type RunMethod, startRun } from "./start-run.js";
 
 export type AgentOptions<ModelLike = Model> = WatchOptions &
   ServiceOptions & {
-    /** Sessions belong to the agent of this name; "agent" unless given. */
+    /** Sessions belong to the agent of this name. Default: "agent". */
     readonly name?: string;
     /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
     readonly model: ModelLike;
     readonly tools?: Tools;
     readonly systemPrompt?: string;
     readonly limits?: Limits;
-    /** What a model is told beside the conversation: data that stays the same, hints that change. */
+    /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
     readonly context?: ContextOptions;
-    /** How conversations that grow too long are made smaller; null, or `{ auto: false }`, leaves them as they are. */
+    /**
+     * How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own.
+     */
     readonly compaction?: CompactionOptions<ModelLike> | null;
-    /** Models that are tried in order once the retry policy has given up on the one before, for the rest of the run. */
+    /** Models to try in order. When the retry policy gives a model up, the next one serves for the rest of the run. */
     readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
-    /** A policy, or changes to the default one. */
+    /** A retry policy, or changes to the default policy. */
     readonly retry?: RetryOptions | RetryPolicy;
-    /** How long a model is waited for. */
+    /** How long to wait for a model, in milliseconds. */
     readonly timeouts?: ModelTimeouts;
-    /** Says whether a call may run: allow, ask or deny. All is allowed unless given. */
+    /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
     readonly canExecuteTool?: CanExecuteTool;
-    /** Code that has a part in a run, called in this order. */
+    /** Code that is called at points of a run, in this order. */
     readonly hooks?: readonly Hook[];
-    /** What tools get as `context.deps`. */
+    /** Tools get this as `context.deps`. */
     readonly deps?: unknown;
-    /** The folder that the agent works in; a session is bound to it. */
+    /** The folder in which the agent works. A session is bound to it. */
     readonly root?: string;
-    /** In memory unless given. */
+    /** Default: a store in memory. */
     readonly store?: Store;
-    /** Real time, unless a test owns it. */
+    /** Default: the system clock. Tests may pass their own. */
     readonly clock?: Clock;
     readonly makeId?: MakeId;
-    /** How long a lease lasts without a sign of life; 15 s. */
+    /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
     readonly leaseMs?: number;
   };
 
-/** A run, as a stream of what happens. Leaving the loop detaches; it does not cancel. */
+/** A run as a stream of events and deltas. Leaving the loop does not cancel the run. */
 export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
   readonly sessionId: string;
   readonly runId: string;
@@ -96,30 +99,34 @@ export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
 };
 
 export type Agent<ModelLike = Model> = {
-  /** What the agent was made of. */
+  /** The options that the agent was created with. */
   readonly options: AgentOptions<ModelLike>;
-  /** Runs a request to its end, or to where it waits. What fails inside is in the result; only misuse throws. */
+  /** Runs a request until it ends or waits. A failure inside the run is in the result; only misuse throws. */
   readonly run: RunMethod;
-  /** The same, with everything that happens on the way. */
+  /** The same as `run`, as a stream of everything that happens. */
   readonly runStream: {
     <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
     (input: Input, options?: StartOptions): RunStream;
   };
-  /** The same, a frozen view after each step, after each error and at the end. */
+  /** The same as `run`, with a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
   readonly session: (sessionId: string) => Session;
-  /** A new agent with other parts; this one stays as it is. */
+  /** A new agent with these options changed. This agent stays as it is. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
   /**
-   * This agent as a tool of another: each call is a session of its own in the other's store, which the other waits for without holding anything.
-   * @throws PawlError `bad_configuration` where this agent has no name
+   * This agent as a tool of another agent. Each call is a session of its own in the store of the other agent, which
+   * holds nothing while it waits.
+   * @throws PawlError `bad_configuration` if this agent has no name
    */
   readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
-  /** Starts nothing more, waits for what runs, and gives its sessions back. What is cut off is `interrupted` and can be resumed. */
+  /**
+   * Starts nothing more, waits up to `graceMs` milliseconds (default: 5,000) for running calls, and releases the
+   * sessions. Runs that are cut off are `interrupted` and can be resumed.
+   */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** What an agent is given where its author leaves it out. */
+/** What an agent uses if its author gives nothing else. */
 export type AgentDefaults<ModelLike> = {
   readonly asModel: (model: ModelLike) => Model;
   readonly createStore: () => Store;
@@ -149,7 +156,7 @@ export function buildAgent<ModelLike>(
 
   return {
     options,
-    // What the schema makes of the answer is what it says that it does.
+    // The cast trusts the schema: its parsed value has the type that the schema declares.
     run: run as RunMethod,
     runStream: runStream as Agent["runStream"],
     iterate(input, startOptions = {}) {
@@ -162,7 +169,7 @@ export function buildAgent<ModelLike>(
       if (options.name === undefined)
         throw new PawlError(
           "bad_configuration",
-          "An agent that is used as a tool needs a name of its own: its sessions are carried on by it.",
+          "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
       const bind: BindChild = (link, shared) =>
         childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
@@ -172,7 +179,7 @@ export function buildAgent<ModelLike>(
   };
 }
 
-/** What an agent is made of in this process: its sessions, and those of the agents behind its tools. */
+/** An agent in this process, with its sessions and the agents behind its tools. */
 type Assembled = {
   readonly parts: CompiledAgent;
   readonly live: (sessionId: string) => LocalSession;
@@ -222,7 +229,7 @@ function assemble<ModelLike>(
     try {
       await deliver(live(sessionId), message, { shared: true });
     } catch {
-      // The store that refuses it has ended the run as well, and its result said so; so has a shutdown.
+      // After a failure of the store, or a shutdown, the result of the run has reported it.
     }
   }
 

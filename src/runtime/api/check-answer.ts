@@ -1,5 +1,6 @@
 /**
- * What a person says of a call, looked at before it is posted: a message is taken once, and what it says must fit into the log.
+ * Checks a person's answer before it is posted. A message id is taken once, so a bad answer would block a good one; and
+ * the answer must fit into the log.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -21,7 +22,7 @@ const toRecovery: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>([
 ]);
 
 /**
- * The decision is one that answers what is asked, in words that can be kept.
+ * Checks that the decision fits the question, and that its note can be stored.
  * @throws PawlError `bad_input`
  */
 export function checkDecision({ callKey, why }: Asking, decision: ApprovalDecision): void {
@@ -49,18 +50,18 @@ const longestName = 500;
 function checkText(name: string, text: unknown, most: number): void {
   if (text === undefined || (typeof text === "string" && text.length <= most)) return;
   const given = typeof text === "string" ? `has ${text.length} characters` : "is no text";
-  throw new PawlError("bad_input", `What is given as \`${name}\` ${given}; it must be a text of at most ${most}.`);
+  throw new PawlError("bad_input", `\`${name}\` ${given}; it must be a text of at most ${most} characters.`);
 }
 
 /**
- * An edited input as it is kept: plain JSON as it is, for what is approved is what runs.
+ * Checks an edited input and copies it. It must be plain JSON already: the input runs exactly as it was approved.
  * @throws PawlError `bad_input`
  */
 export function editedInput({ callKey }: Asking, input: unknown): Json {
   const checked = checkJson(input);
   const isLong = checked.ok && isTooLong(JSON.stringify(checked.value));
   if (checked.ok && !isLong) return structuredClone(checked.value);
-  const problem = checked.ok ? "it is too long to be kept" : checked.error;
+  const problem = checked.ok ? "it is too long to be stored" : checked.error;
   const what = `The edited input of call ${callKey} cannot be taken: ${problem}.`;
   throw new PawlError("bad_input", `${what} Change it and answer again.`);
 }

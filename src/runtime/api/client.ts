@@ -1,8 +1,9 @@
 /**
- * A client of a store: answers, steers and aborts the sessions in it, and carries none on.
+ * A client of a store: answers, steers and aborts the sessions in it, and drives none.
  *
- * 1. It holds no lease and needs neither model nor tools: what it says is posted, and counts once whoever carries the session on takes it.
- * 2. It speaks to each session by itself: an answer to a child's call goes to the child's own session.
+ * 1. A client holds no lease, and needs neither model nor tools. It posts messages, which the driver of the session
+ *    takes.
+ * 2. A client addresses each session directly: an answer to a child's call goes to the child session.
  */
 
 import { servicesOf } from "../../context/services.js";
@@ -18,17 +19,18 @@ import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-log.js";
-import { createAnswers } from "./answers.js";
-import { checkWords } from "./check-answer.js";
+import { createAnswering } from "./answers.js";
 
 export type ClientOptions = {
   readonly store: Store;
-  /** Real time, unless a test owns it. */
+  /** Default: the system clock. Tests may pass their own. */
   readonly clock?: Clock;
   readonly makeId?: MakeId;
 };
 
-/** What was said to a call, or that nobody said anything in time. `by` is who decided, as the caller named them. */
+/**
+ * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
+ */
 export type GivenAnswer = {
   readonly type: Answer["type"] | "expired";
   readonly at: number;
@@ -38,11 +40,14 @@ export type GivenAnswer = {
 
 export type ClientSession = Answers & {
   readonly id: string;
-  /** The answer that counts for a call: the last one, where it was asked for more than once; null where there is none. */
+  /** The answer to a call; the last one, if the call asked more than once; null if there is none. */
   readonly answerTo: (callKey: string) => Promise<GivenAnswer | null>;
-  /** Goes in before the next model call. @throws PawlError `no_session`, `run_finished` where no run is under way, `bad_input` */
+  /**
+   * Adds input before the next model call.
+   * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
+   */
   readonly steer: (input: Input) => Promise<void>;
-  /** Asks for the end of the run under way; nothing happens where there is none. */
+  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
@@ -50,7 +55,7 @@ export type Client = {
   readonly session: (sessionId: string) => ClientSession;
 };
 
-/** Makes a client of a store. `pendingApprovals(store)` lists what there is to answer. */
+/** Creates a client of a store. `pendingApprovals(store)` lists the calls that wait for an answer. */
 export function createClient(options: ClientOptions): Client {
   const store = checkedStore(options.store);
   const { clock = systemClock, makeId = makeRandomId } = options;
@@ -60,47 +65,31 @@ export function createClient(options: ClientOptions): Client {
 }
 
 function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): ClientSession {
-  const load = async () => (await store.load(id))?.state ?? initialState;
   const post = async (messageId: string, body: InboxBody) => {
     const posted = await store.post(id, { id: messageId, at: clock.now(), body });
     return posted.type === "posted" ? "said" : "duplicate";
   };
 
   async function steer(input: Input): Promise<void> {
-    const state = await load();
+    const state = (await store.load(id))?.state ?? initialState;
     const { session } = state;
     if (session === null) return throwNoSession(id);
     if (isResting(state))
       throw new PawlError(
         "run_finished",
-        `No run is under way in session ${id} (${state.status}): there is nothing to steer. Send it as the next request.`,
+        `No run is under way in session ${id} (${state.status}): there is nothing to steer. Send the input as the next request.`,
       );
     const runId = makeId();
-    const said = {
-      type: "input",
-      mode: "steer",
-      runId,
-      input: messagesOf(input),
-      limits: state.limits,
-      session,
-    } as const;
-    await post(`run/${runId}`, said);
+    const { limits } = state;
+    await post(`run/${runId}`, { type: "input", mode: "steer", runId, input: messagesOf(input), limits, session });
   }
 
-  async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
-    checkWords({ note, by });
-    const state = await load();
-    if (isResting(state)) return;
-    const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
-    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said });
-  }
-
-  const parts = { store, clock, family: { children: new Map() }, tools: new Map(), services: servicesOf(store) };
-  const answers = createAnswers(id, parts, post, abort);
-  return { id, ...answers, answerTo: (callKey) => answerTo(store, id, callKey), steer, abort };
+  const noAgent = { family: { children: new Map() }, tools: new Map(), services: servicesOf(store) };
+  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, post);
+  return { id, ...answering, answerTo: (callKey) => answerTo(store, id, callKey), steer };
 }
 
-/** An answer is in the inbox until the session is carried on, and from then on in the log. */
+/** Looks in the log and in the inbox: an answer stays in the inbox until a driver takes it. */
 async function answerTo(store: Store, sessionId: string, callKey: string): Promise<GivenAnswer | null> {
   let given: GivenAnswer | null = null;
   for await (const { event } of readEntries(store, sessionId, 0)) {

@@ -1,7 +1,7 @@
 /**
- * A new session that shares another's history up to a point (REC-6).
+ * Forks a session: copies its history up to an entry into a new session (REC-6).
  *
- * What was under way at that point is ended in the copy: a fork runs nothing that its source may run as well.
+ * A run that was under way at that entry ends in the copy, so that the fork runs nothing that its source may run, too.
  */
 import { advance } from "../../core/machine/consequences.js";
 import { dueAt } from "../../core/machine/effects.js";
@@ -16,12 +16,12 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { readEntries } from "../log/read-log.js";
 
-/** Events of one commit while copying. */
+/** The most events in one commit of the copy. */
 const batchSize = 200;
 
 /**
  * Copies the log up to entry `at` into a new session.
- * @throws PawlError `no_session`, `bad_input` where `at` is no entry of it, `session_busy` where the new id is taken
+ * @throws PawlError `no_session`; `bad_input` if the session has no entry `at`; `session_busy` if the new id is taken
  */
 export async function forkSession(
   sourceId: string,
@@ -51,7 +51,7 @@ async function eventsUpTo(store: CompiledAgent["store"], sourceId: string, at: n
   return events;
 }
 
-/** A fork of a child has nobody to tell. */
+/** A fork of a child session has no parent. */
 function withoutParent(event: Extract<Event, { type: "session_created" }>): Event {
   const { parent: _, top: __, ...own } = event;
   return own;
@@ -97,7 +97,7 @@ async function copy(lease: Lease, events: readonly Event[], now: number, store: 
 
 type Ended = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends what was under way, as an abort whose calls nobody runs any more does. */
+/** Ends the run under way with the events of an abort and a restart, because nobody runs its calls in the copy. */
 function endOf(state: State, at: number): Ended {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;

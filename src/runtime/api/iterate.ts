@@ -9,7 +9,7 @@ import type { CommittedEntry } from "../log/committed-entry.js";
 import type { LocalSession } from "../session/local-session.js";
 import { onEntry } from "../subscribers/broadcast.js";
 
-/** The state and the conversation, as they were after a step, after an error, or where the run ended or waits. */
+/** The state and the conversation after a step, after an error, or when the run ended or began to wait. */
 export type View = { readonly state: State; readonly messages: readonly Message[] };
 
 export async function* createIterator(

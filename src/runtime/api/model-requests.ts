@@ -1,5 +1,5 @@
 /**
- * The requests of a session's model calls, made again from its log alone: no agent is needed, nor the code that it had (TRC-3).
+ * Rebuilds the requests of a session's model calls from its log alone, without the agent and its code (TRC-3).
  */
 import { effects } from "../../core/machine/effects.js";
 import type { State } from "../../core/machine/state.js";
@@ -15,10 +15,11 @@ import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-bl
 import { requestMessages } from "../work/request-messages.js";
 
 /**
- * Every request that the log of a session called for, one for each attempt, in order and exactly as the model got it: prompt, tools,
- * options and messages (files in results as a model got them that can be shown them). An attempt whose process died before it could be sent is there too. They are read as they are taken.
+ * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
+ * options and messages. Files in results are as a model got them that accepts files. An attempt is included even if the
+ * process died before it sent the request. The log is read while the requests are consumed.
  *
- * @throws PawlError `no_session`, `store_failed`; `store_corrupt` where what the log names is missing
+ * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store lacks a blob that the log names
  */
 export async function* modelRequests(
   store: Store,
@@ -38,14 +39,14 @@ export async function* modelRequests(
     const messages = await requestMessages(transcript, {}, { sessionId, store });
     const texts = await textsOf(transcript);
     const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
-    // The transcript grows while others look at what they were given.
+    // A copy, because the transcript grows while the caller holds the request.
     yield { ...request, messages: [...request.messages] };
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }
 
 export type ModelRequestsOptions = {
-  /** Only requests that entries after this one called for. 0 unless given: all. Leave the loop when there is enough. */
+  /** Gives only requests of attempts after this entry. Default: 0, which gives all. */
   readonly after?: number;
 };
 
@@ -53,7 +54,7 @@ function wantedModelCall(state: State) {
   return effects(state).find((effect) => effect.type === "call_model");
 }
 
-/** A session's texts change seldom: each is read once. */
+/** Reads each text once: the prompt and the tools of a session seldom change. */
 function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
   const known = new Map<string, string>();
 

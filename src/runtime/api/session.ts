@@ -1,5 +1,5 @@
 /**
- * A session, as a user holds it: what can be said to it, and what can be seen of it.
+ * The public handle of a session: sends messages to it, and reads its results, events and state.
  */
 
 import type { Message } from "../../core/data/message.js";
@@ -21,8 +21,7 @@ import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
-import { createAnswers } from "./answers.js";
-import { checkWords } from "./check-answer.js";
+import { createAnswering } from "./answers.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -36,55 +35,63 @@ export type SendOptions = Pick<
   | "providerOptions"
   | "output"
 > & {
-  /** While a run is active: become the next run (default), go in before the next model call, or be refused (`session_busy`). */
+  /**
+   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
+   * the next model call. "reject": `send` throws `session_busy`.
+   */
   readonly mode?: "queue" | "steer" | "reject";
 };
 
 export type Session = Answers & {
   readonly id: string;
-  /** Says something: starts a run, or joins the one under way. Resolves when it is durable, with the run's id. */
+  /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
   /** `send` with mode `steer`. */
   readonly steer: (input: Input) => Promise<void>;
-  /** Ends the run under way; nothing happens where there is none. */
+  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-  /** Carries on what was interrupted, and gives its result. @throws PawlError `no_session`, `run_finished` */
+  /** Carries on an interrupted run, and gives its result. @throws PawlError `no_session`, `run_finished` */
   readonly resume: Resume;
-  /** The result of a run: the present or last one where none is named. Null while nobody drives it and it has not ended. */
+  /**
+   * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
+   * somebody.
+   */
   readonly result: () => Promise<RunResult | null>;
   /**
-   * A new session that shares this one's history up to an entry (all of it unless given); what was under way there is ended in the copy.
-   * @throws PawlError `no_session`, `bad_input` where there is no such entry, `session_busy` where the new id is taken
+   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
+   * the copy.
+   * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
    */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
   /**
-   * Runs the log again against the present code and agent: its tools' schemas, its policies, its retries. Models and tools give
-   * what was recorded; nothing outside is touched, nothing is written. Tells the first difference.
+   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
+   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
    * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
    */
   readonly replay: (options?: ReplayOptions) => Promise<Replay>;
   readonly state: () => Promise<State>;
-  /** What the model sees. */
+  /** The conversation as the model sees it. */
   readonly messages: () => Promise<readonly Message[]>;
   /**
-   * Public events after an entry: those of the log first, then live ones with deltas, until the consumer leaves or `signal` is aborted;
-   * what had come by then is still given.
+   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
+   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
    */
   readonly events: (options?: {
-    /** The number of an entry, or the place of an event (`"57.2"`: entry and index). 0 unless given: from the start. */
+    /** The number of an entry, or the position of an event (`"57.2"`: entry and index). Default: 0, the start. */
     readonly after?: number | string;
+    /** If false, the iterator ends with the last event of the log. Default: true. */
     readonly follow?: boolean;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
 };
 
-/** Given what the run was started with and the log does not keep, it goes by that; see `StartOptions`. */
+/** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
 export type Resume = {
   <Output>(options: LocalOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
   (options?: LocalOptions): Promise<RunResult>;
 };
 
-/** What a session needs of the process that it is held in. */
+/** What a session needs of its process. */
 export type SessionDependencies = {
   readonly live: () => LocalSession;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
@@ -101,7 +108,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     if (isResting(await load())) return;
     throw new PawlError(
       "session_busy",
-      `Session ${id} has a run under way. Wait for it, or send with mode "queue" or "steer".`,
+      `Session ${id} has a run under way. Wait for its end, or send with mode "queue" or "steer".`,
     );
   }
 
@@ -119,15 +126,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     return { runId, isNew: said === "said" };
   }
 
-  async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}) {
-    checkWords({ note, by });
-    const state = await load();
-    if (isResting(state)) return;
-    const said = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
-    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...said }, state);
-  }
-
-  const answers = createAnswers(id, parts, post, abort);
+  const answering = createAnswering(id, parts, post);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
     const locals = compileLocalOptions(options, parts.deps);
@@ -148,7 +147,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     if (isResting(state) && !isPosted && !hasQueued && due === null)
       throw new PawlError(
         "run_finished",
-        `The last run of session ${id} has ended (${state.status}). Send something to start the next one.`,
+        `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     return (waits ? await result() : null) ?? resumeLive(live(), state.seq);
@@ -161,10 +160,10 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     return resultOf(id, state, transcript) ?? waitingResult(state, transcript);
   }
 
-  /** A run whose children wait for a person waits for that person. */
+  /** If a child session waits for a person, so does the run. */
   async function waitingResult(state: State, { run }: Transcript): Promise<RunResult | null> {
     if (run === null || state.status === "idle" || !isWaiting(state)) return null;
-    const approvals = await answers.pendingApprovals();
+    const approvals = await answering.pendingApprovals();
     if (approvals.length === 0) return null;
     const { runId, answer } = run;
     const { usage, counters } = state;
@@ -199,8 +198,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     id,
     send,
     steer: async (input) => void (await send(input, { mode: "steer" })),
-    ...answers,
-    abort,
+    ...answering,
     resume: resume as Resume,
     result,
     fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
@@ -211,7 +209,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   };
 }
 
-/** What the log has given already: its last event, and the attempts whose messages are whole by now. */
+/** What the consumer got from the log: the last event, and the attempts whose messages are complete. */
 type Known = { upTo: Cursor; readonly attempts: Set<string> };
 
 function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {

@@ -1,5 +1,5 @@
 /**
- * Starting a run: its message, what this process keeps for it, and its result as the caller asked for it.
+ * Starts a run: creates its message, keeps its local options, and parses its answer for the caller.
  */
 import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -10,7 +10,7 @@ import { runToResult } from "../session/deliver.js";
 import type { LocalSession } from "../session/local-session.js";
 import type { Subscription } from "../subscribers/subscription.js";
 
-/** Runs a request to its end, or to where it waits: the answer is data where its schema is given. */
+/** Runs a request until it ends or waits. If `output` is given, `result.output` is the parsed answer. */
 export type RunMethod = {
   <Output>(input: Input, options: StartOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
   (input: Input, options?: StartOptions): Promise<RunResult>;

@@ -1,5 +1,6 @@
 /**
- * What waits for somebody outside, over all sessions of a store: no agent and no lease is needed to see it.
+ * Lists the calls in all sessions of a store that wait for a person or an outside program. This needs no agent and no
+ * lease.
  */
 
 import type { Calling } from "../../core/machine/calls.js";
@@ -12,15 +13,15 @@ import { approvalsOf, askedAt, type PendingApproval } from "../../core/view/outc
 import type { AskingSession, Store } from "../../ports/store.js";
 import { checkedStore } from "../log/checked-store.js";
 
-/** Something that waits in a session, and whose session that is. */
+/** A waiting call, and its session. */
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & { readonly session: SessionInfo };
 
 /**
- * What waits for somebody outside in any session of a store, the session that asks for the longest first. It is read as it is
- * taken: leave the loop when there is enough.
+ * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the
+ * longest comes first. The store is read while the calls are consumed.
  *
- * A call that was answered is left out, also while nobody has carried its session on. Sessions that a later version wrote
- * are left out: this one can answer nothing in them.
+ * An answered call is left out, even if no driver has taken the answer yet. Sessions that a later version wrote are
+ * left out, because this version cannot answer in them.
  *
  * @throws PawlError `store_corrupt`, `store_failed`
  */
@@ -52,7 +53,7 @@ async function approvalsIn(
   return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
 }
 
-/** What is in the inbox counts already: whoever carries the session on takes it first. */
+/** The state after the messages in the inbox: the next driver takes those first. */
 async function stateAfterInbox(store: Store, sessionId: string, loaded: Calling): Promise<State> {
   let state: State = loaded;
   const defaults = { limits: loaded.limits, model: loaded.session?.model ?? "" };
@@ -61,14 +62,14 @@ async function stateAfterInbox(store: Store, sessionId: string, loaded: Calling)
   return state;
 }
 
-/** The calls of the present step, from the few entries at the end of the log that tell of them. */
+/** The calls of the present step, from the last entries of the log. */
 async function callsOf(store: Store, sessionId: string, state: Calling): Promise<CallRecords> {
   let first = Math.min(...state.calls.map((call) => call.inputSeq));
   for (;;) {
     const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
     const calls = callsIn(entries, state);
     if (calls !== undefined || first === 1) return calls ?? new Map();
-    // Each call that was changed has its present input further on: the message is before them.
+    // The inputs of changed calls come after the model's message, so the message is further back.
     first = Math.max(1, first - 2 * (state.seq - first + 1));
   }
 }

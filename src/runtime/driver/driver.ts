@@ -1,20 +1,23 @@
 /**
- * The driver of a session: commits events, then compares the effects that the state wants with those in flight. It starts
- * what is missing and cancels what is no longer wanted.
+ * The driver of a session: commits events, then compares the effects that the state wants with those in flight. It
+ * starts what is missing and cancels what is no longer wanted.
  *
  * Who owns what:
- * - The driver owns the committed state, the transcript, the effects in flight (`jobs`) and the batch of pending commits.
+ * - The driver owns the committed state, the transcript, the effects in flight (`jobs`) and the batch of pending
+ *   commits.
  * - The committer (committer.ts) owns the number of the last entry, and is the only writer of a driven session's log.
  * - The lease keeper (lease-keeper.ts) owns the leases of all sessions of the process, and renews them.
  * - The local session (session/local-session.ts) owns the driver. It opens, follows, drains and forgets a session.
  * - The broadcast (subscribers/broadcast.ts) owns the subscriptions and waiters of a local session.
  *
  * Who calls whom:
- * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls `wake`.
- * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held (`isSure`,
- *   `makeSure`). The driver reads the inbox itself, and after a drain it releases the lease itself.
- * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and the
- *   closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers directly.
+ * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls
+ *   `wake`.
+ * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held
+ *   (`isSure`, `makeSure`). The driver reads the inbox itself, and after a drain it releases the lease itself.
+ * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and
+ *   the closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers
+ *   directly.
  * - The local session calls `keepLease` and `dropLease`. If a lease is lost, the lease keeper calls back, and the local
  *   session calls `lose`.
  *
@@ -24,8 +27,8 @@
  * 3. Events that are ready together share a commit. An effect that answers at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
  * 5. When nothing is left to do here, the last commit releases the lease.
- * 6. An effect starts right after a commit, while nobody else can have claimed the session. In a shutdown only calls start
- *    that are committed as running.
+ * 6. An effect starts right after a commit, while nobody else can have claimed the session. In a shutdown only calls
+ *    start that are committed as running.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { dueOf, effects } from "../../core/machine/effects.js";
@@ -107,8 +110,8 @@ export function createDriver(options: DriverOptions): Driver {
 }
 
 /**
- * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true when
- * they are durable, and to false if the driver closes before.
+ * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true
+ * when they are durable, and to false if the driver closes before.
  */
 export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise<boolean> {
   if (driver.closed) return Promise.resolve(false);
@@ -278,7 +281,10 @@ function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void
   driver.jobs.set(key, { cancellation, sleeps: true });
 }
 
-/** Takes the messages in the inbox, and releases the session if nothing is left to do. False if the driver closes before. */
+/**
+ * Takes the messages in the inbox, and releases the session if nothing is left to do. False if the driver closes
+ * before.
+ */
 export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
   let messages: readonly InboxMessage[];
@@ -326,7 +332,10 @@ function close(driver: Driver, closing: Closing): void {
   driver.onClosed(closing);
 }
 
-/** Closes the driver, because the lease is gone. During a commit, the commit decides: it may have released the lease itself. */
+/**
+ * Closes the driver, because the lease is gone. During a commit, the commit decides: it may have released the lease
+ * itself.
+ */
 export function lose(driver: Driver): void {
   if (!driver.flushing) close(driver, { type: "interrupted", reason: "lease_lost" });
 }

@@ -21,12 +21,15 @@ export type LeaseKeeper = LeaseKeeperOptions & {
 };
 
 /**
- * A time by both clocks. Other processes go by the wall clock, which can be set back; the monotonic clock may stand still
- * while the machine sleeps.
+ * A time by both clocks. Other processes go by the wall clock, which can be set back; the monotonic clock may stand
+ * still while the machine sleeps.
  */
 export type Moment = { readonly wall: number; readonly elapsed: number };
 
-/** A lease that is renewed until it is dropped. If it turns out to be gone, `renewedAt` becomes null, and `lost` is called. */
+/**
+ * A lease that is renewed until it is dropped. If it turns out to be gone, `renewedAt` becomes null, and `lost` is
+ * called.
+ */
 export type KeptLease = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
 
 export function momentOf(clock: Clock): Moment {

@@ -1,6 +1,6 @@
 /**
- * Checks everything that a store returns before it is used: a store may be the user's own code, and its file may come from
- * anywhere. The stores of this package check more, and their messages name the place of the damage.
+ * Checks everything that a store returns before it is used: a store may be the user's own code, and its file may come
+ * from anywhere. The stores of this package check more, and their messages name the place of the damage.
  */
 
 import { checkJson } from "../../core/data/json.js";

@@ -5,7 +5,9 @@ import { PawlError } from "../../errors.js";
 import type { Lease, Store } from "../../ports/store.js";
 import type { Closing } from "./closing.js";
 
-/** Why a message was lost with its driver; undefined if another process took over, so that the message can be posted. */
+/**
+ * Why a message was lost with its driver; undefined if another process took over, so that the message can be posted.
+ */
 export function lostMessageError(sessionId: string, closing: Closing | null): PawlError | undefined {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
   if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;

@@ -20,8 +20,8 @@ const mask = "[redacted]";
 const shortestValue = 6;
 
 /**
- * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No pattern
- * matches a quote, so that JSON stays JSON.
+ * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No
+ * pattern matches a quote, so that JSON stays JSON.
  */
 const knownShapes: readonly RegExp[] = [
   // Anthropic, OpenAI, OpenRouter, DeepSeek and their like

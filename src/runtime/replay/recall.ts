@@ -3,8 +3,8 @@
  * model answers from the recording, and tools only note that they would have run.
  *
  * 1. Events that people, time, crashes, hooks and other programs caused are taken from the recording.
- * 2. The outputs of models and tools are taken from the recording, too. The present code decides whether it would call them,
- *    and what it makes of their outputs.
+ * 2. The outputs of models and tools are taken from the recording, too. The present code decides whether it would call
+ *    them, and what it makes of their outputs.
  * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
  */
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";

@@ -2,8 +2,8 @@
  * Reads the attempts of a session's model calls from its log, as a recording.
  *
  * 1. Together, the deltas give the committed message or the failure. The log does not store how the provider cut them.
- * 2. The present code builds the requests from the log. They have no system prompt and no tools: the log names those only by
- *    hash, and they are not looked up.
+ * 2. The present code builds the requests from the log. They have no system prompt and no tools: the log names those
+ *    only by hash, and they are not looked up.
  */
 
 import {
@@ -21,7 +21,10 @@ import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
 
-/** The attempts of a session's model calls, in order, for a model that replays them. @param entries the log, from its start */
+/**
+ * The attempts of a session's model calls, in order, for a model that replays them.
+ * @param entries the log, from its start
+ */
 export function recordedAttempts(sessionId: string, entries: readonly Entry[]): readonly RecordedAttempt[] {
   const transcript = createTranscript();
   const attempts: RecordedAttempt[] = [];

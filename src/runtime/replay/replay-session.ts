@@ -2,7 +2,8 @@
  * Replay: runs the log of a session again with the present code and agent (REC-6).
  *
  * 1. Nothing is written and nothing outside is touched: no model is called, no tool runs, the store is only read.
- * 2. Every entry must be possible in the state before it, and must be the entry that the present code would write there.
+ * 2. Every entry must be possible in the state before it, and must be the entry that the present code would write
+ *    there.
  * 3. An immediate consequence must be the next entry, and no consequence may be missing at the end of the log.
  * 4. The first difference ends the replay: the entries after it would be different anyway.
  */

@@ -2,8 +2,8 @@
  * Delivers messages to a session in this process, and gives the results of runs.
  *
  * 1. A message counts once. It is posted to the inbox, or the driver commits it and records its id as taken.
- * 2. A caller that waits for a run gets one result: its end, what it waits for, or why it stopped here. If the store fails,
- *    the result is `interrupted`.
+ * 2. A caller that waits for a run gets one result: its end, what it waits for, or why it stopped here. If the store
+ *    fails, the result is `interrupted`.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type State } from "../../core/machine/state.js";
@@ -36,8 +36,8 @@ type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult"> & {
 
 /**
  * Sends a message to the session. If this process drives the session, the driver commits the message. Otherwise, or if
- * other processes may send a message with the same id (`shared`), the message goes through the inbox. Resolves when it is
- * durable.
+ * other processes may send a message with the same id (`shared`), the message goes through the inbox. Resolves when it
+ * is durable.
  * @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
 export function deliver(live: LocalSession, message: InboxMessage, options: DeliveryOptions): Promise<Delivery> {
@@ -100,7 +100,9 @@ async function requestRunNow(
   return said;
 }
 
-/** Requests a run and gives its result. The subscription ends with the run. If the run is over already, it gets its end. */
+/**
+ * Requests a run and gives its result. The subscription ends with the run. If the run is over already, it gets its end.
+ */
 export function runToResult(
   live: LocalSession,
   runId: string,

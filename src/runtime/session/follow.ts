@@ -1,8 +1,9 @@
 /**
  * Follows a session that another process holds, by its log.
  *
- * 1. The store's watch wakes the follower. A change is only a hint and can be missed, so the follower also polls. It polls
- *    often while somebody waits for a run, because this process may have to take over from a dead holder; otherwise seldom.
+ * 1. The store's watch wakes the follower. A change is only a hint and can be missed, so the follower also polls. It
+ *    polls often while somebody waits for a run, because this process may have to take over from a dead holder;
+ *    otherwise seldom.
  * 2. A process has one follower for each session, however many subscribers the session has.
  */
 import { type RunResult, resultOf } from "../../core/view/outcome.js";

@@ -1,6 +1,6 @@
 /**
- * The result of a run whose id was used before. The run may be over, or the id may belong to no run, so that nobody waits
- * for ever.
+ * The result of a run whose id was used before. The run may be over, or the id may belong to no run, so that nobody
+ * waits for ever.
  */
 
 import { initialState } from "../../core/machine/state.js";

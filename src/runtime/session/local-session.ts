@@ -1,8 +1,8 @@
 /**
  * A session in this process: driven here if the lease can be claimed, followed if another process holds it.
  *
- * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many waiting sessions, so each is plain
- * data without closures, and functions work on it.
+ * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many waiting sessions, so each
+ * is plain data without closures, and functions work on it.
  */
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -52,7 +52,9 @@ export type LocalSession = Broadcast &
     drained: boolean;
   };
 
-/** The process, as its sessions see it. A late result may come after its session was forgotten; then it is held again. */
+/**
+ * The process, as its sessions see it. A late result may come after its session was forgotten; then it is held again.
+ */
 export type SessionHost = {
   readonly keeper: LeaseKeeper;
   readonly inboxes: Inboxes;
@@ -177,9 +179,9 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
 }
 
 /**
- * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come before,
- * so that no effect is restarted only to be cancelled. Other messages come after. A driver with nothing to do releases the
- * session, so the caller of `open` must dispatch something next.
+ * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come
+ * before, so that no effect is restarted only to be cancelled. Other messages come after. A driver with nothing to do
+ * releases the session, so the caller of `open` must dispatch something next.
  */
 function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
@@ -224,8 +226,8 @@ function closed(live: LocalSession, driver: Driver, closing: Closing): void {
 }
 
 /**
- * Takes the messages of the inbox, answers those who wait, and gives an idle session back. A driver may give the session back
- * just before it would look: then this opens the session again.
+ * Takes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
+ * meanwhile.
  */
 export async function settleHere(live: LocalSession): Promise<void> {
   for (;;) {
@@ -254,8 +256,8 @@ function follow(live: LocalSession): void {
     onWaiting: (result, seq) => settleRun(live, result, seq),
     isWanted: () => isFollowed(live),
     mayTakeOver: () => live.waiters.length > 0,
-    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened anew. A driver that was
-    // started here would then run beside another one.
+    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened anew. A driver that
+    // was started here would then run beside another one.
     takeOver: () =>
       using(live, async () => {
         if (live.waiters.length > 0) await settleHere(live);
@@ -270,8 +272,8 @@ function follow(live: LocalSession): void {
 }
 
 /**
- * Skips events that nobody here needs. A follower begins at the present run, or at the end of the log if nobody watches that
- * run. A waiter for a result after an entry needs everything after that entry.
+ * Skips events that nobody here needs. A follower begins at the present run, or at the end of the log if nobody watches
+ * that run. A waiter for a result after an entry needs everything after that entry.
  */
 async function skipToPresent(live: LocalSession): Promise<void> {
   if (live.following !== null || hasLastingSubscriber(live)) return;
@@ -284,7 +286,9 @@ async function skipToPresent(live: LocalSession): Promise<void> {
 export type SubscribeOptions = {
   /** If given, the subscription gets only items of this run. */
   readonly runId?: string;
-  /** If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder. */
+  /**
+   * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
+   */
   readonly stayAfter?: number;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Wakes the drivers of this process when somebody may have posted to their sessions. All sessions share one listener of the
- * store and a few timers.
+ * Wakes the drivers of this process when somebody may have posted to their sessions. All sessions share one listener of
+ * the store and a few timers.
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Change, Store } from "../../ports/store.js";
@@ -11,7 +11,10 @@ const lookAfterMs = {
   inbox: 10,
   /** Mostly commits of the holder itself. */
   either: 100,
-  /** A change of the log needs no read. But hints about the inbox can be missed, so a busy session reads it now and then. */
+  /**
+   * A change of the log needs no read. But hints about the inbox can be missed, so a busy session reads it now and
+   * then.
+   */
   log: 1_500,
 } as const;
 

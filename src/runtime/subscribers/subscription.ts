@@ -2,7 +2,8 @@
  * One consumer of a session's events and deltas.
  *
  * If a consumer falls more than 1,024 items behind, it gets one `lagged` and continues from the log. So a slow consumer
- * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live only.
+ * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
+ * only.
  */
 import type { AssistantMessage } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";

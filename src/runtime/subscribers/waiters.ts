@@ -20,7 +20,10 @@ export type Waiter = {
 
 type Outcome = { readonly result: RunResult | undefined } | { readonly error: unknown };
 
-/** A session with waiters. Each change creates a new list: most have at most one entry, and a new list has no spare capacity. */
+/**
+ * A session with waiters. Each change creates a new list: most have at most one entry, and a new list has no spare
+ * capacity.
+ */
 export type WaitedFor = { readonly sessionId: string; waiters: readonly Waiter[] };
 
 export function wait(session: WaitedFor, awaited: Awaited): Waiter {

@@ -25,8 +25,9 @@ type ExecutionOptions = {
 };
 
 /**
- * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no messages. If
- * `execute` yields several values, the last is the result. Without `execute`, the call waits for `session.provideResult`.
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no
+ * messages. If `execute` yields several values, the last is the result. Without `execute`, the call waits for
+ * `session.provideResult`.
  *
  * @throws PawlError `bad_configuration` for a tool that only its provider can run
  */

@@ -10,7 +10,10 @@ export function done(message?: string): Done {
   return message === undefined ? { [mark]: true } : { [mark]: true, message };
 }
 
-/** Throw this from a tool, at any depth, to complete the run. The run's text is `message`; default: the text of the step. */
+/**
+ * Throw this from a tool, at any depth, to complete the run. The run's text is `message`; default: the text of the
+ * step.
+ */
 export class TaskComplete extends Error {
   override readonly name = "TaskComplete";
   readonly done: Done;

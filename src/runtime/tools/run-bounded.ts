@@ -37,7 +37,9 @@ function isTimeout(error: unknown): boolean {
 
 const patternKeywords: ReadonlySet<string> = new Set(["pattern", "patternProperties"]);
 
-/** Whether a JSON Schema may hold patterns. A property that is named `pattern` counts, too: that only costs some time. */
+/**
+ * Whether a JSON Schema may hold patterns. A property that is named `pattern` counts, too: that only costs some time.
+ */
 export function hasPatterns(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return false;
   return Object.entries(schema).some(([key, value]) => patternKeywords.has(key) || hasPatterns(value));

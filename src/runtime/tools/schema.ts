@@ -29,8 +29,8 @@ export type CompiledInput = {
 const maxIssues = 20;
 
 /**
- * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through `toStandardJsonSchema()`),
- * a schema object of the AI SDK, or a JSON Schema.
+ * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through
+ * `toStandardJsonSchema()`), a schema object of the AI SDK, or a JSON Schema.
  * @throws PawlError `bad_configuration` if the schema gives no JSON Schema of an object
  */
 export function compileInput(schema: InputSchema<unknown>): CompiledInput {
@@ -77,7 +77,9 @@ type Library = typeof import("@cfworker/json-schema");
 let library: Library | null = null;
 let loading: Promise<Library> | null = null;
 
-/** Awaited before a session is driven. From then on all checks are synchronous, so that commits do not depend on timing. */
+/**
+ * Awaited before a session is driven. From then on all checks are synchronous, so that commits do not depend on timing.
+ */
 export function whileValidatorLoads(): Promise<unknown> | null {
   return library === null ? loading : null;
 }
@@ -181,7 +183,9 @@ type JsonSchemaError = {
   readonly error: string;
 };
 
-/** The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong. */
+/**
+ * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong.
+ */
 function issuesOfJsonSchema(errors: readonly JsonSchemaError[]): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   for (const [index, error] of errors.entries()) {

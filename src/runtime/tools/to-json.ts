@@ -1,9 +1,9 @@
 /**
  * Converts the return values of tools and hooks to plain JSON before they are committed.
  *
- * Values that JSON lacks (dates, maps, errors) are written in a form that is useful to a reader. Cycles, and values that are
- * nested too deeply, are replaced by a mark. A value is refused if it throws while it is read, has a dangerous key, or is
- * too large.
+ * Values that JSON lacks (dates, maps, errors) are written in a form that is useful to a reader. Cycles, and values
+ * that are nested too deeply, are replaced by a mark. A value is refused if it throws while it is read, has a dangerous
+ * key, or is too large.
  */
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
@@ -29,9 +29,9 @@ export function toToolOutput(value: unknown): ToolOutput {
 }
 
 /**
- * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, if a key is no text),
- * Sets arrays, errors their name and message, bytes and functions a description, NaN and the infinities their names.
- * `undefined`, symbols and functions in objects are left out. `toJSON` is called.
+ * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, if a key is no
+ * text), Sets arrays, errors their name and message, bytes and functions a description, NaN and the infinities their
+ * names. `undefined`, symbols and functions in objects are left out. `toJSON` is called.
  *
  * @throws PawlError `not_storable`; the message names the place
  */

@@ -3,7 +3,8 @@
  *
  * 1. A record contains only data from the log, so a trace that is built later equals the live trace.
  * 2. Every text is redacted before it goes into a record (TRC-2).
- * 3. The record of a step is made when the next step, a compaction or the end of the run begins, so that it is complete.
+ * 3. The record of a step is made when the next step, a compaction or the end of the run begins, so that it is
+ *    complete.
  */
 
 import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
@@ -161,7 +162,10 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     }
   }
 
-  /** Adds hooks to their step or run. An `afterStep` hook belongs to the previous step, but is recorded with the next event. */
+  /**
+   * Adds hooks to their step or run. An `afterStep` hook belongs to the previous step, but is recorded with the next
+   * event.
+   */
   function addHooks(event: Event, hooks: readonly TracedHook[], previous: OpenStep | null): void {
     if (event.type === "compacted") return;
     for (const hook of hooks) {

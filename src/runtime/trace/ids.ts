@@ -1,5 +1,6 @@
 /**
- * The ids of traces: hashes of the session and the run, so that all processes that take part in a run compute the same id.
+ * The ids of traces: hashes of the session and the run, so that all processes that take part in a run compute the same
+ * id.
  */
 import { sha256 } from "../lib/hash.js";
 

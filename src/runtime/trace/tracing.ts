@@ -1,8 +1,8 @@
 /**
  * Live traces: turns the entries that a session's driver commits into records for trace listeners.
  *
- * If a driver takes a run up in its middle, the builders read the run's earlier entries from the log first. So the live trace
- * equals the trace from the log.
+ * If a driver takes a run up in its middle, the builders read the run's earlier entries from the log first. So the live
+ * trace equals the trace from the log.
  */
 import { isResting, isTerminal, type State } from "../../core/machine/state.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
