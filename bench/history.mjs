@@ -143,14 +143,15 @@ ${table(heads, cells)}
 
 ${sideBySide([...starts, ...places])}
 
-Each row is the median of its repetitions, and the spread is from the tenth to the ninetieth of a hundred. *× smallest*
-compares with the shortest history of the same kind.
+The spread is the range from the 10th to the 90th percentile of the repetitions. *× smallest* compares the medians with
+the shortest history of the same work. Ten steps do not fill the window, so they cost a little less.
 
-- *The start of a run* is \`agent.run\` until the model is called, in a session of so many runs of one step. The
-  compaction is on and keeps its view at one size.
+- *The start of a run* is \`agent.run\` until the model is called, in a session of so many runs of one step, with
+  a window of 2,000 tokens. Compactions keep the model's view at the same size.
 - *The first event after a reconnect* is \`session.events({ after })\` two entries before the end of the log, until the
   first event: by the agent object that ran the steps, or by a new agent object on a new connection to the file.
-- *A page in the middle* is the first 100 events after the middle entry, with \`follow: false\`.
+- *A page in the middle* is the first 100 events after an entry in the middle, with \`follow: false\`. The entries are
+  next to each other, because the distance to the last compaction counts.
 `;
   const lines = [
     { name: "ms a step", values: rows.map(({ ms }) => ms) },

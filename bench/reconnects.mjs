@@ -1,6 +1,6 @@
 /**
  * What callers do beside long histories, on SQLite: they start a run, connect again, and read a page. Each is timed
- * for short and for long histories in turns.
+ * for short and for long histories in turns: what disturbs the machine disturbs all of them.
  */
 import { join } from "node:path";
 import { createAgent } from "../dist/index.js";
@@ -9,19 +9,8 @@ import { inFolder } from "./folder.mjs";
 import { modelOf, read, summariser } from "./long-talk.mjs";
 
 const sessionId = "long";
-const repetitions = 41;
-
-async function onFile(work) {
-  return await inFolder(async (folder) => {
-    const open = () => openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
-    const store = await open();
-    try {
-      return await work(store, open);
-    } finally {
-      await store.close();
-    }
-  });
-}
+const repetitions = 51;
+const warmUps = 5;
 
 function completed({ status, reason }) {
   if (status !== "completed") throw new Error(`the run is ${status} (${reason})`);
@@ -43,32 +32,33 @@ function talking(onCall) {
 }
 
 /**
- * The time from `agent.run` to the call of the model, at so many runs of one session. The repetitions are the runs that
+ * The time from `agent.run` to the call of the model, in sessions of so many runs. The repetitions are the runs that
  * follow, so that they fall on all sizes of the model's view alike.
  */
 export async function runStarts(counts) {
-  return await onFile(async (store) => {
+  return await inFolder(async (folder) => {
+    const store = await openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
     let calledAt = 0;
     const model = talking(() => {
       calledAt = performance.now();
     });
     const agent = createAgent({ model, store, compaction: { model: summariser }, limits: { maxCompactions: 100 } });
-    const start = async () => {
+    const start = async (sessionId) => {
       const before = performance.now();
       completed(await agent.run("And now?", { sessionId }));
       return calledAt - before;
     };
-    // V8 compiles what is hot, whatever the length of the session: the shortest history is not the first to be run.
-    for (let index = 0; index < 300; index += 1) await agent.run("Warm up.", { sessionId: `warm-${index % 10}` });
-    const rows = [];
-    let done = 0;
-    for (const count of counts) {
-      for (; done < count; done += 1) await start();
-      const times = [];
-      for (let index = 0; index < repetitions; index += 1, done += 1) times.push(await start());
-      rows.push({ work: "the start of a run", history: `${count.toLocaleString("en")} runs`, times });
-    }
-    return rows.map((row) => ({ ...row, smallest: rows[0].times }));
+    const sessions = counts.map((count) => ({ count, sessionId: `runs-${count}`, times: [] }));
+    for (const { count, sessionId } of sessions) for (let index = 0; index < count; index += 1) await start(sessionId);
+    for (let round = 0; round < repetitions; round += 1)
+      for (const { sessionId, times } of sessions) times.push(await start(sessionId));
+    await store.close();
+    return sessions.map(({ count, times }) => ({
+      work: "the start of a run",
+      history: `${count.toLocaleString("en")} runs`,
+      times,
+      smallest: sessions[0].times,
+    }));
   });
 }
 
@@ -98,34 +88,42 @@ export async function reconnects(counts) {
         await store.close();
       }
     },
-    "a page of 100 events in the middle": ({ agent, last }) =>
-      timed(agent.session(sessionId), { after: Math.floor(last / 2), follow: false }, 100),
+    // Other places in each round: what must be read for one depends on how long ago the last compaction was.
+    "a page of 100 events in the middle": ({ agent, last }, round) =>
+      timed(agent.session(sessionId), { after: Math.floor(last / 2) + (round % 25), follow: false }, 100),
   };
-  const files = [];
-  const inAll = async ([count, ...others]) => {
-    if (count === undefined) return await timeAll(files, kinds);
-    return await onFile(async (store, open) => {
-      const limits = { maxSteps: count + 10, maxCompactions: count };
-      const agentOn = (one) =>
-        createAgent({ model: modelOf(count), tools: [read], store: one, limits, compaction: { model: summariser } });
-      const agent = agentOn(store);
-      completed(await agent.run("Look at every file.", { sessionId }));
-      files.push({ count, open, agentOn, agent, last: (await agent.session(sessionId).state()).seq });
-      return await inAll(others);
-    });
-  };
-  return await inAll(counts);
+  return await inFolder(async (folder) => {
+    const files = [];
+    try {
+      for (const count of counts) files.push(await longTalk(join(folder, `${count}.db`), count));
+      return await timeAll(files, kinds);
+    } finally {
+      for (const { close } of files) await close();
+    }
+  });
 }
 
-/** Histories in turns: what disturbs the machine disturbs all of them. */
+/** A file with one session of so many steps. */
+async function longTalk(path, count) {
+  const open = () => openSqliteStore({ path, synchronous: "normal" });
+  const limits = { maxSteps: count + 10, maxCompactions: count };
+  const agentOn = (store) =>
+    createAgent({ model: modelOf(count), tools: [read], store, limits, compaction: { model: summariser } });
+  const store = await open();
+  const agent = agentOn(store);
+  completed(await agent.run("Look at every file.", { sessionId }));
+  const { seq: last } = await agent.session(sessionId).state();
+  return { count, open, agentOn, agent, last, close: () => store.close() };
+}
+
 async function timeAll(files, kinds) {
   const rows = [];
   for (const [work, act] of Object.entries(kinds)) {
     const compared = work.startsWith("a page") ? files.filter(({ count }) => count >= 100) : files;
     const times = compared.map(() => []);
-    for (let round = -5; round < repetitions; round += 1)
+    for (let round = -warmUps; round < repetitions; round += 1)
       for (const [index, file] of compared.entries()) {
-        const ms = await act(file);
+        const ms = await act(file, round + warmUps);
         if (round >= 0) times[index].push(ms);
       }
     for (const [index, { count }] of compared.entries())

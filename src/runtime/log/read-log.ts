@@ -21,7 +21,7 @@ import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js"
 export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
 
 /** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
-const pageSizes = { first: 64, most: 1_000, growth: 4 } as const;
+const pageSizes = { first: 64, most: 1_000, growth: 2 } as const;
 
 /** The entries after `after`, up to `last`, a page at a time. @throws PawlError `store_corrupt` if one is missing */
 export async function* readEntries(
