@@ -1,7 +1,7 @@
 /**
  * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl
- * gives each its meaning without another format number. Until then each is stale in every state: it takes a place in
- * the log and changes nothing.
+ * gives each its meaning without another format number. Until then each is stale in every state, so this version cannot
+ * fold a log that holds one.
  */
 import type { Fault, FileChange, Json, Message } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
