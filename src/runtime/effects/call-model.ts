@@ -51,7 +51,7 @@ export async function callModel(
     }
   };
   memory.partial = assembly;
-  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish };
+  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish, memory };
   await streamInto(assembly, made.request, options);
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {

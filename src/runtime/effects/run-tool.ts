@@ -171,6 +171,8 @@ function withTimeout(
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value)) return value;
+  // A call may wait for long, and a process may hold many of them.
+  context.memory.spareController = null;
   return new Promise((resolve, reject) => {
     const stopTimer = context.parts.clock.after(timeoutMs, () => {
       isTimedOut = true;

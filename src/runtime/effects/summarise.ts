@@ -61,6 +61,7 @@ export function createSummariser(
       clock: parts.clock,
       cancellation,
       publish() {},
+      memory: context.memory,
     });
     const end = endOf(assembly);
     const isWhole = end.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;

@@ -7,7 +7,6 @@
  */
 import type { HookPoint, HookRecord } from "../../core/machine/event.js";
 import type { HookContext } from "../../ports/hook.js";
-import type { CompiledHook } from "../agent/compile-hooks.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { abort, type Cancellation, createCancellation, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
@@ -50,12 +49,22 @@ export function* callHooks<Value>(
   const { point } = call;
   const records: HookRecord[] = [];
   let value = call.initial;
-  let subject: object | undefined;
+  let unchanged: object | undefined;
+  let spare: OwnContext | undefined;
   for (const hook of hooks[point]) {
-    subject ??= freeze(call.subjectOf(value));
+    const subject = unchanged ?? freeze(call.subjectOf(value));
     const startedAt = clock.elapsed();
-    const called = callHook(hook, subject, context, cancellation);
-    // Waits only if there is a promise: with many hooks, a `wait` for each would be most of the cost.
+    // With many hooks, a context for each would be most of the cost: if nobody read the signal, the next hook gets the same one.
+    const own = spare ?? createContext(context);
+    const called = callWithContext(
+      (hookContext) => hook.call(subject, hookContext),
+      hook.timeoutMs,
+      context,
+      cancellation,
+      own,
+    );
+    spare = called instanceof Promise || own.cancellation.controller !== undefined ? undefined : own;
+    // No `wait` without a promise, for the same reason.
     const settled = called instanceof Promise ? yield* wait(called) : called;
     const { outcome, message, to, isSettled } = judged(settled, value, call);
     const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
@@ -65,7 +74,7 @@ export function* callHooks<Value>(
     );
     if (message !== undefined && hook.isClosed)
       return { value, records, failure: `the hook "${name}" failed at ${point}: ${message.replace(/\.$/, "")}` };
-    if (to !== value) subject = undefined;
+    unchanged = to === value ? subject : undefined;
     value = to;
     if (isSettled) break;
   }
@@ -93,34 +102,35 @@ function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<
   return { outcome: "changed", message: undefined, to: verdict.to, isSettled: verdict.type === "settled" };
 }
 
-function callHook(
-  hook: CompiledHook,
-  subject: object,
-  context: EffectContext,
-  cancellation: Cancellation | undefined,
-): MaybePromise<SettledCall> {
-  return callWithContext((hookContext) => hook.call(subject, hookContext), hook.timeoutMs, context, cancellation);
-}
+/** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
+type OwnContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
 
-/** Calls a hook or a permission check with a context of its own, and ends the wait for it when its time is up. */
-export function callWithContext(
-  call: (hookContext: HookContext) => unknown,
-  timeoutMs: number,
-  { sessionId, parts, transcript }: EffectContext,
-  cancellation: Cancellation | undefined,
-): MaybePromise<SettledCall> {
-  const { clock } = parts;
+/** The signal is made only for code that reads it. */
+function createContext({ sessionId, parts, transcript }: EffectContext): OwnContext {
   const runId = transcript.run?.runId ?? "";
-  const own = createCancellation();
+  const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
     sessionId,
     runId,
     deps: depsOf(parts, runId),
     get signal() {
-      return signalOf(own);
+      return signalOf(cancellation);
     },
   });
-  return callInTime(() => call(hookContext), { timeoutMs, clock, cancellation, onGivenUp: () => abort(own) });
+  return { hookContext, cancellation };
+}
+
+/** Calls a hook or a permission check, and ends the wait for it when its time is up. */
+export function callWithContext(
+  call: (hookContext: HookContext) => unknown,
+  timeoutMs: number,
+  context: EffectContext,
+  cancellation: Cancellation | undefined,
+  own = createContext(context),
+): MaybePromise<SettledCall> {
+  const { clock } = context.parts;
+  const onGivenUp = () => abort(own.cancellation);
+  return callInTime(() => call(own.hookContext), { timeoutMs, clock, cancellation, onGivenUp });
 }
 
 /** For hooks that return nothing. */

@@ -6,6 +6,7 @@ import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
+import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
@@ -22,7 +23,7 @@ export type EffectContext = {
 };
 
 /** What one process remembers of a run. Another process can go on without it. */
-export type ProcessMemory = {
+export type ProcessMemory = SpareController & {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
@@ -44,6 +45,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     texts: createPromptBlobs(sessionId, store),
     validated: null,
     partial: null,
+    spareController: null,
   };
 }
 
