@@ -5,7 +5,7 @@ import { type Json, type Message, textOf, toolCallsOf } from "../../core/data/me
 import { continuePrompt, doneToolReminder, finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import { textOfOutput } from "../../core/transcript/results.js";
 
-export type Call = { readonly name: string; readonly input: { readonly [key: string]: Json } };
+export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
 
 /** `input` is what the model asked for. A person may have changed it; then the text of the result says so. */
 export type CallResult = {
@@ -16,10 +16,10 @@ export type CallResult = {
 };
 
 /** A request, and the results of each step since then. */
-export type Turn = { readonly request: string; readonly steps: readonly (readonly CallResult[])[] };
+export type ConversationTurn = { readonly request: string; readonly steps: readonly (readonly CallResult[])[] };
 
 /** Oldest first. Results whose request was lost in a compaction belong to no turn. */
-export function readTurns(messages: readonly Message[]): readonly Turn[] {
+export function readTurns(messages: readonly Message[]): readonly ConversationTurn[] {
   const turns: { request: string; steps: (readonly CallResult[])[] }[] = [];
   let inputs: ReadonlyMap<string, Json> = new Map();
   for (const message of messages) {

@@ -4,7 +4,7 @@
  * It is not an LLM, and says so in every answer.
  */
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
-import { type Call, type CallResult, readTurns, type Turn } from "./conversation.js";
+import { type CallResult, type ConversationTurn, type PlannedCall, readTurns } from "./conversation.js";
 import { type Outcome, type Plan, planFor, type Step } from "./plan.js";
 import { answerOf } from "./report.js";
 
@@ -75,7 +75,7 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
  * The results of a step are found by the names of its tools. So the plan also goes on if another model began the work, or
  * if other tools were offered then.
  */
-function follow(plan: Plan, steps: Turn["steps"], offered: ReadonlySet<string>): Step | Outcome {
+function follow(plan: Plan, steps: ConversationTurn["steps"], offered: ReadonlySet<string>): Step | Outcome {
   let at = 0;
   let next = plan.next();
   while (next.done !== true) {
@@ -92,7 +92,7 @@ function follow(plan: Plan, steps: Turn["steps"], offered: ReadonlySet<string>):
   return next.value;
 }
 
-function withoutTool({ name, input }: Call): CallResult {
+function withoutTool({ name, input }: PlannedCall): CallResult {
   const how = name === "shell" ? " On the command line, --allow-shell offers it." : "";
   return { name, input, text: `I am not offered this tool here.${how}`, isError: true };
 }

@@ -4,12 +4,12 @@
  * 1. The plan has at most three steps, whatever the tools return: it always comes to an end.
  * 2. It changes only what the request asks for in so many words, and writes no report if it could not look at anything.
  */
-import type { Call, CallResult } from "./conversation.js";
+import type { CallResult, PlannedCall } from "./conversation.js";
 import { reportOf } from "./report.js";
 import { type Request, readRequest, readSpelledOutCall } from "./request.js";
 
 /** What the model says before the calls, and the calls. */
-export type Step = { readonly say: string; readonly calls: readonly Call[] };
+export type Step = { readonly say: string; readonly calls: readonly PlannedCall[] };
 
 export type Outcome = {
   /** The results that a report is made of. */

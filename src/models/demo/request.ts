@@ -1,7 +1,7 @@
 /**
  * What the demo model can read out of a request: file names, texts to search for, and a report to write.
  */
-import type { Call } from "./conversation.js";
+import type { PlannedCall } from "./conversation.js";
 
 /** A longer request is not read at all: half of a request may mean something else. */
 const maxCharacters = 2_000;
@@ -21,7 +21,7 @@ export type Request = {
 };
 
 /** The call that the request spells out: `run: npm test`, or `Replace "colour" with "color" in notes.txt`. */
-export function readSpelledOutCall(request: string): Call | null {
+export function readSpelledOutCall(request: string): PlannedCall | null {
   if (request.length > maxCharacters) return null;
   const command = /^\s*run:\s*(\S[\s\S]*)$/i.exec(request)?.[1];
   if (command !== undefined) return { name: "shell", input: { command: command.trimEnd() } };
