@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 
 const [folder, check, store = "memory"] = process.argv.slice(2);
 const load = (file) => import(pathToFileURL(resolve(folder, file)).href);
-const mostSeeds = 1_000;
+const mostSeeds = 5_000;
 const caseMs = 10_000;
 
 const checks = { seeds, crashes, conformance };

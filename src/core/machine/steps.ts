@@ -28,7 +28,7 @@ export function runOf(state: RunState): RunState {
     compactionsInRow: state.compactionsInRow,
     stopping: state.stopping,
   } satisfies { readonly [Field in Exclude<keyof RunState, OptionalField>]: RunState[Field] };
-  for (const field of optionalFields) if (state[field] !== undefined) Object.assign(run, { [field]: state[field] });
+  if (hasOptionalFields(state)) copyOptionalFields(state, run);
   return run;
 }
 
@@ -40,6 +40,15 @@ const optionalFields = Object.keys({
   changes: true,
   processes: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
+
+/** Written out: to look fields up by their names in a loop is measurable on the hot path. */
+function hasOptionalFields({ handoff, parentKnows, changes, processes }: RunState): boolean {
+  return handoff !== undefined || parentKnows !== undefined || changes !== undefined || processes !== undefined;
+}
+
+function copyOptionalFields(state: RunState, run: object): void {
+  for (const field of optionalFields) if (state[field] !== undefined) Object.assign(run, { [field]: state[field] });
+}
 
 type Beside<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
 type Begun<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };
