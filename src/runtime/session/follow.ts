@@ -31,7 +31,7 @@ export type FollowOptions = {
 };
 
 /** The interval between polls, in milliseconds: while somebody waits for a run, and otherwise. */
-const lookEveryMs = { waiting: 250, watching: 10_000 } as const;
+const lookEveryMs = { waiting: 250, watching: 1_500 } as const;
 
 /** Starts to follow. Call the returned function to stop. */
 export function followLog(options: FollowOptions): () => void {
