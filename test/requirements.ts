@@ -49,10 +49,15 @@ const rows = {
     "Order of a step: limits, steered input, compaction (until none is needed or allowed), `beforeLLMCall`, model, `afterLLMCall`, commit, finish reason. Order of a call: parse, `beforeToolCall`, validate, `canExecuteTool`, approval, run, `afterToolCall`, commit.",
   "LOOP-14":
     "The driver stays readable: one idea a file, checked (300 lines in the first edition; see docs/architecture.md).",
+  "LOOP-15":
+    "Unknown options and names (of `createAgent`, `run`, `send`, `defineTool`; in `activeTools`, `toolChoice`, `mode`) are refused with the option named, and the one meant where it is near.",
+  "LOOP-17": "A forced `toolChoice` holds for the first model call of a run; `everyStep: true` keeps it.",
+  "LOOP-21":
+    "`agent.with()` keeps the store and everything else that it does not name; what is handed out (events, messages, approvals, results) is frozen or a copy on every store.",
   "LOOP-22": "Starting a run in a session costs what the model's window holds, not what the session's history holds.",
   // FIN: how a step ends
   "FIN-1":
-    "`stop` without tool calls completes the run; its text is the message's text parts joined by a newline, trimmed.",
+    "`stop` without tool calls completes the run; its text is the message's text parts joined as they came (providers cut a text at each citation), trimmed; texts of several messages (continuations) are joined as they came too.",
   "FIN-2":
     "Tool calls are taken only from the final assistant message. They are run when the finish reason is `stop`, `tool-calls` or other; with a message that was cut (`length`, `content-filter`, `error`) they get the error result `not run`. `tool-calls` without calls for us to run counts as `stop`.",
   "FIN-3":
@@ -67,6 +72,12 @@ const rows = {
     "A tool signals done by `throw new TaskComplete(message?)` or by returning `done(message?)`: the run completes with that message, or else the step's text, reason `done`. Siblings that started finish, others get the result `skipped`; the done call's result stays. `requireDoneTool` also makes an answer without calls no end: a fixed user message asks to go on or signal done.",
   "FIN-8":
     "Before a run completes by the model or the done tool, `beforeStop` hooks may return a message that keeps it going (unfinished work), at most `maxStopPreventions` times (3); never past a limit.",
+  "FIN-9":
+    "Provider pauses (`pause_turn`, provider-run calls without a result) go on with the next model call, counted as steps.",
+  "FIN-10":
+    "What was streamed before an abort stays: the text, without half calls, is committed with the abort, shown, and marked as cut.",
+  "FIN-11":
+    "`beforeStop` and output checks may refuse an answer for good: reason `output_refused`; the refused text is not in the result.",
   // STRM: streams and events
   "STRM-1":
     "Whatever the provider sends is normalised to `MessageDelta {runId, modelCallIndex, attempt, seq, kind, …}`: `start` first; `seq` strictly increasing within an attempt; exactly one `done` or `error` last in each attempt. The start of an attempt is committed before its first delta, so attempts never repeat a number, after a kill too.",
@@ -85,6 +96,8 @@ const rows = {
     "Each model request carries `{ sessionId, runId, modelCallIndex, attempt }`; a delta that names another is a failure of kind `provider`.",
   "STRM-9":
     'Each public event has a place, `seq` and `index` within its entry; `events({ after: "57.2" })` gives exactly what follows. Reading from anywhere costs what is read, not what came before.',
+  "STRM-10":
+    "A `message` event holds the committed message of every step, the last one too: text, reasoning, calls, files, sources, provider metadata.",
   // RTRY: failure of the model
   "RTRY-1":
     "A failure becomes a typed `ModelFailure` of one kind: `rate_limit, overloaded, timeout, network, context_overflow, quota, auth, invalid_request, content_filter, provider, cancelled`; from the provider's error (status, code, headers), not from a message match where a code exists.",
@@ -129,6 +142,9 @@ const rows = {
     "Three consecutive calls of a run with the same name and canonical input, successes too, raise a policy: tell the model once, then stop with `repeated_call` (default), ask a person, or nothing.",
   "TOOL-11":
     "A tool may start a child session (an agent as a tool): its id is derived from the parent's call by a keyed hash, so that a restart finds it and a stranger cannot guess it; the parent waits without holding anything, and is told even if the child's process died on the way; the child gets a reserved share of the parent's remaining budget and its usage counts there; abort reaches it; its approvals show at the top with the inner tool and input.",
+  "TOOL-18": "Provider-defined tools: run by the provider, or by the caller with `execute`; tools with a text input.",
+  "AGENT-2":
+    "A person asked anywhere below a run (any depth, beside siblings, after restarts) makes the run `awaiting_human` with that question; `resume`, `run` and workers never wait for ever.",
   // CTX: context
   "CTX-1":
     "A `ContextManager` builds what the model sees, deterministically, from session entries, input messages, system prompt and its per-run override, stable run data, variable hints and tool specifications; it returns messages, tool specifications and what to append, committed before the call. Input messages enter once. | D B2.1",
@@ -200,6 +216,8 @@ const rows = {
   "CLI-4":
     "`sessions`, `resume`, `doctor`, `approvals`, `approve`, `deny`, `steer`, `abort`, `fork`, `replay`, `trace`, `worker`; each with `--help` that shows an example, each with `--json`.",
   "CLI-5": "With no key and no server it uses the demo model and says so; a key that fails is an error.",
+  "CHAT-5":
+    "The first command works from a clone and from an installed package on Node 20 and 24, with any of: no key, a key, a local server; what is missing is said in one line that works for the way it was installed.",
   // PLUG: plugins and the engine
   "PLUG-1":
     "`Engine` owns tools, models, agents, plugins and the store; `PluginManager` loads plugins `{name, version, dependencies?, setup(ctx), dispose?}` in dependency order; a cycle or a missing dependency is an error naming the path; `dispose` is called in reverse at shutdown.",
@@ -391,6 +409,18 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-12",
   "SEC-13",
   "SEC-14",
+  "FIN-9",
+  "FIN-10",
+  "FIN-11",
+  "LOOP-15",
+  "LOOP-17",
+  "LOOP-21",
+  "STRM-10",
+  "TOOL-18",
+  "AGENT-2",
+  "CHAT-5",
+  "SEC-3#library",
+  "SEC-9",
   "SEC-15",
   "SEC-16",
 ]);

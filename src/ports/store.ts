@@ -156,8 +156,9 @@ export interface Store {
   /** The last row; null if the log is empty. */
   load(sessionId: string): Promise<StateAt | null>;
   /**
-   * The last row at or before entry `seq`; null if there is none. The state may be older than entry `seq`, but the entries between
-   * can be folded onto it.
+   * A row at or before entry `seq`: the caller folds the entries between onto its state. A store may keep only some of
+   * the states, but none that it finds is more than 64 entries older than the last row at or before `seq`.
+   * Null only if no such row exists. From the last entry on, it is the last row.
    */
   loadAt(sessionId: string, seq: number): Promise<StateAt | null>;
   /** Entries after `after` (0: all), in order, at most `limit` (default: all). Fewer than `limit` come only at the end of the log. */

@@ -27,6 +27,7 @@ import {
   askingOf,
   due,
   type KeptBlob,
+  keepState,
   list,
   type MemorySession as Session,
   stateAt,
@@ -186,8 +187,7 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   if (session.inbox.size === 0) session.inbox = emptyInbox;
   for (const id of record) session.taken.add(id);
   if (commit.events.length > 0) {
-    session.state = commit.state;
-    session.states.push(commit.state);
+    keepState(session, commit.state);
     session.updatedAt = commit.at;
   }
   session.activity = commit.activity;

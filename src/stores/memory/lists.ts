@@ -25,7 +25,7 @@ export type MemorySession = {
   dueAt: number | null;
   askedAt: number | null;
   state: State | null;
-  /** The state after each commit, in their order: what `loadAt` finds. */
+  /** States that `loadAt` finds, oldest first. Keeping that of each commit would cost a lone session a tenth of a step. */
   readonly states: State[];
   /** In order: the first is entry 1. */
   readonly log: Event[];
@@ -74,8 +74,19 @@ export function summaryOf(session: MemorySession): SessionSummary {
   };
 }
 
-/** The last state at or before entry `seq`; null if there is none. */
-export function stateAt({ states }: MemorySession, seq: number): StateAt | null {
+/** The port allows 64. */
+const statesApart = 32;
+
+/** Keeps the state of a commit if the last kept one is old enough. */
+export function keepState(session: MemorySession, state: State): void {
+  const kept = session.states.at(-1);
+  if (kept === undefined || state.seq - kept.seq >= statesApart) session.states.push(state);
+  session.state = state;
+}
+
+/** A state at or before entry `seq`; null if there is none. */
+export function stateAt({ state: last, states }: MemorySession, seq: number): StateAt | null {
+  if (last !== null && last.seq <= seq) return { seq: last.seq, state: last };
   let low = 0;
   for (let high = states.length; low < high; ) {
     const middle = (low + high) >> 1;
