@@ -7,13 +7,14 @@
  */
 import type { HookPoint, HookRecord } from "../../core/machine/event.js";
 import type { HookContext } from "../../ports/hook.js";
+import type { CompiledHook } from "../agent/compile-hooks.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { abort, type Cancellation, createCancellation, signalOf } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
+import { type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { freeze } from "../lib/freeze.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
-import type { EffectContext } from "../work/effect-context.js";
+import type { EffectContext, OwnHookContext } from "../work/effect-context.js";
 
 /** What a hook's answer does to the value that the hooks of a point may change. */
 export type HookVerdict<Value> =
@@ -40,45 +41,64 @@ export type HookCallResult<Value> = {
 };
 
 /** Calls the hooks of a point. Without a `cancellation`, only their own time limit ends the wait for them. */
-export function* callHooks<Value>(
+export function callHooks<Value>(
   call: HookCall<Value>,
   context: EffectContext,
   cancellation?: Cancellation,
-): Coroutine<HookCallResult<Value>> {
+): Waiting<HookCallResult<Value>> {
+  return wait(callFrom(0, { call, context, cancellation, records: [], value: call.initial, subject: undefined }));
+}
+
+/** What goes from one hook of a point to the next. */
+type HookSequence<Value> = {
+  readonly call: HookCall<Value>;
+  readonly context: EffectContext;
+  readonly cancellation: Cancellation | undefined;
+  readonly records: HookRecord[];
+  value: Value;
+  /** What the hooks see of the value; undefined after a change. */
+  subject: object | undefined;
+};
+
+/** A plain loop as long as hooks answer at once: a generator for each point would be most of their cost. */
+function callFrom<Value>(first: number, sequence: HookSequence<Value>): MaybePromise<HookCallResult<Value>> {
+  const { call, context, cancellation } = sequence;
   const { hooks, clock } = context.parts;
-  const { point } = call;
-  const records: HookRecord[] = [];
-  let value = call.initial;
-  let unchanged: object | undefined;
-  let spare: OwnContext | undefined;
-  for (const hook of hooks[point]) {
-    const subject = unchanged ?? freeze(call.subjectOf(value));
+  for (let index = first; ; index += 1) {
+    const hook = hooks[call.point][index];
+    if (hook === undefined) return { value: sequence.value, records: sequence.records };
+    sequence.subject ??= freeze(call.subjectOf(sequence.value));
+    const { subject } = sequence;
     const startedAt = clock.elapsed();
-    // With many hooks, a context for each would be most of the cost: if nobody read the signal, the next hook gets the same one.
-    const own = spare ?? createContext(context);
-    const called = callWithContext(
-      (hookContext) => hook.call(subject, hookContext),
-      hook.timeoutMs,
-      context,
-      cancellation,
-      own,
-    );
-    spare = called instanceof Promise || own.cancellation.controller !== undefined ? undefined : own;
-    // No `wait` without a promise, for the same reason.
-    const settled = called instanceof Promise ? yield* wait(called) : called;
-    const { outcome, message, to, isSettled } = judged(settled, value, call);
-    const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
-    const { name } = hook;
-    records.push(
-      message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
-    );
-    if (message !== undefined && hook.isClosed)
-      return { value, records, failure: `the hook "${name}" failed at ${point}: ${message.replace(/\.$/, "")}` };
-    unchanged = to === value ? subject : undefined;
-    value = to;
-    if (isSettled) break;
+    const own = takeContext(context);
+    const called = callWithContext((given) => hook.call(subject, given), hook.timeoutMs, context, cancellation, own);
+    if (called instanceof Promise)
+      return called.then((settled) => takeAnswer(settled, hook, startedAt, sequence) ?? callFrom(index + 1, sequence));
+    if (own.cancellation.controller === undefined) context.memory.spareHookContext = own;
+    const ended = takeAnswer(called, hook, startedAt, sequence);
+    if (ended !== undefined) return ended;
   }
-  return { value, records };
+}
+
+/** Notes the answer of a hook. Gives the result if no other hook of the point is to be called. */
+function takeAnswer<Value>(
+  settled: SettledCall,
+  { name, isClosed }: CompiledHook,
+  startedAt: number,
+  sequence: HookSequence<Value>,
+): HookCallResult<Value> | undefined {
+  const { call, context, records, value } = sequence;
+  const { point } = call;
+  const { outcome, message, to, isSettled } = judged(settled, value, call);
+  const ms = Math.max(0, Math.round((context.parts.clock.elapsed() - startedAt) * 1_000) / 1_000);
+  records.push(
+    message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
+  );
+  if (message !== undefined && isClosed)
+    return { value, records, failure: `the hook "${name}" failed at ${point}: ${message.replace(/\.$/, "")}` };
+  if (to !== value) sequence.subject = undefined;
+  sequence.value = to;
+  return isSettled ? { value: to, records } : undefined;
 }
 
 type HookOutcome<Value> = {
@@ -102,12 +122,21 @@ function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<
   return { outcome: "changed", message: undefined, to: verdict.to, isSettled: verdict.type === "settled" };
 }
 
-/** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
-type OwnContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
+/** The context that the last hook of this run left unused, or a new one. Making one costs more than calling a hook. */
+function takeContext(context: EffectContext): OwnHookContext {
+  const { spareHookContext: spare } = context.memory;
+  context.memory.spareHookContext = null;
+  return spare?.hookContext.runId === runIdOf(context) ? spare : createContext(context);
+}
+
+function runIdOf({ transcript }: EffectContext): string {
+  return transcript.run?.runId ?? "";
+}
 
 /** The signal is made only for code that reads it. */
-function createContext({ sessionId, parts, transcript }: EffectContext): OwnContext {
-  const runId = transcript.run?.runId ?? "";
+function createContext(context: EffectContext): OwnHookContext {
+  const { sessionId, parts } = context;
+  const runId = runIdOf(context);
   const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
     sessionId,

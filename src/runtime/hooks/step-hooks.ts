@@ -4,7 +4,7 @@
 
 import { defined } from "../../core/data/defined.js";
 import type { UserMessage } from "../../core/data/message.js";
-import type { EventBody, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
+import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -54,7 +54,8 @@ export function* prepareWithHooks(
   cancellation: Cancellation,
 ): Coroutine<Preparation> {
   let preparation = initial;
-  for (const stage of [onCompacted, afterStep, beforeRun, beforeStep, beforeModelCall]) {
+  for (const [point, stage] of stages) {
+    if (context.parts.hooks[point].length === 0) continue;
     preparation = yield* stage(state, preparation, context, cancellation);
     if (preparation.end !== undefined) break;
   }
@@ -69,9 +70,8 @@ type Stage = (
 ) => Coroutine<Preparation>;
 
 const onCompacted: Stage = function* (state, preparation, context, cancellation) {
-  const { hooks } = context.parts;
   const compacted = context.transcript.run?.compacted;
-  if (hooks.onCompacted.length === 0 || compacted?.summary === undefined) return preparation;
+  if (compacted?.summary === undefined) return preparation;
   const { summary, tokensBefore, tokensAfter } = compacted;
   const call = notification("onCompacted", { summary, ...defined({ tokensBefore, tokensAfter }) });
   return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
@@ -85,7 +85,7 @@ const afterStep: Stage = function* (state, preparation, context, cancellation) {
 const beforeRun: Stage = function* (state, preparation, context, cancellation) {
   const { run } = context.transcript;
   const isFirstCall = state.modelCallIndex <= 1 && state.attempt === 0;
-  if (context.parts.hooks.beforeRun.length === 0 || !isFirstCall || run === null) return preparation;
+  if (!isFirstCall || run === null) return preparation;
   const result = yield* callHooks(beforeRunCall(run.input), context, cancellation);
   const next = withRecords(state, preparation, result);
   const { input, refuse } = result.value;
@@ -112,14 +112,12 @@ function beforeRunCall(input: RunInput["input"]): HookCall<RunInput> {
 }
 
 const beforeStep: Stage = function* (state, preparation, context, cancellation) {
-  if (context.parts.hooks.beforeStep.length === 0) return preparation;
   const { modelCallIndex, purpose } = state;
   const call = notification("beforeStep", { modelCallIndex, purpose });
   return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
 };
 
 const beforeModelCall: Stage = function* (state, preparation, context, cancellation) {
-  if (context.parts.hooks.beforeLLMCall.length === 0) return preparation;
   const call: HookCall<Chosen> = {
     point: "beforeLLMCall",
     initial: preparation,
@@ -130,6 +128,14 @@ const beforeModelCall: Stage = function* (state, preparation, context, cancellat
   const { systemPrompt, choices } = result.value;
   return { ...withRecords(state, preparation, result), systemPrompt, choices };
 };
+
+const stages: readonly (readonly [HookPoint, Stage])[] = [
+  ["onCompacted", onCompacted],
+  ["afterStep", afterStep],
+  ["beforeRun", beforeRun],
+  ["beforeStep", beforeStep],
+  ["beforeLLMCall", beforeModelCall],
+];
 
 /** What a `beforeLLMCall` hook may choose. */
 type Chosen = Pick<Preparation, "systemPrompt" | "choices">;

@@ -4,7 +4,9 @@
 import type { Effect } from "../../core/machine/effect.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
+import type { HookContext } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
@@ -22,6 +24,9 @@ export type EffectContext = {
   readonly hearers: Subscribers;
 };
 
+/** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
+export type OwnHookContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
+
 /** What one process remembers of a run. Another process can go on without it. */
 export type ProcessMemory = SpareController & {
   /** The name of the process as a holder of leases. */
@@ -30,6 +35,8 @@ export type ProcessMemory = SpareController & {
   readonly texts: PromptBlobs;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
+  /** The context of a hook that did not read its signal: the next hook of the run gets it. */
+  spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
 };
@@ -44,6 +51,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     holder,
     texts: createPromptBlobs(sessionId, store),
     validated: null,
+    spareHookContext: null,
     partial: null,
     spareController: null,
   };
