@@ -36,7 +36,7 @@ export function createFamily(member: Member, options: FamilyOptions = {}): Retur
     members.some((one) => one.name === called) ? { task: `Do it, ${called}.` } : {};
   const model = createScriptedModel(
     ({ modelCallIndex }) =>
-      modelCallIndex === 1
+      modelCallIndex === 1 && names.length > 0
         ? { calls: names.map((called) => ({ name: called, input: inputOf(called) ?? {} })) }
         : { text: `${name} is done.` },
     { record: false },
