@@ -43,7 +43,9 @@ import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { releaseLease } from "../log/driver-errors.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
+import type { Signalled } from "../subscribers/run-signals.js";
 import type { EffectContext, ProcessMemory } from "../work/effect-context.js";
+import { abortReason, closingReason } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
@@ -52,7 +54,7 @@ export type DriverOptions = Committer & {
   readonly parts: CompiledAgent;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
-  readonly hearers: Subscribers;
+  readonly hearers: Subscribers & Signalled;
   /** The committed state. */
   state: State;
   /** Called after each commit, with its entries in order. */
@@ -173,7 +175,7 @@ function continueAfter(
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
-  startAndAbort(driver);
+  startAndAbort(driver, draft.steps);
 }
 
 function effectsOf(driver: Driver, state: State): readonly Effect[] {
@@ -231,12 +233,14 @@ function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
-function startAndAbort(driver: Driver): void {
+function startAndAbort(driver: Driver, steps: readonly CommittedEntry[]): void {
   const { jobs, draining } = driver;
+  const { state } = driver;
+  const reason = () => abortReason(steps, state, driver.hearers);
   for (const [key, { cancellation }] of jobs)
     if (!isWanted(driver, key)) {
       jobs.delete(key);
-      abort(cancellation);
+      abort(cancellation, reason);
     }
   for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
@@ -327,7 +331,7 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
 function close(driver: Driver, closing: Closing): void {
   if (driver.closed) return;
   driver.closed = true;
-  for (const { cancellation } of driver.jobs.values()) abort(cancellation);
+  for (const { cancellation } of driver.jobs.values()) abort(cancellation, () => closingReason(closing));
   driver.jobs.clear();
   driver.onClosed(closing);
 }
