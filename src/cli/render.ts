@@ -137,6 +137,10 @@ function showDelta(state: RenderState, delta: MessageDelta, { style }: RenderOpt
       write(state, "err", style("dim", visible(text)), text);
       break;
     }
+    case "done":
+    case "error":
+      closeLine(state);
+      break;
     default:
       break;
   }

@@ -11,13 +11,21 @@ import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { reasonOfSignal, type Signalled } from "../subscribers/run-signals.js";
 
-/** Why a commit ended work that was in flight. @param steps the entries of the commit */
-export function abortReason(steps: readonly CommittedEntry[], state: State, signalled: Signalled): unknown {
-  for (const { entry } of steps)
-    if (entry.event.type === "abort_requested" && "runId" in state && entry.event.runId === state.runId) {
-      const given = reasonOfSignal(signalled, state.runId);
-      return given === undefined ? new DOMException(requestText(entry.event), "AbortError") : given.reason;
-    }
+/**
+ * Why a commit ends work that was in flight. Called before the commit is published: the end of a run forgets the signal
+ * of its caller. @param steps the entries of the commit
+ */
+export function abortReason(steps: readonly CommittedEntry[], state: State, signalled: Signalled): () => unknown {
+  for (const { entry } of steps) {
+    const { event } = entry;
+    if (event.type !== "abort_requested" || !("runId" in state) || event.runId !== state.runId) continue;
+    const given = reasonOfSignal(signalled, state.runId);
+    return given === undefined ? () => new DOMException(requestText(event), "AbortError") : () => given.reason;
+  }
+  return () => stopError(state);
+}
+
+function stopError(state: State): DOMException {
   const reason = stopReasonOf(state);
   if (reason === undefined) return new DOMException("This work is no longer needed.", "AbortError");
   return new DOMException(reasons[reason].text, reason === "max_wall_clock" ? "TimeoutError" : "AbortError");
@@ -34,7 +42,7 @@ function stopReasonOf(state: State): Reason | undefined {
 }
 
 /** Why this process stops driving a session while work is in flight. */
-export function closingReason(closing: Closing): unknown {
+export function closingError(closing: Closing): DOMException {
   const why = closing.type === "interrupted" ? closingTexts[closing.reason] : closingTexts[closing.type];
   return new DOMException(why, "AbortError");
 }

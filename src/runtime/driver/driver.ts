@@ -45,7 +45,7 @@ import { releaseLease } from "../log/driver-errors.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { Signalled } from "../subscribers/run-signals.js";
 import type { EffectContext, ProcessMemory } from "../work/effect-context.js";
-import { abortReason, closingReason } from "./abort-reason.js";
+import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
@@ -165,17 +165,18 @@ function continueAfter(
   { consume }: AllIds,
   written: WriteResult,
 ): void {
+  const reason = abortReason(draft.steps, draft.state(), driver.hearers);
   if (written !== nothingWritten) {
     driver.state = draft.state();
     driver.onCommitted(draft.steps);
-    if (written.type === "released") close(driver, { type: "parked" });
+    if (written.type === "released") close(driver, { type: "parked" }, reason);
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);
   }
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
-  startAndAbort(driver, draft.steps);
+  startAndAbort(driver, reason);
 }
 
 function effectsOf(driver: Driver, state: State): readonly Effect[] {
@@ -233,10 +234,8 @@ function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
-function startAndAbort(driver: Driver, steps: readonly CommittedEntry[]): void {
+function startAndAbort(driver: Driver, reason: () => unknown): void {
   const { jobs, draining } = driver;
-  const { state } = driver;
-  const reason = () => abortReason(steps, state, driver.hearers);
   for (const [key, { cancellation }] of jobs)
     if (!isWanted(driver, key)) {
       jobs.delete(key);
@@ -328,10 +327,10 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
   close(driver, { type: "interrupted", reason: "shutdown" });
 }
 
-function close(driver: Driver, closing: Closing): void {
+function close(driver: Driver, closing: Closing, reason: () => unknown = () => closingError(closing)): void {
   if (driver.closed) return;
   driver.closed = true;
-  for (const { cancellation } of driver.jobs.values()) abort(cancellation, () => closingReason(closing));
+  for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);
   driver.jobs.clear();
   driver.onClosed(closing);
 }
