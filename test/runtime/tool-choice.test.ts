@@ -98,7 +98,7 @@ describe("a forced tool choice", verifies("LOOP-17"), () => {
     "any",
     1,
     null,
-    [],
+    [[]],
     {},
     { required: false },
     { tool: "" },
