@@ -82,7 +82,7 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     interrupted.length > 0,
-    calls?.map(({ at, why, on, policy }) => [at, why, on, policy?.recover, policy?.external]),
+    calls?.map(({ status, why, on, policy }) => [status, why, on, policy?.recover, policy?.external]),
   ]);
 }
 
@@ -119,6 +119,7 @@ function fromOutside({ runId, seq, queue, interrupted, ...state }) {
       : [
           { type: "run_queued", runId: `r${seq}`, limits: long, input },
           { type: "steered", input, source: "user" },
+          { type: "steered", input, source: "user", skip: "unstarted" },
         ]),
     { type: "abort_requested", runId },
     ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),

@@ -129,7 +129,7 @@ export const mutants = [
   {
     name: "what runs when a run is aborted is not signalled",
     file: "src/runtime/driver/driver.ts",
-    find: "jobs.delete(key);\n      abort(cancellation);",
+    find: "jobs.delete(key);\n      abort(cancellation, reason);",
     replace: "jobs.delete(key);",
     check: "seeds",
   },

@@ -18,6 +18,7 @@ export type {
   Reason,
   RunLimits,
   RunResult,
+  RunToolChoice,
   SessionBinding,
   SessionInfo,
   State,
@@ -103,7 +104,7 @@ export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/a
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
-export type { Input, OutputOptions, StartOptions } from "./runtime/agent/run-input.js";
+export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,

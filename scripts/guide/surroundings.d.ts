@@ -47,6 +47,7 @@ declare global {
   function chargesIn(folder: string): number;
   function currentBranch(): string;
   function isOpen(): boolean;
+  function tellsSecrets(text: string): boolean;
   function show(...what: readonly unknown[]): void;
   function log(what: unknown): void;
   function meter(what: unknown): void;

@@ -4,7 +4,7 @@
 import { type AnswerCommandOptions, answer } from "./commands/answer.js";
 import { approvals } from "./commands/approvals.js";
 import { type ForkOptions, fork } from "./commands/fork.js";
-import { steer } from "./commands/steer.js";
+import { type SteerCommandOptions, steer } from "./commands/steer.js";
 import { type TraceCommandOptions, trace } from "./commands/trace.js";
 import { type WorkerCommandOptions, worker } from "./commands/worker.js";
 import {
@@ -101,9 +101,17 @@ const addSteer: Add = (program, terminal, finish) => {
     .description("send a message to a run under way; the model gets it with its next call")
     .argument(...sessionArgument)
     .argument("[words...]", "the message (default: read from standard input)")
+    .option("--skip-unstarted", "skip the calls that have not started, those that wait for an answer included")
     .option("--json", "print the message as JSON")
-    .addHelpText("after", examples('pawl steer 3f8c "Leave the tests alone"', "pawl steer 3f8c < hints.txt"))
-    .action(async (id: string, words: readonly string[], options: JsonOption) =>
+    .addHelpText(
+      "after",
+      examples(
+        'pawl steer 3f8c "Leave the tests alone"',
+        'pawl steer 3f8c --skip-unstarted "Do not deploy"',
+        "pawl steer 3f8c < hints.txt",
+      ),
+    )
+    .action(async (id: string, words: readonly string[], options: SteerCommandOptions) =>
       finish(await steer(id, words, options, terminal)),
     );
 };

@@ -53,6 +53,8 @@ type RenderState = {
   streamed: string;
   /** The current attempt, and where its text begins in `streamed`. */
   attempt: { readonly key: string; readonly from: number };
+  /** The step whose text events are being shown. */
+  textStep: string;
   /** The reasoning streamed in the current attempt. */
   reasoning: string;
   /** Several calls are open, so each result needs the name of its call. */
@@ -69,6 +71,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     halfCharacter: "",
     streamed: "",
     attempt: { key: "", from: 0 },
+    textStep: "",
     reasoning: "",
     isParallel: false,
     calls: new Map(),
@@ -100,6 +103,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
     case "lagged":
       // The log has the missed text. It comes as a whole with the next event.
       state.streamed = "";
+      state.attempt = { key: "", from: 0 };
       closeLine(state);
       break;
     case "progress":
@@ -116,6 +120,9 @@ function showDelta(state: RenderState, delta: MessageDelta, { style }: RenderOpt
       break;
     case "text-start":
     case "text-end":
+      // A provider cuts one sentence into several parts, so the next part goes on in the same line.
+      state.halfCharacter = "";
+      break;
     case "reasoning-start":
     case "reasoning-end":
       state.halfCharacter = "";
@@ -130,24 +137,27 @@ function showDelta(state: RenderState, delta: MessageDelta, { style }: RenderOpt
       write(state, "err", style("dim", visible(text)), text);
       break;
     }
+    case "done":
+    case "error":
+      closeLine(state);
+      break;
     default:
       break;
   }
 }
 
-function beginAttempt(
-  state: RenderState,
-  {
-    runId,
-    modelCallIndex,
-    attempt,
-  }: { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number },
-): void {
+type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+function keyOf({ runId, modelCallIndex, attempt }: Attempt): string {
+  return `${runId}/${modelCallIndex}/${attempt}`;
+}
+
+function beginAttempt(state: RenderState, attempt: Attempt): void {
   closeLine(state);
-  const step = `${runId}/${modelCallIndex}`;
+  const step = `${attempt.runId}/${attempt.modelCallIndex}`;
   // The text of a new attempt replaces that of the attempt before it.
   if (state.attempt.key.startsWith(`${step}/`)) state.streamed = state.streamed.slice(0, state.attempt.from);
-  state.attempt = { key: `${step}/${attempt}`, from: state.streamed.length };
+  state.attempt = { key: keyOf(attempt), from: state.streamed.length };
   state.reasoning = "";
 }
 
@@ -191,11 +201,17 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       if (options.showInput === true) showInput(state, event.input, options);
       break;
     case "text":
-      writeTextOnce(state, event.text);
+      showText(state, event);
+      break;
+    case "message":
+      if (event.cut === true) writeTextOnce(state, textOf(event.message));
+      closeLine(state);
+      break;
+    case "attempt_withdrawn":
+      if (state.attempt.key === keyOf(event)) writeLine(state, style("yellow", "The answer above was refused."));
       break;
     case "reasoning":
-      if (!withoutSpaces(state.reasoning).includes(withoutSpaces(event.text)))
-        writeLine(state, style("dim", visible(event.text)));
+      showReasoning(state, event, options);
       break;
     case "tool_call":
       showCall(state, event, options);
@@ -219,24 +235,41 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       writeLine(state, style("dim", compactionNote(event)));
       break;
     case "abort_requested":
-      writeLine(state, style("yellow", "Aborting…"));
-      break;
     case "restarted":
-      writeLine(state, style("yellow", "Continuing after an interruption."));
-      break;
     case "late_result":
-      writeLine(state, style("yellow", "A call that was given up has finished after all. The model gets its result."));
+      writeLine(state, style("yellow", notes[event.type]));
       break;
     case "final":
       showFinal(state, event, options);
       break;
+    case "step_finished":
+      closeLine(state);
+      break;
     case "session_created":
     case "call_start":
-    case "step_finished":
     case "suspended":
       break;
   }
 }
+
+function showReasoning(state: RenderState, { text }: EventNamed<"reasoning">, { style }: RenderOptions): void {
+  if (!withoutSpaces(state.reasoning).includes(withoutSpaces(text))) writeLine(state, style("dim", visible(text)));
+}
+
+/** Shows a part of a message. The parts of one message follow each other as they came. */
+function showText(state: RenderState, { runId, modelCallIndex, text }: EventNamed<"text">): void {
+  const step = `${runId}/${modelCallIndex}`;
+  if (state.textStep !== step) closeLine(state);
+  state.textStep = step;
+  if (state.attempt.key.startsWith(`${step}/`) && isStreamed(state, text)) return;
+  writeText(state, text);
+}
+
+const notes = {
+  abort_requested: "Aborting…",
+  restarted: "Continuing after an interruption.",
+  late_result: "A call that was given up has finished after all. The model gets its result.",
+} as const;
 
 const answers: { readonly [answer: string]: string | undefined } = {
   approve: "approved",
@@ -254,9 +287,13 @@ function showInput(state: RenderState, input: readonly UserMessage[], { style }:
 /** Shows a text unless its deltas were shown already. */
 function writeTextOnce(state: RenderState, text: string): void {
   closeLine(state);
-  if (withoutSpaces(state.streamed).includes(withoutSpaces(text))) return;
+  if (isStreamed(state, text)) return;
   writeText(state, text);
   closeLine(state);
+}
+
+function isStreamed({ streamed }: RenderState, text: string): boolean {
+  return withoutSpaces(streamed).includes(withoutSpaces(text));
 }
 
 function withoutSpaces(text: string): string {

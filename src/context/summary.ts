@@ -54,10 +54,23 @@ function messageText(message: Message, limit: number): string {
     case "user":
       return userMessage(message.parts.map((part) => userText(part, limit)));
     case "assistant":
-      return agentMessage(message.parts.flatMap((part) => agentText(part, limit)));
+      return agentMessage(joinedTexts(message.parts).flatMap((part) => agentText(part, limit)));
     case "tool":
       return message.parts.map((part) => resultText(part, limit)).join("\n\n");
   }
+}
+
+/** Texts that follow each other are one: a provider cuts a sentence into several parts, for example at citations. */
+function joinedTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const joined: AssistantPart[] = [];
+  for (const part of parts) {
+    if (part.type === "source") continue;
+    const last = joined.at(-1);
+    if (part.type === "text" && last?.type === "text")
+      joined.splice(-1, 1, { type: "text", text: last.text + part.text });
+    else joined.push(part);
+  }
+  return joined;
 }
 
 function userText(part: UserPart, limit: number): string {

@@ -22,6 +22,7 @@ export type {
   HookRecord,
   PolicyDecision,
   RunOptions,
+  RunToolChoice,
   Timer,
   Timing,
   ToolChoice,

@@ -13,6 +13,7 @@ import type {
   Json,
   Message,
   ModelFailure,
+  ProviderMetadata,
   ToolOutput,
   Usage,
   UserMessage,
@@ -68,6 +69,8 @@ export type ModelAnswerSubject = {
   readonly model: string;
   readonly durationMs: number;
   readonly usage?: Usage;
+  /** What the provider says about the whole message, for example the id of a container. */
+  readonly providerMetadata?: ProviderMetadata;
 } & ({ readonly message: AssistantMessage; readonly finishReason: FinishReason } | { readonly failure: ModelFailure });
 
 export type ToolCallSubject = {
@@ -109,6 +112,11 @@ export type StopSubject = {
   readonly text: string;
   /** How often hooks have kept the run from stopping so far. */
   readonly stopPreventions: number;
+  /**
+   * Whether a returned `message` makes the run go on. False at a limit of the run, and after
+   * `limits.maxStopPreventions` messages: the run then ends, and a hook can only refuse the answer.
+   */
+  readonly mayGoOn: boolean;
 };
 
 export type FailureSubject = {
@@ -157,8 +165,12 @@ export type Hook = {
   readonly afterToolCall?: Call<ToolResultSubject, Nothing | { readonly output: unknown }>;
   /** Called when all calls of a step have their results. */
   readonly afterStep?: Call<StepResultSubject, Nothing>;
-  /** Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. */
-  readonly beforeStop?: Call<StopSubject, Nothing | { readonly message: HookInput }>;
+  /**
+   * Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. A refusal
+   * ends it with the reason `output_refused`: the answer leaves the conversation, and no event and no result holds it.
+   * The reason of the refusal is the message of the result's error.
+   */
+  readonly beforeStop?: Call<StopSubject, Nothing | { readonly message: HookInput } | { readonly refuse: string }>;
   /** Called after a failed attempt. It may retry the call, or give it up. */
   readonly onError?: Call<FailureSubject, Nothing | "retry" | "giveUp">;
   readonly onCompacted?: Call<CompactionSubject, Nothing>;

@@ -81,9 +81,56 @@ describe("a stream, as a person sees it", () => {
     ],
     ["text that nobody streamed", [final({ text: "Hello." })], `Hello.\n${end}`],
     [
-      "two parts of text are two lines",
-      [...deltas(1, 1, start, ...text("One."), ...text("Two.")), final({ text: "One.\nTwo." })],
-      `One.\nTwo.\n${end}`,
+      "the parts of one text, as they came",
+      [
+        ...deltas(1, 1, start, ...text("- One"), ...text(", and "), ...text("two.")),
+        final({ text: "- One, and two." }),
+      ],
+      `- One, and two.\n${end}`,
+    ],
+    [
+      "the same from the log, where nothing was streamed",
+      [
+        ...["- ", "One.", "\n- ", "One."].map((part) => event("text", { modelCallIndex: 1, text: part })),
+        event("message", { modelCallIndex: 1, attempt: 1, message: { role: "assistant", parts: [] } }),
+        event("text", { modelCallIndex: 2, text: "Next." }),
+        event("message", { modelCallIndex: 2, attempt: 1, message: { role: "assistant", parts: [] } }),
+      ],
+      "- One.\n- One.\nNext.\n",
+    ],
+    [
+      "an answer that was cut off, once",
+      [
+        ...deltas(1, 1, start, { kind: "text-delta", id: "t", text: "I will lo" }),
+        event("message", {
+          modelCallIndex: 1,
+          attempt: 1,
+          message: { role: "assistant", parts: [{ type: "text", text: "I will lo" }] },
+          cut: true,
+        }),
+      ],
+      "I will lo\n",
+    ],
+    [
+      "an answer that was cut off, from the log",
+      [
+        event("message", {
+          modelCallIndex: 1,
+          attempt: 1,
+          message: { role: "assistant", parts: [{ type: "text", text: "I will lo" }] },
+          cut: true,
+        }),
+      ],
+      "I will lo\n",
+    ],
+    [
+      "an answer that was shown and then refused",
+      [
+        ...deltas(1, 1, start, ...text("The secret.")),
+        event("attempt_withdrawn", { modelCallIndex: 1, attempt: 1 }),
+        final({ status: "failed", reason: "output_refused", text: "The answer was refused." } as Partial<RunResult>),
+      ],
+      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · 0 ms · session session-\n",
     ],
     [
       "text before a call, once",
@@ -171,13 +218,13 @@ describe("a stream, as a person sees it", () => {
       [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
       "|  shell: approved with changes\n",
     ],
-    ["escapes of a model", [...deltas(1, 1, start, ...text("\u001b]0;x\u0007"))], "\\x1b]0;x\\x07\n"],
+    ["escapes of a model", [...deltas(1, 1, start, ...text("\u001b]0;x\u0007"))], "\\x1b]0;x\\x07"],
     [
       "escapes of a tool, its name and its input",
       [event("tool_call", call(1, { a: "\u009b2J" }, "x\u001b[1m")), ...ended(1, "\u001b[2J", "ok", "x\u001b[1m")],
       '|▸ x\\x1b[1m a="\\x9b2J"\n|  ✓ \\x1b[2J · 12 ms\n',
     ],
-    ["a character in two deltas", [...deltas(1, 1, start, ...text("\ud83d", "\ude00!"))], "😀!\n"],
+    ["a character in two deltas", [...deltas(1, 1, start, ...text("\ud83d", "\ude00!"))], "😀!"],
     [
       "what was missed comes from the log, whole",
       [
@@ -185,7 +232,7 @@ describe("a stream, as a person sees it", () => {
         { type: "lagged", fromSeq: 3 },
         event("text", { modelCallIndex: 1, text: "One two." }),
       ],
-      "One\nOne two.\n",
+      "One\nOne two.",
     ],
     [
       "coming in the middle",

@@ -169,6 +169,7 @@ describe("--json", () => {
         "call_start",
         "delta",
         "final",
+        "message",
         "run_started",
         "session_created",
         "step_finished",

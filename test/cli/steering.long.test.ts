@@ -50,6 +50,18 @@ describe("pawl steer", () => {
     expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Keep it\nBritish")));
   });
 
+  test("skips what a person is asked about, and the run goes on without it", verifies("LOOP-8"), async () => {
+    const world = createWorld({ "notes.txt": "colour\n" });
+    await world.pawl(["run", 'Replace "colour" with "color" in notes.txt', "--session", "s", "--park"]);
+    const steered = await world.pawl(["steer", "s", "--skip-unstarted", "Keep", "it"]);
+    expect(steered).toMatchObject({ code: 0, stdout: expect.stringContaining("To continue: pawl resume s") });
+    expect(await world.pawl(["resume", "s"])).toMatchObject({ code: 0 });
+    const events = await eventsIn(world);
+    expect(events).toContainEqual(expect.objectContaining({ ...said("Keep it"), skip: "unstarted" }));
+    expect(events).toContainEqual(expect.objectContaining({ type: "tool_finished", outcome: "skipped" }));
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
+  });
+
   test("has nothing to steer if no run is under way", verifies("CLI-3"), async () => {
     const world = createWorld();
     await world.pawl(["run", "List the files", "--session", "s"]);

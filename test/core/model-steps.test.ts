@@ -44,7 +44,7 @@ function stepsWithCalls(session: Session, count: number): void {
 }
 
 describe("an answer without calls", () => {
-  test("completes the run with its text parts, joined and trimmed", verifies("FIN-1"), () => {
+  test("completes the run with its text parts, joined as they came and trimmed", verifies("FIN-1"), () => {
     const session = startedSession();
     step(session, {
       parts: [
@@ -55,7 +55,7 @@ describe("an answer without calls", () => {
     });
     expect(session.state).toMatchObject({ status: "preparing", for: "finish", reason: "stop" });
     ends(session);
-    expect(final(session)).toMatchObject({ status: "completed", reason: "stop", text: "Two files.  \nBoth are fine." });
+    expect(final(session)).toMatchObject({ status: "completed", reason: "stop", text: "Two files.  Both are fine." });
   });
 
   test("is an end too where the provider says tool-calls or something of its own", verifies("FIN-2"), () => {

@@ -8,8 +8,12 @@ const order = ["call_start", "tool_call", "tool_result", "call_complete"] as con
 
 export function watchEvents() {
   const calls = new Map<string, number>();
+  /** The steps whose message was told, and those whose answer was taken back. */
+  const told = new Set<string>();
+  const withdrawn = new Set<string>();
   const open = new Set<string>();
   const queued = new Set<string>();
+  const steps: string[] = [];
   let seq = 0;
   let run: string | null = null;
   let suspended = false;
@@ -32,6 +36,8 @@ export function watchEvents() {
         if (queued.delete(event.runId)) break;
         check(run === event.runId, "a run ends that is not under way");
         check(open.size === 0, `the run ends with open calls: ${[...open].join(" ")}`);
+        for (const step of steps.splice(0))
+          check(told.has(step) || withdrawn.has(step), `the message of ${step} is never told`);
         run = null;
         break;
       case "suspended":
@@ -53,6 +59,21 @@ export function watchEvents() {
         if (event.type === "call_complete") open.delete(event.callKey);
         break;
       }
+      case "message": {
+        const step = `${event.runId}/${event.modelCallIndex}`;
+        check(event.runId === run, "a message of no run");
+        check(!told.has(step), `the message of ${step} is told twice`);
+        check(!withdrawn.has(step), `a message of ${step} is told after it was withdrawn`);
+        told.add(step);
+        break;
+      }
+      case "attempt_withdrawn":
+        check(event.runId === run, "an answer of no run is withdrawn");
+        withdrawn.add(`${event.runId}/${event.modelCallIndex}`);
+        break;
+      case "step_finished":
+        steps.push(`${event.runId}/${event.modelCallIndex}`);
+        break;
       case "text":
       case "reasoning":
         check(open.size === 0 && event.runId === run, "words within the calls of a step");

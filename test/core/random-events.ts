@@ -64,7 +64,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
     return { type: "late_result", callKey: late, outcome: "ok", output: { type: "text", text: "late" } };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
-    () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
+    () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
     () => ({ type: "run_queued", runId: newRun(), limits: randomLimits(chance), input: [userMessage("queued")] }),
     () => ({ type: "abort_requested", runId: chance.once(2) ? runId : (queuedRun(state)?.runId ?? runId) }),
     () => ({ type: "restarted", runId, holder: "o" }),
@@ -105,7 +105,7 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "call_model":
       return modelEvent(state, chance);
     case "finish":
-      return finishing(state, chance);
+      return finishing(session, chance);
     case "decide":
       return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
     case "run_tool":
@@ -175,6 +175,7 @@ function modelEvent(state: State, chance: Chance): EventBody {
       ...at,
       failure: { kind: chance.pick(["overloaded", "network", "cancelled"]), message: "no" },
       next: afterFailure(chance),
+      ...(chance.once(3) ? { partial: { text: "as far as it came" } } : {}),
       ...(chance.once(2) ? { usage: { ...usage, partial: true } } : {}),
     };
   const unified = chance.pick(chance.once(6) ? cutReasons : wholeReasons);
@@ -187,11 +188,15 @@ function modelEvent(state: State, chance: Chance): EventBody {
   };
 }
 
-function finishing(state: State, chance: Chance): EventBody {
+function finishing({ state, transcript }: Session, chance: Chance): EventBody {
   if (state.status !== "preparing" || state.for !== "finish")
     return { type: "steered", input: [], source: "before_stop" };
   if (chance.once(3))
     return { type: "steered", input: [userMessage("not yet")], source: chance.pick(["before_stop", "output"]) };
+  if (chance.once(5)) {
+    const refusedSeq = transcript.run?.answerSeq ?? state.seq;
+    return { type: "run_finished", runId: state.runId, reason: "output_refused", refusedSeq, ...leaving(chance) };
+  }
   return {
     type: "run_finished",
     runId: state.runId,
@@ -327,6 +332,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       type: "run_finished",
       runId,
       reason: chance.pick(Object.keys(reasons) as [keyof typeof reasons]),
+      ...(chance.once(8) ? { refusedSeq: chance.below(state.seq + 2) } : {}),
       ...(chance.once(2) ? { modelCallIndex: index } : {}),
       ...leaving(chance),
     }),

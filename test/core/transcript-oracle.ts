@@ -15,7 +15,7 @@ export function watchTranscript(session: Session) {
       check(messages.length === transcript.seqs.length, "a message without its entry");
       checkKept(shown, messages);
       for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
-      if (messages.length !== shown.length || messages[0] !== shown[0]) {
+      if (messages.length !== shown.length || messages[0] !== shown[0] || messages.at(-1) !== shown.at(-1)) {
         if (!hasCalls(state)) checkConversation(messages);
         shown = [...messages];
       }
@@ -40,9 +40,20 @@ export function watchTranscript(session: Session) {
   };
 }
 
-/** What was shown stays as it was: only a compaction takes messages away, from the start. */
+/**
+ * What was shown stays as it was: only a compaction takes messages away, from the start, and a refusal the answer, from
+ * the end.
+ */
 function checkKept(before: readonly Message[], now: readonly Message[]): void {
   if (before.every((message, index) => now[index] === message)) return;
+  const from = before.findIndex((message, index) => now[index] !== message);
+  if (from > 0) {
+    check(
+      before.slice(from).every((message) => message.role !== "user" || now.includes(message) || isPrompt(message)),
+      "words of the user are gone with a refused answer",
+    );
+    return;
+  }
   const kept = now.slice(1);
   const first = kept[0];
   if (first === undefined) return;
@@ -51,6 +62,10 @@ function checkKept(before: readonly Message[], now: readonly Message[]): void {
     before.slice(offset).forEach((message, index) => {
       check(isAlike(kept[index], message), "a message that was kept has changed");
     });
+}
+
+function isPrompt({ parts: [part] }: Message): boolean {
+  return part?.type === "text" && part.text.startsWith("Your answer was cut at the output limit.");
 }
 
 /** A compaction may give calls the ids back that their provider gave. */

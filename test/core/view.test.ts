@@ -29,7 +29,7 @@ function told({ events }: Session, from = 0): readonly string[] {
 }
 
 describe("the order of events", () => {
-  test("within a step: reasoning, text, then each call from its start to its end", verifies("STRM-4"), () => {
+  test("within a step: reasoning, text, message, then each call from its start to its end", verifies("STRM-4"), () => {
     const session = startedSession();
     const from = session.events.length;
     step(session, { text: "Let me look.", reasoning: "hm", calls: ["one", "two"] });
@@ -41,6 +41,7 @@ describe("the order of events", () => {
     expect(told(session, from)).toEqual([
       "reasoning hm",
       "text Let me look.",
+      "message",
       "call_start r1/1/1",
       "call_start r1/1/2",
       "step_finished",
@@ -52,6 +53,7 @@ describe("the order of events", () => {
       "call_complete r1/1/1",
       "reasoning so",
       "step_finished",
+      "message",
       "final",
     ]);
     const seqs = session.events.map((event) => event.seq);
@@ -99,6 +101,7 @@ describe("the order of events", () => {
     step(session, { text: "I will", calls: ["one"], finish: "length" });
     expect(told(session, from)).toEqual([
       "text I will",
+      "message",
       "call_start r1/1/1",
       "step_finished",
       "tool_call r1/1/1",
@@ -176,7 +179,7 @@ describe("the text of an answer", () => {
       step(session, { text: "All done." });
       const from = session.events.length;
       steer(session, "Not yet.", by);
-      expect(told(session, from)).toEqual(["text All done.", "steered"]);
+      expect(told(session, from)).toEqual(["text All done.", "message", "steered"]);
       step(session, { text: "Now." });
       ends(session);
       expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "Now." } });
@@ -188,7 +191,7 @@ describe("the text of an answer", () => {
     step(session, { text: "All done." });
     steer(session, "Not yet.", "before_stop");
     expect(told(session).filter((line) => line.startsWith("text"))).toEqual([]);
-    expect(told(session).slice(-2)).toEqual(["steered", "final"]);
+    expect(told(session).slice(-2)).toEqual(["message", "final"]);
   });
 });
 
@@ -212,6 +215,7 @@ describe("what else happens", () => {
       { type: "attempt_failed", attempt: 1, model: "m", next: "retry", retryInMs: 5, failure: { kind: "overloaded" } },
       { type: "restarted" },
       { type: "restarted" },
+      { type: "message", attempt: 3 },
       { type: "call_start" },
       { type: "step_finished", attempt: 3 },
       { type: "tool_call" },

@@ -1,7 +1,7 @@
 /**
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
-import type { Model, Session } from "../../src/index.js";
+import type { Model, ModelDelta, Session } from "../../src/index.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
@@ -32,6 +32,12 @@ const overloaded = {
   error: { kind: "overloaded", message: "too many", statusCode: 529 },
   usage: { inputTokens: 3 },
 } as const;
+
+/** A text whose end never comes. */
+async function* endless(text: string): AsyncGenerator<ModelDelta> {
+  yield { kind: "text-delta", id: "1", text };
+  await new Promise(() => {});
+}
 
 export const scenarios: readonly RecordedScenario[] = [
   {
@@ -149,6 +155,58 @@ export const scenarios: readonly RecordedScenario[] = [
       await ask("What now?", "next");
       await bench.clock.advance(10_000);
       await ask("And now?", "last");
+    },
+  },
+  {
+    name: "cut-off",
+    about: "answers that were cut off while the model spoke: by an abort, and by the clock in a continuation",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) => {
+        if (runId === "r") return { deltas: endless("I will look at") };
+        if (runId !== "clock") return { text: "Go on, then." };
+        return modelCallIndex === 1 ? { text: "The first half,", finish: "length" } : { deltas: endless(" and a bit") };
+      }),
+    async play({ bench, session, ask }) {
+      await ask("Say it.", "r");
+      await session.abort({ note: "enough", by: "Ada" });
+      await bench.settle();
+      await ask("Go on.", "next");
+      await session.send("In time.", { runId: "clock", limits: { maxWallClockMs: 2_000 } });
+      await bench.settle();
+      await bench.clock.advance(10_000);
+    },
+  },
+  {
+    name: "refused",
+    about: "answers that a hook refused: one in two parts, and one by the done tool",
+    parts: () =>
+      agentOf(
+        ({ runId, modelCallIndex }) => {
+          if (runId === "done") return { text: "So be it.", calls: [call("finish")] };
+          return modelCallIndex === 1 ? { text: "The secret", finish: "length" } : { text: " is 42." };
+        },
+        { hooks: [{ name: "guard", beforeStop: () => ({ refuse: "It tells a secret." }) }] },
+      ),
+    async play({ ask }) {
+      await ask("Tell me.", "r");
+      await ask("Finish.", "done");
+    },
+  },
+  {
+    name: "skipped",
+    about: "a steer that skips the calls that have not started",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) =>
+        runId === "r" && modelCallIndex === 1
+          ? { calls: [call("guarded"), call("outside"), call("questioned")] }
+          : { text: "As you wish." },
+      ),
+    async play({ bench, session, ask }) {
+      await ask("Do it if you may.", "r");
+      await session.steer("Leave it.", { skip: "unstarted" });
+      await bench.settle();
+      await session.provideResult("r/1/2", "given");
+      await bench.settle();
     },
   },
   {
@@ -355,11 +413,15 @@ export const scenarios: readonly RecordedScenario[] = [
           runId: "r",
           systemPrompt: "Be brief.",
           activeTools: ["guarded"],
-          toolChoice: { tool: "guarded" },
+          toolChoice: { tool: "guarded", everyStep: true },
           interactive: false,
           providerOptions: { provider: { effort: "low" } },
         },
       );
+      await bench.settle();
+      await session.send("And this?", { runId: "required", toolChoice: { required: true, everyStep: true } });
+      await bench.settle();
+      await session.send("And that?", { runId: "once", toolChoice: { tool: "look" } });
       await bench.settle();
     },
   },

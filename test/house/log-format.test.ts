@@ -144,6 +144,8 @@ test("every event has a row that tells its public events, and every public event
     steered: true,
     reasoning: true,
     text: true,
+    message: true,
+    attempt_withdrawn: true,
     call_start: true,
     tool_call: true,
     approval_requested: true,

@@ -43,7 +43,7 @@ describe("an abort", () => {
       await started.promise;
       controller.abort();
       expect(await stream.result).toMatchObject(aborted);
-      expect(typesOf(await items).slice(-2)).toEqual(["attempt_failed", "final"]);
+      expect(typesOf(await items).slice(-3)).toEqual(["attempt_failed", "message", "final"]);
       expect(ofType(await items, "attempt_failed")[0]?.failure.kind).toBe("cancelled");
     },
   );

@@ -377,13 +377,14 @@ describe("before a run stops", () => {
     const log: string[] = [];
     const counting: Hook = {
       name: "more",
-      beforeStop() {
-        log.push("asked");
+      beforeStop({ mayGoOn }) {
+        log.push(mayGoOn ? "may go on" : "must end");
         return { message: "More." };
       },
     };
     const limited = await runWith([counting], [{ text: "One." }, { text: "Two." }], { limits: { maxSteps: 1 } });
     expect(limited.result).toMatchObject({ status: "completed", text: "One.", steps: 1 });
+    expect(log.splice(0)).toEqual(["must end"]);
     const failed = await runWith([counting], [{ error: { kind: "auth", message: "bad key" } }]);
     expect(failed.result).toMatchObject({ status: "failed", reason: "model_error" });
     expect(log).toEqual([]);

@@ -164,15 +164,19 @@ describe("a step ends", () => {
     return { model, result: agent.run("Go", { sessionId: "s" }), session: agent.session("s") };
   };
 
-  test("with stop and no calls: the run's text is its text parts, joined and trimmed", verifies("FIN-1"), async () => {
-    const deltas = [
-      { kind: "text-delta", id: "1", text: "\n One " },
-      { kind: "reasoning-delta", id: "2", text: "hm" },
-      { kind: "text-delta", id: "3", text: "two.\n\n" },
-      { kind: "done", finishReason: { unified: "stop" }, usage: {} },
-    ] as const;
-    expect(await run([{ deltas }]).result).toMatchObject({ status: "completed", reason: "stop", text: "One \ntwo." });
-  });
+  test(
+    "with stop and no calls: the run's text is its text parts, as they came, trimmed",
+    verifies("FIN-1"),
+    async () => {
+      const deltas = [
+        { kind: "text-delta", id: "1", text: "\n One " },
+        { kind: "reasoning-delta", id: "2", text: "hm" },
+        { kind: "text-delta", id: "3", text: "two.\n\n" },
+        { kind: "done", finishReason: { unified: "stop" }, usage: {} },
+      ] as const;
+      expect(await run([{ deltas }]).result).toMatchObject({ status: "completed", reason: "stop", text: "One two." });
+    },
+  );
 
   test.each(["stop", "tool-calls", "other"] as const)(
     "with %s and calls: they are run",

@@ -215,6 +215,7 @@ describe("events", () => {
       "run_started",
       "reasoning",
       "text",
+      "message",
       "call_start r/1/1",
       "call_start r/1/2",
       "call_start r/1/3",
@@ -230,6 +231,7 @@ describe("events", () => {
       "call_complete r/1/1",
       "reasoning",
       "step_finished",
+      "message",
       "final",
     ]);
     expect(ofType(seen, "call_complete").map(({ name, status, durationMs }) => [name, status, durationMs])).toEqual([
@@ -261,6 +263,7 @@ describe("events", () => {
       "tool_result",
       "call_complete",
       "step_finished",
+      "message",
     ]);
   });
 

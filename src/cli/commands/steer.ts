@@ -8,19 +8,19 @@ import { getSession, homeOf, openStore, shortId } from "../home.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
-export async function steer(
-  id: string,
-  words: readonly string[],
-  options: { readonly json?: true },
-  terminal: Terminal,
-) {
+export type SteerCommandOptions = { readonly skipUnstarted?: true; readonly json?: true };
+
+export async function steer(id: string, words: readonly string[], options: SteerCommandOptions, terminal: Terminal) {
   const message = await readMessage(words);
   const store = await openStore(homeOf(process.env));
   try {
     const summary = await getSession(store, id);
-    await createClient({ store }).session(summary.sessionId).steer(message);
+    const skips = options.skipUnstarted === true;
+    await createClient({ store })
+      .session(summary.sessionId)
+      .steer(message, skips ? { skip: "unstarted" } : {});
     if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: message });
-    else terminal.out(confirmationFor(summary));
+    else terminal.out(confirmationFor(summary, skips));
     return exitCodes.done;
   } finally {
     await store.close();
@@ -35,10 +35,10 @@ async function readMessage(words: readonly string[]): Promise<string> {
   throw new PawlError("bad_input", 'There is no message. Give one, as in pawl steer ID "Leave the tests alone"');
 }
 
-function confirmationFor({ sessionId, status, holder }: SessionSummary): string {
+function confirmationFor({ sessionId, status, holder }: SessionSummary, skips: boolean): string {
   const id = visible(shortId(sessionId));
   if (holder !== null && !isHolderDead(holder)) return `Sent to ${id}. The model gets it with its next call.\n`;
-  if (status === "awaiting_human")
+  if (status === "awaiting_human" && !skips)
     return `Sent to ${id}. The model gets it after the waiting calls are answered: pawl approvals ${id}\n`;
   return `Sent to ${id}, but no process drives the run. To continue: pawl resume ${id}, or pawl worker\n`;
 }

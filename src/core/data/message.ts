@@ -171,7 +171,10 @@ export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] 
   );
 }
 
-/** The text of a message: its text parts joined by a newline, trimmed. */
+/**
+ * The text of a message, trimmed. The text parts of a model's message are joined as they came: a provider cuts one
+ * sentence into several parts, for example at each citation. Those of a user's message stand on lines of their own.
+ */
 export function textOf(message: Message): string {
   return untrimmedTextOf(message).trim();
 }
@@ -180,7 +183,7 @@ export function textOf(message: Message): string {
 export function untrimmedTextOf(message: Message): string {
   const texts: string[] = [];
   for (const part of message.parts) if (part.type === "text") texts.push(part.text);
-  return texts.join("\n");
+  return texts.join(message.role === "user" ? "\n" : "");
 }
 
 /** The sum of two usages. A count that is absent in both stays absent. */

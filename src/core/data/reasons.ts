@@ -26,6 +26,7 @@ export const reasons = {
     exitCode: 5,
     text: "The model's answer did not have the shape that was asked for.",
   },
+  output_refused: { status: "failed", exitCode: 5, text: "The answer was refused." },
   model_error: { status: "failed", exitCode: 5, text: "The model could not be reached or failed." },
   hook_failed: { status: "failed", exitCode: 5, text: "A hook failed." },
   hook_stopped: { status: "aborted", exitCode: 5, text: "A hook stopped the run." },

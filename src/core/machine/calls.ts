@@ -60,6 +60,19 @@ export function abandonCalls(
   });
 }
 
+/**
+ * Ends the calls that have not started, because a person gave other directions. A call that has started, or may have
+ * started, goes on; so does one whose result comes from outside, because somebody may be at work on it.
+ */
+export function skipUnstarted(calls: readonly Call[], causeSeq: number): readonly Call[] {
+  return calls.map((call) => (isUnstarted(call) ? settling(call, "skipped", causeSeq) : call));
+}
+
+function isUnstarted(call: Call): boolean {
+  const mayBegin = call.status === "deciding" || call.status === "asking" || call.status === "ready";
+  return mayBegin && !mayHaveStarted(call);
+}
+
 /** The call takes a slot: it runs in this process, or in a child session that it started. */
 function isUnderWay(call: Call): boolean {
   return call.status === "running" || (call.status === "waiting" && call.on === "child");

@@ -27,7 +27,7 @@ import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./sta
 export type RunOptions = {
   readonly systemPrompt?: string;
   readonly activeTools?: readonly string[];
-  readonly toolChoice?: RecordedToolChoice;
+  readonly toolChoice?: RunToolChoice;
   /** False if nobody can be asked: a call that would ask is then denied. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
@@ -48,7 +48,7 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string 
  * The same as the log keeps it. A forced choice holds for every model call of the run if `everyStep` is true, and
  * otherwise for the first one.
  */
-export type RecordedToolChoice =
+export type RunToolChoice =
   | ToolChoice
   | { readonly tool: string; readonly everyStep?: boolean }
   | { readonly required: true; readonly everyStep?: boolean };
@@ -163,7 +163,7 @@ type Body =
       readonly input: readonly UserMessage[];
       /** Who steers: a user, a `beforeStop` hook, or the check of the answer's shape. */
       readonly source: "user" | "before_stop" | "output";
-      /** Reserved: calls that have not started are skipped. */
+      /** Calls that have not started are skipped. */
       readonly skip?: "unstarted";
     })
   | (OfStep & {
@@ -254,7 +254,7 @@ type Body =
       readonly next: AfterFailure;
       readonly usage?: Usage;
       readonly timing: Timing;
-      /** Reserved: the text that came before a stop cut the attempt off. */
+      /** The text that came before a stop cut the attempt off; absent if there was none. */
       readonly partial?: { readonly text: string };
     })
   | (OfRun & {
@@ -325,8 +325,9 @@ type Body =
       readonly modelCallIndex?: number;
       /** Hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
-      /** Reserved: the stop condition that held, and the entry of an answer that was refused. */
+      /** Reserved: the stop condition that held. */
       readonly condition?: string;
+      /** The first entry of the answer that was refused. It leaves the conversation. */
       readonly refusedSeq?: number;
     })
   /** The hooks that come after a run were called. */

@@ -25,9 +25,10 @@ export type InboxBody =
       readonly session: SessionBinding;
       /** The principal who sent it. Reserved: nothing fills it yet. */
       readonly by?: string;
-      /** Reserved: a conversation from elsewhere, and calls that a steer skips. */
-      readonly history?: readonly Message[];
+      /** Which calls a steer skips. */
       readonly skip?: "unstarted";
+      /** Reserved: a conversation from elsewhere. */
+      readonly history?: readonly Message[];
     }
   | {
       readonly type: "answer";
@@ -166,7 +167,9 @@ function inputEvents(
   };
   if (hasPendingNotice(state)) return [{ type: "run_queued", ...run }];
   if (isResting(state)) return [...created, { type: "run_started", ...run }];
-  if (body.mode === "steer" && state.stopping === null)
-    return [{ type: "steered", input: body.input, source: "user", ...by }];
+  if (body.mode === "steer" && state.stopping === null) {
+    const skip = body.skip === undefined ? {} : { skip: body.skip };
+    return [{ type: "steered", input: body.input, source: "user", ...skip, ...by }];
+  }
   return [{ type: "run_queued", ...run }];
 }

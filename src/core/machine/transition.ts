@@ -12,7 +12,7 @@
 
 import { type Reason, statusOf } from "../data/reasons.js";
 import { recover } from "./call-transition.js";
-import { applyToCalls, type Calling, settleCalls } from "./calls.js";
+import { applyToCalls, type Calling, settleCalls, skipUnstarted } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
@@ -200,8 +200,8 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
 }
 
 /**
- * A steer is shown before the next model call. If the run is about to end, the steer keeps it going. A steer from the
- * loop itself (a `beforeStop` hook, the output check) does so a bounded number of times and never past a limit (FIN-8);
+ * A steer is shown before the next model call. If the run is about to end, the steer keeps it going. It may skip the
+ * calls that have not started. A steer from the loop itself (a `beforeStop` hook, the output check) does so a bounded number of times and never past a limit (FIN-8);
  * after that the run ends: with `invalid_output` for the output check, otherwise with the reason that it was about to
  * end with.
  */
@@ -210,7 +210,7 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
   const byLoop = event.source !== "user";
   if (state.stopping !== null || (byLoop && !finishing)) return state;
   const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
-  if (!finishing) return { ...state, queue };
+  if (!finishing) return skipCalls({ ...state, queue }, event);
   if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
   const { counters, limits, reason } = state;
   const forOutput = event.source === "output";
@@ -223,6 +223,11 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
     ? { ...counters, outputRetries: counters.outputRetries + 1 }
     : { ...counters, stopPreventions: counters.stopPreventions + 1 };
   return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
+}
+
+function skipCalls(state: ActiveState, { skip, at }: EventOf<"steered">): State {
+  if (skip === undefined || !hasCalls(state)) return state;
+  return settleCalls({ ...state, calls: skipUnstarted(state.calls, state.seq + 1) }, at);
 }
 
 /** How often an answer that does not have the requested shape is sent back (OUT-2). */

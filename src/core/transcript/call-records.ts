@@ -6,7 +6,7 @@ import { isSameJson } from "../data/json.js";
 import { type AssistantMessage, type ToolCallPart, toolCallsOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
-import { approvalExpiredText, surplusCallsText } from "./loop-prompts.js";
+import { approvalExpiredText, skippedBySteerText, surplusCallsText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
@@ -70,6 +70,11 @@ export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
     default:
       break;
   }
+}
+
+/** Notes why calls without a result are skipped. It counts only for those that the steer ends. */
+export function recordSkip(records: CallRecords, seq: number): void {
+  for (const call of records.values()) if (call.result === undefined) call.cause = { seq, text: skippedBySteerText };
 }
 
 function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {

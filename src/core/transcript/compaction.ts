@@ -69,7 +69,9 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
     run.repeatWarningStep = null;
     if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;
   }
-  renewIds(transcript, current);
+  const renewed = renewIds(transcript, current);
+  if (run?.last != null && renewed !== undefined && run.last.message === current)
+    run.last = { ...run.last, message: renewed };
 }
 
 /**
@@ -84,9 +86,9 @@ function cutAt({ messages, seqs }: Transcript, from: number): number {
 
 /**
  * Makes ids unique among the kept messages. An id that was changed because of a replaced message becomes the provider's
- * id again. `current` is the message with the calls of the present step.
+ * id again. `current` is the message with the calls of the present step; with its new ids, it is returned.
  */
-function renewIds(transcript: Transcript, current: AssistantMessage | undefined): void {
+function renewIds(transcript: Transcript, current: AssistantMessage | undefined): AssistantMessage | undefined {
   const { messages, ids, originals } = transcript;
   ids.clear();
   transcript.originals = null;
@@ -100,12 +102,13 @@ function renewIds(transcript: Transcript, current: AssistantMessage | undefined)
     const results = messages[index + 1];
     if (results?.role === "tool") messages[index + 1] = withIdsOf(renewed, results);
   });
-  if (renewedCurrent === undefined) return;
+  if (renewedCurrent === undefined) return undefined;
   const calls = toolCallsOf(renewedCurrent);
   [...transcript.calls].forEach(([callKey, record], position) => {
     const part = calls[position];
     if (part !== undefined && part !== record.part) transcript.calls.set(callKey, { ...record, part });
   });
+  return renewedCurrent;
 }
 
 /** The message with ids that are unique in the transcript. Returns `known` if it has exactly these ids already. */

@@ -20,10 +20,16 @@ export const doneToolReminder =
 export const finalSummaryPrompt =
   "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
 
+/** Follows the beginning of an answer that an abort or a limit cut off. */
+export const cutOffNote = "[Note, not from the user: the answer above was cut off.]";
+
 /** Why a call above the limit of a step is not run. */
 export function surplusCallsText(requested: number, limit: number): string {
   return `${requested} calls were asked for at once, and ${limit} may be; ask again for what is still needed`;
 }
+
+/** Why a call is skipped if a steer said so. */
+export const skippedBySteerText = "the user sent new directions before it started";
 
 /** Why a call is denied if its approval expired. */
 export const approvalExpiredText = "nobody answered before the approval expired";
@@ -44,7 +50,7 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
     case "blocked":
       return `Error: Blocked${suffix}. The call was not run.`;
     case "skipped":
-      return "Error: Skipped: another call of this step ended the run. The call was not run.";
+      return `Error: Skipped: ${cause ?? "another call of this step ended the run"}. The call was not run.`;
     case "not_run":
       return "Error: Not run: the message that asked for it was cut.";
     case "aborted":

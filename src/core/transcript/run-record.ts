@@ -2,7 +2,7 @@
  * Facts about the run under way, from the log, that are neither messages nor calls.
  */
 
-import type { Json, Usage, UserMessage } from "../data/message.js";
+import type { AssistantMessage, Json, Usage, UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
 import type { RunLimits } from "../machine/run-limits.js";
 import type { Purpose } from "../machine/state.js";
@@ -29,6 +29,14 @@ export type RunRecord = {
   answerSeq: number;
   /** The text of the present answer, untrimmed: of the present step, and of the answers that it continues. */
   answer: string;
+  /** The model's last message; null if there is none, or if it was refused. */
+  last: LastMessage | null;
+  /** The answer that was refused at the end. */
+  refused: AnswerAttempt | null;
+  /** The text of the present attempt, if it was cut off; it becomes the last message when the run ends. */
+  cutOff: CutOff | null;
+  /** The answer as far as it came, if it was cut off at the end of the run. */
+  partial?: string;
   /** The message of the done tool in the present step. */
   doneMessage: string | undefined;
   /** The usage of the present step so far, with its failed attempts. */
@@ -40,6 +48,24 @@ export type RunRecord = {
   repeatWarningStep: number | null;
   /** The answer as data, if the run asked for a shape. */
   output?: Json;
+};
+
+/** The attempt that gave an answer, and the one whose answer it continued, because that was cut at the output limit. */
+export type AnswerAttempt = {
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  readonly continues?: AnswerAttempt;
+};
+
+/** A message of a model. `cut`: a stop cut it off. */
+export type LastMessage = AnswerAttempt & { readonly message: AssistantMessage; readonly cut?: true };
+
+/** The text of an attempt that was cut off, and the entry that holds it. */
+export type CutOff = {
+  readonly seq: number;
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  readonly text: string;
 };
 
 export type Choices = Pick<EventOf<"prepared">, "activeTools" | "toolChoice" | "providerOptions">;

@@ -7,8 +7,8 @@
  * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that
  *    call.
  * 3. Ids of calls are unique within the transcript, even if the provider repeats an id.
- * 4. A message that was shown to a model never changes, and its object stays the same. Only a compaction removes the
- *    oldest messages; it may restore the provider's ids in kept messages.
+ * 4. A message that was shown to a model never changes, and its object stays the same. A compaction removes the oldest
+ *    messages; it may restore the provider's ids in kept messages. The end of a run may remove a refused answer.
  * 5. The size of the transcript grows with the messages that the model sees, not with the log.
  */
 
@@ -23,8 +23,9 @@ import {
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
-import { callRecords, countCalls, recordEntry } from "./call-records.js";
+import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
+import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
 import { lateResultNote, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
@@ -69,6 +70,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "steered":
       for (const message of event.input) transcript.later.push({ seq, message });
+      if (event.skip !== undefined) recordSkip(transcript.calls, seq);
       break;
     case "late_result":
       transcript.later.push({ seq, message: userText(lateResultNote(event.callKey, event.output, seq)) });
@@ -77,13 +79,14 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
+      if (transcript.run !== null) transcript.run.cutOff = null;
       compact(transcript, event);
       break;
     case "model_finished":
       addAnswer(transcript, seq, event);
       break;
     case "model_failed":
-      if (transcript.run !== null && event.usage !== undefined) countUsage(transcript.run, event, event.usage);
+      if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
       recordEntry(transcript.calls, { seq, event });
@@ -98,7 +101,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       finish(transcript, seq, event);
       break;
     case "run_finished":
-      if (transcript.run !== null && event.output !== undefined) transcript.run.output = event.output;
+      endRun(transcript, seq, event);
       break;
     case "abort_requested":
       for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
@@ -169,12 +172,20 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     purpose: "step",
     lastPrompt: null,
     answer: "",
+    last: null,
+    refused: null,
+    cutOff: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
     lastCall: null,
     repeatWarningStep: null,
   };
+}
+
+function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
+  run.cutOff = cutOffOf(seq, event);
+  if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
 function countUsage(run: RunRecord, { modelCallIndex }: { readonly modelCallIndex: number }, usage: Usage): void {
@@ -186,6 +197,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   const { run } = transcript;
   if (run === null) return;
   run.purpose = event.purpose;
+  run.cutOff = null;
   transcript.shownResults.budget = event.resultBytes;
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
@@ -244,11 +256,16 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const goesOn = run.purpose === "continue";
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
+  run.cutOff = null;
+  const message = run.purpose === "summary" ? event.message : uniqueIn(transcript, event.message);
+  const { modelCallIndex, attempt } = event;
+  const continues = goesOn ? answerAttempt(run.last) : null;
+  run.last =
+    continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
   if (run.purpose === "summary") {
     transcript.calls = new Map();
     return;
   }
-  const message = uniqueIn(transcript, event.message);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);

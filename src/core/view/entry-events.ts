@@ -1,10 +1,12 @@
 /**
  * The public events of a session: a pure view of the entries of its log (STRM-4, STRM-6).
  *
- * 1. The order within a step is: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result` and
- *    `call_complete`. The events of parallel calls interleave.
+ * 1. The order within a step is: reasoning, text, message, then for each call `call_start`, `tool_call`, `tool_result`
+ *    and `call_complete`. The events of parallel calls interleave.
  * 2. `final` comes once, as the last event of a run. `suspended` comes each time that the run begins to wait for a
  *    person, and when another question joins while it waits.
+ * 3. The text and the message of a step that may be the last one are held back until the run has ended. An answer that
+ *    is refused at the end is therefore in no event.
  */
 
 import { textOf } from "../data/message.js";
@@ -15,7 +17,7 @@ import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
-import { abortEvents, endOf, failedHooks } from "./run-events.js";
+import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
 
 /**
  * The public events of one entry.
@@ -102,6 +104,7 @@ function bodiesOf(
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
+      return withdrawals(event, transcript);
     case "after_run_hooks_called":
     case "prepared":
     case "compaction_started":
@@ -118,14 +121,14 @@ function bodiesOf(
 
 /**
  * The events of an answer. If the answer ends the run, its text comes with `final` only, so that no reader gets it
- * twice.
+ * twice; and its message right before `final`.
  */
 function messageEvents(
   event: EventOf<"model_finished">,
   transcript: Transcript,
   after: State,
 ): readonly PublicEventBody[] {
-  const { runId, modelCallIndex, attempt, model, finishReason, timing } = event;
+  const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata } = event;
   const usage = transcript.run?.stepUsage.usage ?? event.usage;
   const { parts } = event.message;
   const bodies: PublicEventBody[] = [];
@@ -135,32 +138,41 @@ function messageEvents(
   };
   say("reasoning");
   if (!isEnding(after)) say("text");
+  const last = transcript.run?.last ?? null;
+  if (!isFinishing(after) && last !== null) bodies.push(messageEvent(runId, last));
   for (const { callKey, part } of transcript.calls.values())
     bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
   const { durationMs } = timing;
-  bodies.push({ type: "step_finished", runId, modelCallIndex, attempt, model, finishReason, usage, durationMs });
+  const metadata = providerMetadata === undefined ? {} : { providerMetadata };
+  const step = { runId, modelCallIndex, attempt, model, finishReason };
+  bodies.push({ type: "step_finished", ...step, ...metadata, usage, durationMs });
   return bodies;
 }
 
-function isEnding(state: State): boolean {
-  return state.status === "preparing" && state.for === "finish" && state.stopping === null;
+function isFinishing(state: State): boolean {
+  return state.status === "preparing" && state.for === "finish";
 }
 
-/** A steer may keep an answer from ending the run. The text of that answer has no event yet, so it is shown first. */
+function isEnding(state: State): boolean {
+  return isFinishing(state) && "stopping" in state && state.stopping === null;
+}
+
+/** A steer may keep an answer from ending the run. That answer has no text and no message yet, so they come first. */
 function steeredEvents(
-  { input, source }: EventOf<"steered">,
-  { messages, calls }: Transcript,
+  { input, source, skip }: EventOf<"steered">,
+  { run, calls }: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
-  const steered: PublicEventBody = { type: "steered", input, source };
-  const answer = messages.at(-1);
+  const steered: PublicEventBody = { type: "steered", input, source, ...(skip === undefined ? {} : { skip }) };
+  const answer = run?.last ?? null;
   const goesOn = after.status === "preparing" && after.for === "step";
-  if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === undefined)
+  if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === null)
     return [steered];
   const { runId, modelCallIndex } = before;
-  const text = textOf(answer);
-  return text === "" ? [steered] : [{ type: "text", runId, modelCallIndex, text }, steered];
+  const text = textOf(answer.message);
+  const told = messageEvent(runId, answer);
+  return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
 }
 
 /** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */

@@ -17,6 +17,11 @@ type ResultBase = {
   readonly runId: string;
   /** The answer, or a fixed sentence for the reason if the model gave none. */
   readonly text: string;
+  /**
+   * The text of an answer that an abort or a limit cut off, as far as it came. It is not in `text`. Absent if nothing
+   * had come.
+   */
+  readonly partial?: string;
   readonly usage: Usage;
   /** The number of model calls that were committed. */
   readonly steps: number;
@@ -130,14 +135,22 @@ function endOf(
   const { run } = transcript;
   const { status, text: fixed } = reasons[reason];
   const answer = answerAtEnd(reason, transcript);
-  const text = reason === "aborted" || answer === "" ? fixed : answer;
+  const text = reason === "aborted" || reason === "output_refused" || answer === "" ? fixed : answer;
+  const partial = run?.partial === undefined ? {} : { partial: run.partial };
   switch (status) {
     case "completed":
-      return { ...base, text, status, reason, ...(run?.output === undefined ? {} : { output: run.output }) };
+      return {
+        ...base,
+        text,
+        ...partial,
+        status,
+        reason,
+        ...(run?.output === undefined ? {} : { output: run.output }),
+      };
     case "failed":
-      return { ...base, text, status, reason, ...(fault === undefined ? {} : { error: fault }) };
+      return { ...base, text, ...partial, status, reason, ...(fault === undefined ? {} : { error: fault }) };
     case "aborted":
-      return { ...base, text, status, reason };
+      return { ...base, text, ...partial, status, reason };
   }
 }
 

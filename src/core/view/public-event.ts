@@ -2,7 +2,17 @@
  * Public events: their names and shapes.
  */
 
-import type { Fault, FinishReason, Json, ModelFailure, ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type {
+  AssistantMessage,
+  Fault,
+  FinishReason,
+  Json,
+  ModelFailure,
+  ProviderMetadata,
+  ToolOutput,
+  Usage,
+  UserMessage,
+} from "../data/message.js";
 import type { AfterFailure, HookPoint } from "../machine/event.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
@@ -23,9 +33,32 @@ export type PublicEventBody =
       readonly type: "steered";
       readonly input: readonly UserMessage[];
       readonly source: "user" | "before_stop" | "output";
+      /** Calls that had not started are skipped. */
+      readonly skip?: "unstarted";
     }
   | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
   | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  /**
+   * The whole message of a model call, with everything that the provider sent: text, reasoning, calls, files, sources,
+   * and its metadata for each part. It comes once for each step. That of the last step comes right before `final`, and
+   * an answer that was refused has none.
+   */
+  | {
+      readonly type: "message";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+      readonly message: AssistantMessage;
+      /** An abort or a limit cut the message off. It has the text that had come until then, and nothing else. */
+      readonly cut?: true;
+    }
+  /** The answer of this attempt was refused: whoever shows its deltas or its text takes them back. */
+  | {
+      readonly type: "attempt_withdrawn";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly attempt: number;
+    }
   | ({ readonly type: "call_start" } & OfCall)
   | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
   | ({
@@ -60,6 +93,8 @@ export type PublicEventBody =
       readonly attempt: number;
       readonly model: string;
       readonly finishReason: FinishReason;
+      /** What the provider says about the whole message, for example the id of a container. */
+      readonly providerMetadata?: ProviderMetadata;
       /** The usage of the whole step, with its failed attempts. */
       readonly usage: Usage;
       readonly durationMs: number;

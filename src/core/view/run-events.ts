@@ -3,11 +3,12 @@
  */
 import type { Event, EventOf } from "../machine/event.js";
 import { isTerminal, type State, type TerminalState } from "../machine/state.js";
+import type { LastMessage } from "../transcript/run-record.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { abortedBefore, resultOf } from "./outcome.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** The `final` event, once the run has ended and its `afterRun` hooks were called. */
+/** The `final` event and the last step's message, once the run has ended and its `afterRun` hooks were called. */
 export function endOf(
   sessionId: string,
   transcript: Transcript,
@@ -16,7 +17,39 @@ export function endOf(
 ): readonly PublicEventBody[] {
   if (!isOver(after) || (isOver(before) && before.runId === after.runId)) return none;
   const result = resultOf(sessionId, after, transcript);
-  return result === null ? none : [{ type: "final", runId: after.runId, result }];
+  if (result === null) return none;
+  const final: PublicEventBody = { type: "final", runId: after.runId, result };
+  const held = heldBack(transcript, after);
+  return held === null ? [final] : [messageEvent(after.runId, held), final];
+}
+
+/** The last step's message. Any other, and one with calls, has its event since its own entry. */
+function heldBack({ run, calls }: Transcript, { modelCallIndex }: TerminalState): LastMessage | null {
+  const last = run?.last ?? null;
+  if (last === null || last.modelCallIndex !== modelCallIndex) return null;
+  return last.cut === true || calls.size === 0 ? last : null;
+}
+
+export function messageEvent(runId: string, { modelCallIndex, attempt, message, cut }: LastMessage): PublicEventBody {
+  const body = { type: "message", runId, modelCallIndex, attempt, message } as const;
+  return cut === undefined ? body : { ...body, cut };
+}
+
+/** An event for each attempt of a refused answer, in order: those that the answer continued had their events before. */
+export function withdrawals(
+  { runId, refusedSeq }: EventOf<"run_finished">,
+  { run }: Transcript,
+): readonly PublicEventBody[] {
+  const bodies: PublicEventBody[] = [];
+  if (refusedSeq === undefined) return bodies;
+  for (let refused = run?.refused; refused != null; refused = refused.continues)
+    bodies.unshift({
+      type: "attempt_withdrawn",
+      runId,
+      modelCallIndex: refused.modelCallIndex,
+      attempt: refused.attempt,
+    });
+  return bodies;
 }
 
 /** The events of an abort. A queued run ends here; the run under way ends later, with its own entry. */

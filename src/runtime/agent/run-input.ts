@@ -4,15 +4,15 @@
 
 import { checkJson } from "../../core/data/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../../core/data/message.js";
-import type { RunOptions, ToolChoice } from "../../core/machine/event.js";
+import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
-import { recordToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
+import { toolChoiceOf } from "./tool-choice.js";
 
 /** A text, parts (texts and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
@@ -31,7 +31,12 @@ export type StartOptions = {
   readonly systemPrompt?: string;
   /** The names of the tools that the model may use. Default: all. */
   readonly activeTools?: readonly string[];
-  readonly toolChoice?: ToolChoice;
+  /**
+   * Whether the model may, must or must not call tools, or which tool it must call. A choice that forces a call holds
+   * for the first model call of the run, and is then "auto". With `everyStep: true` it holds for each model call: the
+   * run then ends only by a done tool, a limit or an abort. Default: "auto".
+   */
+  readonly toolChoice?: RunToolChoice;
   /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
@@ -51,10 +56,12 @@ export function inputBody(
   agent: CompiledAgent,
   runId: string,
   mode: "queue" | "steer",
+  { skip }: SteerOptions = {},
 ): Extract<InboxBody, { type: "input" }> {
   checkRunId(runId);
   const messages = messagesOf(input);
   const runOptions = runOptionsOf(options);
+  const steering = skip === undefined ? {} : { skip: checkSkip(skip, mode) };
   return {
     type: "input",
     mode,
@@ -63,7 +70,25 @@ export function inputBody(
     limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
     session: sessionInfo(agent, titleOf(messages)),
     ...(runOptions === undefined ? {} : { options: runOptions }),
+    ...steering,
   };
+}
+
+/** What a steer does besides adding its input. */
+export type SteerOptions = {
+  /**
+   * "unstarted": the calls that the model has asked for and that have not started yet are skipped, those that wait for
+   * an approval included. The model sees them as skipped, together with the input. Default: they go on.
+   */
+  readonly skip?: "unstarted";
+};
+
+/** @throws PawlError `bad_input` */
+export function checkSkip(skip: unknown, mode: "queue" | "steer"): "unstarted" {
+  if (mode === "steer" && skip === "unstarted") return skip;
+  const why =
+    mode === "steer" ? 'The only value of skip is "unstarted".' : 'Only a steer can skip calls: mode "steer".';
+  throw new PawlError("bad_input", `${why} Leave skip out to let all calls go on.`);
 }
 
 /** @throws PawlError `bad_input` if the input is empty, too large, or of another shape */
@@ -108,7 +133,7 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const stored: RunOptions = {
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice: recordToolChoice(toolChoice) }),
+    ...(toolChoice === undefined ? {} : { toolChoice: toolChoiceOf(toolChoice) }),
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),

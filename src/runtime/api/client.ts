@@ -14,7 +14,7 @@ import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
-import { type Input, messagesOf } from "../agent/run-input.js";
+import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
@@ -43,10 +43,10 @@ export type ClientSession = Answers & {
   /** The answer to a call; the last one, if the call asked more than once; null if there is none. */
   readonly answerTo: (callKey: string) => Promise<GivenAnswer | null>;
   /**
-   * Adds input before the next model call.
+   * Adds input before the next model call. It may skip the calls that have not started.
    * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
    */
-  readonly steer: (input: Input) => Promise<void>;
+  readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
   /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
@@ -70,7 +70,8 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
     return posted.type === "posted" ? "said" : "duplicate";
   };
 
-  async function steer(input: Input): Promise<void> {
+  async function steer(input: Input, { skip }: SteerOptions = {}): Promise<void> {
+    const skipping = skip === undefined ? {} : { skip: checkSkip(skip, "steer") };
     const state = (await store.load(id))?.state ?? initialState;
     const { session } = state;
     if (session === null) return throwNoSession(id);
@@ -81,7 +82,8 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
       );
     const runId = makeId();
     const { limits } = state;
-    await post(`run/${runId}`, { type: "input", mode: "steer", runId, input: messagesOf(input), limits, session });
+    const said = { runId, input: messagesOf(input), limits, session, ...skipping };
+    await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
   }
 
   const noAgent = { tools: new Map(), services: servicesOf(store) };

@@ -13,7 +13,7 @@ import type { Answers } from "../agent/answer-types.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
+import { type Input, inputBody, type OutputOptions, type StartOptions, type SteerOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
 import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
@@ -42,14 +42,14 @@ export type SendOptions = Pick<
    * the next model call. "reject": `send` throws `session_busy`.
    */
   readonly mode?: "queue" | "steer" | "reject";
-};
+} & SteerOptions;
 
 export type Session = Answers & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** `send` with mode `steer`. */
-  readonly steer: (input: Input) => Promise<void>;
+  /** `send` with mode `steer`. @throws PawlError `bad_input` */
+  readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
   /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
   /**
@@ -121,7 +121,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   async function send(input: Input, options: SendOptions = {}) {
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
-    const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
+    const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
     const said = await requestRun(live(), runId, message, {
@@ -193,7 +193,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   return {
     id,
     send,
-    steer: async (input) => void (await send(input, { mode: "steer" })),
+    steer: async (input, options = {}) => void (await send(input, { ...options, mode: "steer" })),
     ...answering,
     resume: resume as Resume,
     result,

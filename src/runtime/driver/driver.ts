@@ -44,7 +44,9 @@ import type { CommittedEntry } from "../log/committed-entry.js";
 import { releaseLease } from "../log/driver-errors.js";
 import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
+import type { Signalled } from "../subscribers/run-signals.js";
 import type { EffectContext, ProcessMemory } from "../work/effect-context.js";
+import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
@@ -53,9 +55,9 @@ export type DriverOptions = Committer & {
   readonly parts: CompiledAgent;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
-  readonly hearers: Subscribers;
   /** The questions of child sessions that public events show. */
   readonly questions: KnownQuestions;
+  readonly hearers: Subscribers & Signalled;
   /** The committed state. */
   state: State;
   /** Called after each commit, with its entries in order. */
@@ -167,17 +169,18 @@ function continueAfter(
   { consume }: AllIds,
   written: WriteResult,
 ): void {
+  const reason = abortReason(draft.steps, draft.state(), driver.hearers);
   if (written !== nothingWritten) {
     driver.state = draft.state();
     driver.onCommitted(draft.steps);
-    if (written.type === "released") close(driver, { type: "parked" });
+    if (written.type === "released") close(driver, { type: "parked" }, reason);
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);
   }
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
-  startAndAbort(driver);
+  startAndAbort(driver, reason);
 }
 
 function effectsOf(driver: Driver, state: State): readonly Effect[] {
@@ -235,12 +238,12 @@ function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
-function startAndAbort(driver: Driver): void {
+function startAndAbort(driver: Driver, reason: () => unknown): void {
   const { jobs, draining } = driver;
   for (const [key, { cancellation }] of jobs)
     if (!isWanted(driver, key)) {
       jobs.delete(key);
-      abort(cancellation);
+      abort(cancellation, reason);
     }
   for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
@@ -331,10 +334,10 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
   close(driver, { type: "interrupted", reason: "shutdown" });
 }
 
-function close(driver: Driver, closing: Closing): void {
+function close(driver: Driver, closing: Closing, reason: () => unknown = () => closingError(closing)): void {
   if (driver.closed) return;
   driver.closed = true;
-  for (const { cancellation } of driver.jobs.values()) abort(cancellation);
+  for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);
   driver.jobs.clear();
   driver.onClosed(closing);
 }

@@ -5,17 +5,26 @@ import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, type State } from "../../core/machine/state.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { textOfError } from "../lib/error-text.js";
 
 type Dependencies = Pick<CompiledAgent, "clock" | "makeId">;
 
 /** Aborts a run because the signal that it was started with was aborted. */
-export function abortMessage(runId: string, { clock, makeId }: Dependencies): InboxMessage {
+export function abortMessage(runId: string, signal: AbortSignal, { clock, makeId }: Dependencies): InboxMessage {
   return {
     id: `abort/${makeId()}`,
     at: clock.now(),
-    body: { type: "abort", runId, note: "its signal was aborted" },
+    body: { type: "abort", runId, note: `its signal was aborted${reasonText(signal.reason)}` },
   };
 }
+
+/** Nothing for the reason that the platform itself gives. */
+function reasonText(reason: unknown): string {
+  const isPlatforms = reason instanceof DOMException && reason.name === "AbortError";
+  return isPlatforms ? "" : `: ${textOfError(reason, mostReasonCharacters)}`;
+}
+
+const mostReasonCharacters = 500;
 
 /** The result of a call that settled after its run had ended; undefined if the event is no result. */
 export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMessage | undefined {

@@ -18,6 +18,7 @@ import type { MessageDelta } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
+import { cutOffText } from "../model/cut-off-text.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
 import { type StreamOptions, streamInto } from "../model/stream-attempt.js";
@@ -80,7 +81,9 @@ function settle(
   if (end.type === "failed") {
     const { failure } = end;
     const next = afterFailure(failure, timing.startedAt, context);
-    return { type: "model_failed", ...step, failure, next, ...defined({ usage: usageOfFailure(end, context) }) };
+    const partial = failure.kind === "cancelled" ? cutOffText(assembly) : undefined;
+    const beside = defined({ usage: usageOfFailure(end, context), partial });
+    return { type: "model_failed", ...step, failure, next, ...beside };
   }
   const message = messageOf(assembly);
   const { finishReason, usage, providerMetadata } = end;

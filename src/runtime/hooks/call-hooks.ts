@@ -21,6 +21,8 @@ export type HookVerdict<Value> =
   | { readonly type: "changed"; readonly to: Value }
   /** Settles the matter: the hooks after it are not called. */
   | { readonly type: "settled"; readonly to: Value }
+  /** The hook may return this, and it changes nothing now. */
+  | { readonly type: "ignored" }
   | { readonly type: "refused"; readonly message: string };
 
 export type HookCall<Value> = {
@@ -119,6 +121,7 @@ function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<
     verdict = { type: "refused", message: `What it returned cannot be used: ${textOfError(error, 500)}` };
   }
   if (verdict.type === "refused") return { outcome: "refused", message: verdict.message, to: value, isSettled: false };
+  if (verdict.type === "ignored") return { outcome: "ok", message: undefined, to: value, isSettled: false };
   return { outcome: "changed", message: undefined, to: verdict.to, isSettled: verdict.type === "settled" };
 }
 
@@ -158,9 +161,11 @@ export function callWithContext(
   own = createContext(context),
 ): MaybePromise<SettledCall> {
   const { clock } = context.parts;
-  const onGivenUp = () => abort(own.cancellation);
+  const onGivenUp = () => abort(own.cancellation, cancellation?.isCancelled === true ? cancellation.reason : timedOut);
   return callInTime(() => call(own.hookContext), { timeoutMs, clock, cancellation, onGivenUp });
 }
+
+const timedOut = () => new DOMException("The hook took too long.", "TimeoutError");
 
 /** For hooks that return nothing. */
 export function refuseAnyReturn(answer: unknown): HookVerdict<never> {

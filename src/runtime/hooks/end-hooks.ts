@@ -14,7 +14,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callHooks, type HookCall, refused } from "./call-hooks.js";
-import { onlyMember } from "./check-return.js";
+import { onlyMember, reasonIn } from "./check-return.js";
 import { callAfterStep, hookRecords, notification } from "./step-hooks.js";
 
 type Finishing = Extract<Preparing, { for: "finish" }>;
@@ -33,36 +33,66 @@ export function* callBeforeStop(
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   if (afterStep?.failure !== undefined) return failedBy(afterStep.failure, state, earlier);
-  if (!mayGoOn(state, context)) return { type: "ends", records: earlier };
+  if (context.parts.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
   const beforeStop = yield* callHooks(beforeStopCall(state, context), context, cancellation);
   const records = [...earlier, ...beforeStop.records];
   if (beforeStop.failure !== undefined) return failedBy(beforeStop.failure, state, records);
-  const input = beforeStop.value;
-  if (input === null) return { type: "ends", records };
-  return { type: "instead", event: { type: "steered", source: "before_stop", input, ...hookRecords(records) } };
+  const verdict = beforeStop.value;
+  switch (verdict.type) {
+    case "ends":
+      return { type: "ends", records };
+    case "goes_on": {
+      const { input } = verdict;
+      return { type: "instead", event: { type: "steered", source: "before_stop", input, ...hookRecords(records) } };
+    }
+    case "refused":
+      return { type: "instead", event: refusalOf(verdict.why, state, context, records) };
+  }
 }
 
-/** Hooks can keep a run going only so often, and never past a limit. Otherwise they are not called. */
-function mayGoOn(state: Finishing, { parts, now }: EffectContext): boolean {
+/** Hooks can keep a run going only so often, and never past a limit. They can refuse its answer at any time. */
+function mayGoOn(state: Finishing, { now }: EffectContext): boolean {
   const { counters, limits } = state;
-  if (parts.hooks.beforeStop.length === 0 || counters.stopPreventions >= limits.maxStopPreventions) return false;
-  return reachedLimit(state, now()) === undefined;
+  return counters.stopPreventions < limits.maxStopPreventions && reachedLimit(state, now()) === undefined;
 }
 
-function beforeStopCall(
-  { reason, counters }: Finishing,
+function refusalOf(
+  message: string,
+  { runId, seq }: Finishing,
   { transcript }: EffectContext,
-): HookCall<readonly UserMessage[] | null> {
+  records: readonly HookRecord[],
+): EventBody {
+  const reason = "output_refused";
+  const fault = { code: reason, message, retryable: false };
+  const refusedSeq = transcript.run?.answerSeq ?? seq;
+  return { type: "run_finished", runId, reason, fault, refusedSeq, ...hookRecords(records) };
+}
+
+/** What the hooks make of the end of a run. */
+type Answered =
+  | { readonly type: "ends" }
+  | { readonly type: "goes_on"; readonly input: readonly UserMessage[] }
+  | { readonly type: "refused"; readonly why: string };
+
+function beforeStopCall(state: Finishing, context: EffectContext): HookCall<Answered> {
+  const { reason, counters } = state;
+  const { transcript } = context;
+  const goesOn = mayGoOn(state, context);
   const text = (reason === "done" ? transcript.run?.doneMessage : undefined) ?? transcript.run?.answer ?? "";
-  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions };
+  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: goesOn };
   return {
     point: "beforeStop",
-    initial: null,
+    initial: { type: "ends" },
     subjectOf: () => subject,
     accept(answer) {
-      const member = onlyMember(answer, ["message"]);
-      if (member === undefined) return refused(answer, "{ message }");
-      return { type: "settled", to: messagesOf(member.value as Parameters<typeof messagesOf>[0]) };
+      const member = onlyMember(answer, ["message", "refuse"]);
+      if (member?.key === "message") {
+        const input = messagesOf(member.value as Parameters<typeof messagesOf>[0]);
+        return goesOn ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
+      }
+      const why = reasonIn(member?.value);
+      if (why === undefined) return refused(answer, "{ message } or { refuse: reason }");
+      return { type: "settled", to: { type: "refused", why } };
     },
   };
 }

@@ -53,7 +53,11 @@ function answerOf(event: SettledAttempt): ModelAnswerSubject {
     durationMs: timing.durationMs,
     ...defined({ usage }),
     ...(event.type === "model_finished"
-      ? { message: event.message, finishReason: event.finishReason }
+      ? {
+          message: event.message,
+          finishReason: event.finishReason,
+          ...defined({ providerMetadata: event.providerMetadata }),
+        }
       : { failure: event.failure }),
   };
 }

@@ -7,6 +7,8 @@
 
 export type Cancellation = {
   isCancelled: boolean;
+  /** Makes the reason of the signal, for code that asks for it. */
+  reason: (() => unknown) | undefined;
   controller: AbortController | undefined;
   listeners: readonly (() => void)[];
 };
@@ -14,14 +16,15 @@ export type Cancellation = {
 const none: readonly never[] = [];
 
 export function createCancellation(): Cancellation {
-  return { isCancelled: false, controller: undefined, listeners: none };
+  return { isCancelled: false, reason: undefined, controller: undefined, listeners: none };
 }
 
 /** The signal, made by the first call. Most tools never ask for it. */
 export function signalOf(cancellation: Cancellation): AbortSignal {
   cancellation.controller ??= new AbortController();
-  if (cancellation.isCancelled) cancellation.controller.abort();
-  return cancellation.controller.signal;
+  const { signal } = cancellation.controller;
+  if (cancellation.isCancelled && !signal.aborted) cancellation.controller.abort(cancellation.reason?.());
+  return signal;
 }
 
 /**
@@ -40,10 +43,12 @@ export function onCancel(cancellation: Cancellation, listener: () => void): () =
   };
 }
 
-export function abort(cancellation: Cancellation): void {
+/** @param reason makes the `reason` of the signal; without it, the signal has the platform's own */
+export function abort(cancellation: Cancellation, reason?: () => unknown): void {
   const { listeners } = cancellation;
   cancellation.isCancelled = true;
+  cancellation.reason = reason;
   cancellation.listeners = none;
-  cancellation.controller?.abort();
+  cancellation.controller?.abort(reason?.());
   for (const listener of listeners) listener();
 }

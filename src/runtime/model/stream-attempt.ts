@@ -36,7 +36,7 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
   return new Promise((resolve) => {
     let isOver = false;
     let stopListening = () => {};
-    const watch = watchStall(timeouts, clock, cutOff);
+    const watch = watchStall(timeouts, clock, stall);
 
     function finish(): void {
       isOver = true;
@@ -51,10 +51,14 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       finish();
     }
 
-    function cutOff(failure: ModelFailure): void {
+    function cutOff(failure: ModelFailure, reason: unknown): void {
       if (isOver) return;
       fail(failure);
-      attempt.abort();
+      attempt.abort(reason);
+    }
+
+    function stall(failure: ModelFailure): void {
+      cutOff(failure, new DOMException(failure.message, "TimeoutError"));
     }
 
     async function pump(): Promise<void> {
@@ -74,7 +78,9 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       if (!signal.aborted && getEventListeners(signal, "abort").length === 0) memory.spareController = attempt;
     }
 
-    stopListening = onCancel(cancellation, () => cutOff({ kind: "cancelled", message: "The call was aborted." }));
+    stopListening = onCancel(cancellation, () =>
+      cutOff({ kind: "cancelled", message: "The call was aborted." }, cancellation.reason?.()),
+    );
     if (!isOver) pump().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
   });
 }

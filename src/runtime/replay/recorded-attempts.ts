@@ -52,10 +52,14 @@ function attemptOf(sessionId: string, event: AttemptEvent, transcript: Transcrip
 
 /** Deltas that give this event. */
 export function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
-  if (event.type === "model_failed") return [endOfFailure(event)];
+  if (event.type === "model_failed") return [...deltasOfPartial(event), endOfFailure(event)];
   const { message, finishReason, usage, providerMetadata } = event;
   const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
   return [...content, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
+}
+
+function deltasOfPartial({ partial }: EventOf<"model_failed">): readonly DeltaBody[] {
+  return partial === undefined ? [] : deltasOfPart({ type: "text", text: partial.text }, "1");
 }
 
 /** An empty answer is no failure of the stream: the reader of the stream finds that it is empty. */

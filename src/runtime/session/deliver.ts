@@ -92,11 +92,11 @@ async function requestRunNow(
   { signal, check, ...delivery }: RequestOptions,
 ): Promise<Delivery> {
   await check?.();
-  const abort = () => abortMessage(runId, live.parts);
-  if (signal?.aborted === true) return deliverAll(live, [message, abort()], delivery);
+  if (signal === undefined) return deliverAll(live, [message], delivery);
+  const abort = () => abortMessage(runId, signal, live.parts);
+  if (signal.aborted) return deliverAll(live, [message, abort()], delivery);
   const said = await deliverAll(live, [message], delivery);
-  if (signal !== undefined)
-    watchSignal(live, runId, signal, () => void deliver(live, abort(), { shared: false }).catch(() => {}));
+  watchSignal(live, runId, signal, () => void deliver(live, abort(), { shared: false }).catch(() => {}));
   return said;
 }
 

@@ -3,17 +3,20 @@
  */
 export type Signalled = { signals: readonly Watched[] };
 
-type Watched = { readonly runId: string; readonly leave: () => void };
+type Watched = { readonly runId: string; readonly signal: AbortSignal; readonly leave: () => void };
 
 /** Calls `stop` when the signal is aborted, or at once if it is aborted already. */
 export function watchSignal(signalled: Signalled, runId: string, signal: AbortSignal, stop: () => void): void {
-  if (signal.aborted) {
-    stop();
-    return;
-  }
-  signal.addEventListener("abort", stop, { once: true });
   const leave = () => signal.removeEventListener("abort", stop);
-  signalled.signals = signalled.signals.concat({ runId, leave });
+  signalled.signals = signalled.signals.concat({ runId, signal, leave });
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+}
+
+/** The reason of the signal that aborted a run; undefined if no signal of this process did. */
+export function reasonOfSignal({ signals }: Signalled, runId: string): { readonly reason: unknown } | undefined {
+  const aborted = signals.find((watched) => watched.runId === runId && watched.signal.aborted);
+  return aborted === undefined ? undefined : { reason: aborted.signal.reason };
 }
 
 export function forgetSignals(signalled: Signalled, runId: string): void {

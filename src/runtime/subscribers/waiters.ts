@@ -123,7 +123,10 @@ function interrupted(
   const runId = "runId" in awaited ? awaited.runId : (present?.runId ?? "");
   const run = present?.runId === runId ? present : null;
   const steps = run?.counters.totalSteps ?? 0;
-  const said = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run.answer.trim() : "";
+  const known = transcript.run?.runId === runId && transcript.run.steps === steps ? transcript.run : null;
+  // A hook may still refuse the answer of a run that is about to end.
+  const isOpen = run?.status === "preparing" && run.for === "finish";
+  const said = known === null || isOpen ? "" : known.answer.trim();
   const message = error instanceof Error ? error.message : String(error);
   return {
     sessionId,

@@ -148,7 +148,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         step?.attempts.push(finishedAttempt(event, writer));
         break;
       case "model_failed":
-        step?.attempts.push(failedAttempt(event, redact));
+        step?.attempts.push(failedAttempt(event, redact, writer));
         break;
       case "tool_waiting":
       case "tool_finished":
@@ -238,11 +238,12 @@ function finishedAttempt(event: EventOf<"model_finished">, content: ContentWrite
   return { attempt, model, ...timing, finishReason, ...used(usage), ...text };
 }
 
-function failedAttempt(event: EventOf<"model_failed">, redact: Redact): TracedAttempt {
-  const { attempt, model, timing, usage, failure, next } = event;
+function failedAttempt(event: EventOf<"model_failed">, redact: Redact, content: ContentWriter | null): TracedAttempt {
+  const { attempt, model, timing, usage, failure, next, partial } = event;
   const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
   const shown = { ...failure, message: redact(failure.message) };
-  return { attempt, model, ...timing, failure: shown, next: next.type, ...again, ...used(usage) };
+  const text = content === null || partial === undefined ? {} : { text: content.text(partial.text) };
+  return { attempt, model, ...timing, failure: shown, next: next.type, ...again, ...used(usage), ...text };
 }
 
 function used(usage: Usage | undefined): { readonly usage?: Usage } {

@@ -1,0 +1,70 @@
+/**
+ * The last message of a run, and what the end of the run makes of it: it may have been cut off, or refused.
+ *
+ * 1. A text that was cut off is shown when the run ends, with a note that it was. Until then another attempt may take
+ *    its place.
+ * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
+ *    the results of its calls. Words of the user stay.
+ */
+import type { AssistantMessage, Message } from "../data/message.js";
+import type { EventOf } from "../machine/event.js";
+import { userText } from "./compaction.js";
+import { continuePrompt, cutOffNote } from "./loop-prompts.js";
+import type { AnswerAttempt, CutOff, LastMessage, RunRecord } from "./run-record.js";
+import type { Transcript } from "./transcript-record.js";
+
+/** The text that came before the attempt was cut off; null if there is none, or if it failed in another way. */
+export function cutOffOf(seq: number, { modelCallIndex, attempt, partial }: EventOf<"model_failed">): CutOff | null {
+  return partial === undefined ? null : { seq, modelCallIndex, attempt, text: partial.text };
+}
+
+export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_finished">): void {
+  const { run } = transcript;
+  if (run === null) return;
+  if (event.output !== undefined) run.output = event.output;
+  if (event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
+  if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
+}
+
+/** Without the message: what was refused is kept in the log only. */
+export function answerAttempt(last: LastMessage | null): AnswerAttempt | null {
+  if (last === null) return null;
+  const { message: _message, cut: _cut, ...attempt } = last;
+  return attempt;
+}
+
+function showCutOff(transcript: Transcript, run: RunRecord, cutOff: CutOff, seq: number): void {
+  const { seq: origin, modelCallIndex, attempt, text } = cutOff;
+  const message: AssistantMessage = { role: "assistant", parts: [{ type: "text", text }] };
+  run.last = { modelCallIndex, attempt, message, cut: true };
+  run.partial = (run.purpose === "continue" ? run.answer + text : text).trim();
+  run.cutOff = null;
+  // The request for the last summary is not part of the conversation, and neither is the answer to it.
+  if (run.purpose === "summary") return;
+  transcript.messages.push(message, userText(cutOffNote));
+  transcript.seqs.push(seq, seq);
+  transcript.origins.push(origin, origin);
+}
+
+function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): void {
+  run.refused = answerAttempt(run.last);
+  run.last = null;
+  run.answer = "";
+  run.doneMessage = undefined;
+  transcript.countedTokens = null;
+  if (refusedSeq <= run.startSeq) return;
+  const { messages, seqs, origins } = transcript;
+  for (let index = messages.length - 1; index >= 0 && (seqs[index] ?? 0) >= refusedSeq; index -= 1) {
+    if (isOfUser(messages[index])) continue;
+    messages.splice(index, 1);
+    seqs.splice(index, 1);
+    origins.splice(index, 1);
+  }
+}
+
+/** Not only the user's own words: hints and notes of the agent's author stay, too. */
+function isOfUser(message: Message | undefined): boolean {
+  if (message?.role !== "user") return false;
+  const [part, ...others] = message.parts;
+  return others.length > 0 || part?.type !== "text" || part.text !== continuePrompt;
+}
