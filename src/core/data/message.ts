@@ -55,8 +55,13 @@ export type ToolCallPart = {
   readonly name: string;
   readonly input: Json;
   readonly invalid?: string;
-  /** The provider ran the call; its result is in the same message. The call is recorded and never run here. */
+  /**
+   * The provider runs the call, so it is recorded and never run here. Its result is in the same message, or in a later
+   * one if the provider paused.
+   */
   readonly providerExecuted?: boolean;
+  /** The provider runs the call only after an approval. The answer goes back under this id. */
+  readonly approvalId?: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
@@ -87,7 +92,16 @@ export type ToolResultPart = {
   readonly output: ToolOutput;
   readonly isError?: boolean;
   readonly providerExecuted?: boolean;
+  /** Set if the provider asked for an approval of the call: the provider is sent this answer instead of a result. */
+  readonly approval?: ProviderApproval;
   readonly providerMetadata?: ProviderMetadata;
+};
+
+/** The answer to a provider that asked whether it may run a call. */
+export type ProviderApproval = {
+  readonly approvalId: string;
+  readonly approved: boolean;
+  readonly reason?: string;
 };
 
 export type UserPart = TextPart | FilePart;
@@ -150,6 +164,8 @@ export type ModelFailure = {
   readonly statusCode?: number;
   readonly code?: string;
   readonly retryAfterMs?: number;
+  /** The connection closed before anything of an answer came. Such a request may be sent again at once. */
+  readonly unanswered?: boolean;
 };
 
 /**
@@ -164,11 +180,27 @@ export const endedWithError: ModelFailure = {
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
-/** The calls of a message, in order, without those that the provider ran. */
+/**
+ * The calls of a message that need something from here, in order: those to run, and those that the provider runs once
+ * they are approved.
+ */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(
-    (part): part is ToolCallPart => part.type === "tool_call" && part.providerExecuted !== true,
+    (part): part is ToolCallPart =>
+      part.type === "tool_call" && (part.providerExecuted !== true || part.approvalId !== undefined),
   );
+}
+
+/** The ids of calls that the provider runs by itself, and whose results are not in this message. */
+export function openProviderCalls({ parts }: AssistantMessage): readonly string[] {
+  const open: string[] = [];
+  for (const part of parts) {
+    if (part.type === "tool_call" && part.providerExecuted === true && part.approvalId === undefined)
+      open.push(part.toolCallId);
+    const answered = part.type === "tool_result" ? open.indexOf(part.toolCallId) : -1;
+    if (answered !== -1) open.splice(answered, 1);
+  }
+  return open;
 }
 
 /** The text of a message: its text parts joined by a newline, trimmed. */

@@ -5,7 +5,7 @@
  * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of
  *    them.
  * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that
- *    call.
+ *    call. While a provider pauses, input waits until its turn is over.
  * 3. Ids of calls are unique within the transcript, even if the provider repeats an id.
  * 4. A message that was shown to a model never changes, and its object stays the same. Only a compaction removes the
  *    oldest messages; it may restore the provider's ids in kept messages.
@@ -16,6 +16,7 @@ import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
+  type ToolCallPart,
   type ToolOutput,
   type Usage,
   type UserMessage,
@@ -23,9 +24,10 @@ import {
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
+import type { CallOutcome } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
-import { continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
+import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
 import { lateResultNote, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
@@ -191,8 +193,9 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
   else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
-  else run.answer = "";
-  showLater(transcript, event.contextSeq, seq);
+  else if (event.purpose !== "unpause") run.answer = "";
+  // A provider that paused has not finished its turn: nothing may come between its messages.
+  if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
   if (event.append === undefined) return;
   for (const message of event.append) show(transcript, seq, message);
   transcript.appended = { seq, messages: event.append };
@@ -238,8 +241,8 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.steps = event.modelCallIndex;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
-  // The model was asked to go on exactly at the cut, which may be within a word: nothing comes between the parts.
-  const goesOn = run.purpose === "continue";
+  // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
+  const goesOn = run.purpose === "continue" || run.purpose === "unpause";
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
   if (run.purpose === "summary") {
@@ -258,7 +261,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: refusalText(event.outcome, cause?.text) };
+    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
   const { timing } = event;
   call.result = {
     outcome: event.outcome,
@@ -269,6 +272,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {
+  return outcome === "ok" && approvalId !== undefined ? approvedText : refusalText(outcome, cause);
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

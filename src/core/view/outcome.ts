@@ -18,7 +18,8 @@ export type PendingApproval = {
   readonly input: Json;
   /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
-  readonly why: "policy" | "recovery" | "external";
+  /** `provider`: the model's provider asks whether it may run the call. */
+  readonly why: "policy" | "recovery" | "provider" | "external";
   readonly question?: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;

@@ -235,14 +235,18 @@ function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact)
 function finishedAttempt(event: EventOf<"model_finished">, content: ContentWriter | null): TracedAttempt {
   const { attempt, model, timing, usage, finishReason, message } = event;
   const text = content === null ? {} : { text: content.text(textOf(message)) };
-  return { attempt, model, ...timing, finishReason, ...used(usage), ...text };
+  return { attempt, model, ...timing, ...resent(event), finishReason, ...used(usage), ...text };
 }
 
 function failedAttempt(event: EventOf<"model_failed">, redact: Redact): TracedAttempt {
   const { attempt, model, timing, usage, failure, next } = event;
   const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
   const shown = { ...failure, message: redact(failure.message) };
-  return { attempt, model, ...timing, failure: shown, next: next.type, ...again, ...used(usage) };
+  return { attempt, model, ...timing, ...resent(event), failure: shown, next: next.type, ...again, ...used(usage) };
+}
+
+function resent({ resends }: { readonly resends?: number }): { readonly resends?: number } {
+  return resends === undefined ? {} : { resends };
 }
 
 function used(usage: Usage | undefined): { readonly usage?: Usage } {
