@@ -39,7 +39,10 @@ export function responses(id: string, items: readonly Item[]): WireReply {
 
 function emptied(item: Item): Item {
   if (item.type === "message") return { ...item, content: [] };
-  if (item.type === "reasoning") return { ...item, summary: [], encrypted_content: null };
+  if (item.type === "reasoning") {
+    const { encrypted_content: _, ...rest } = item;
+    return { ...rest, summary: [] };
+  }
   return "arguments" in item ? { ...item, arguments: "" } : item;
 }
 
@@ -100,7 +103,8 @@ function blockEvents(block: Block): { readonly start: object; readonly deltas: r
     ];
     return { start: { type: "thinking", thinking: "", signature: "" }, deltas };
   }
-  if (!("input" in block)) return { start: block, deltas: [] };
+  // A call of an MCP server comes whole.
+  if (!("input" in block) || block.type === "mcp_tool_use") return { start: block, deltas: [] };
   const json = { type: "input_json_delta", partial_json: JSON.stringify(block.input) };
   return { start: { ...block, input: {} }, deltas: [json] };
 }
@@ -118,13 +122,12 @@ export function geminiContent(parts: readonly object[]): WireReply {
 export function chatCompletion(deltas: readonly object[], finishReason: "stop" | "tool_calls"): WireReply {
   const common = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_790_000_000, model: "m" };
   const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
-  const chunk = (delta: object, finish: string | null = null) =>
-    event({ ...common, choices: [{ index: 0, delta, finish_reason: finish }] });
+  const chunk = (delta: object, finish: string | null = null, more: object = {}) =>
+    event({ ...common, choices: [{ index: 0, delta, finish_reason: finish }], ...more });
   const all = [
     chunk({ role: "assistant", content: "" }),
     ...deltas.map((delta) => chunk(delta)),
-    chunk({}, finishReason),
-    event({ ...common, choices: [], usage }),
+    chunk({}, finishReason, { usage }),
     "data: [DONE]\n\n",
   ];
   return { body: all.join("") };

@@ -108,7 +108,12 @@ export type UserPart = TextPart | FilePart;
 export type AssistantPart = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
 export type UserMessage = { readonly role: "user"; readonly parts: readonly UserPart[] };
-export type AssistantMessage = { readonly role: "assistant"; readonly parts: readonly AssistantPart[] };
+export type AssistantMessage = {
+  readonly role: "assistant";
+  readonly parts: readonly AssistantPart[];
+  /** The provider's data about the whole message, such as the container that its code ran in. */
+  readonly providerMetadata?: ProviderMetadata;
+};
 export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 

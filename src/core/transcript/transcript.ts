@@ -249,7 +249,9 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
     transcript.calls = new Map();
     return;
   }
-  const message = uniqueIn(transcript, event.message);
+  const { providerMetadata } = event;
+  const received = providerMetadata === undefined ? event.message : { ...event.message, providerMetadata };
+  const message = uniqueIn(transcript, received);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);

@@ -30,6 +30,7 @@ import type {
   SpecificationVersion,
   WithOptions,
 } from "./call-options.js";
+import { withContainer } from "./container.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 
@@ -100,7 +101,7 @@ export function createPromptConverter(
       ...(request.maxOutputTokens !== undefined && { maxOutputTokens: request.maxOutputTokens }),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
-      providerOptions: mergeOptions(defaults, request.providerOptions),
+      providerOptions: withContainer(mergeOptions(defaults, request.providerOptions), request.messages, tools),
       abortSignal: signal,
     };
   };
