@@ -35,7 +35,7 @@ export function watchTranscript(session: Session) {
         const last = messages.at(-1);
         if (state.purpose === "unpause")
           check(
-            last?.role === "assistant" || messages.length === 1,
+            last?.role !== "user" || messages.length === 1,
             "something came between a provider's pause and the rest of its turn",
           );
         if (state.purpose !== "summary" && state.purpose !== "unpause")

@@ -17,7 +17,7 @@ import {
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
 import { anthropicMessage, type Block } from "../models/wires.js";
-import { createEcho } from "../support/agents.js";
+import { createEcho, createGate } from "../support/agents.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -137,6 +137,41 @@ describe("a provider's pause", () => {
     expect(saidIn(server.bodies[1]).at(-1)).toEqual(paused);
     expect(JSON.stringify(server.bodies[1])).not.toContain("In one word.");
     expect(saidIn(server.bodies[2]).at(-1)?.role).toBe("user");
+    expect(JSON.stringify(server.bodies[2])).toContain("In one word.");
+  });
+
+  test("for results of tools that run here is one: nothing comes with those results", verifies("FIN-9"), async () => {
+    const code: Block = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "code_execution",
+      input: { code: "look()" },
+    };
+    const caller = { type: "code_execution_20250825", tool_id: "srvtoolu_1" };
+    const look: Block = { type: "tool_use", id: "toolu_1", name: "look", input: {}, caller };
+    const executed: Block = {
+      type: "code_execution_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: { type: "code_execution_result", stdout: "seen", stderr: "", return_code: 0, content: [] },
+    };
+    const server = await startWireServer([
+      anthropicMessage("tool_use", [text("I look."), code, look]),
+      anthropicMessage("end_turn", [executed, text("Seen.")]),
+      thanks,
+    ]);
+    const provider = createAnthropic({ baseURL: `${server.origin}/v1`, apiKey: "sk-test" });
+    const gate = createGate("look");
+    const agent = createAgent({
+      model: provider("claude-sonnet-4-5"),
+      tools: { code_execution: provider.tools.codeExecution_20250825(), look: gate.tool },
+      context: { hints: [{ name: "time", text: ({ startedAt }) => `Since ${startedAt}.` }] },
+    });
+    const running = agent.run("What is there?", { sessionId: "s" });
+    await gate.started;
+    await agent.session("s").send("In one word.", { mode: "steer" });
+    gate.open("a chair");
+    expect(await running).toMatchObject({ status: "completed", text: "You're welcome.", steps: 3 });
+    expect(saidIn(server.bodies[1]).at(-1)).toEqual({ role: "user", types: ["tool_result"] });
     expect(JSON.stringify(server.bodies[2])).toContain("In one word.");
   });
 

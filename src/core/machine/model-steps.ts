@@ -81,6 +81,7 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
       run,
       calls.map((call) => call.name),
       cut,
+      isPaused(event.finishReason, event.message),
     );
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (cut === null && isPaused(event.finishReason, event.message)) return nextStep(run, "unpause", event.at);

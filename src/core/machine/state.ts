@@ -248,6 +248,8 @@ export type ToolRunning = RunState & {
   readonly cut: Cut | null;
   /** The entry of the call that signalled done. */
   readonly doneSeq: number | null;
+  /** The provider has not finished its turn: it waits for the results of these calls. */
+  readonly paused?: boolean;
 };
 export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
@@ -256,6 +258,7 @@ export type AwaitingHuman = RunState & {
   readonly since: number;
   readonly cut: Cut | null;
   readonly doneSeq: number | null;
+  readonly paused?: boolean;
 };
 type Ended = RunState & {
   readonly reason: Reason;

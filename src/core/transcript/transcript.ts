@@ -24,7 +24,7 @@ import {
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
-import type { CallOutcome } from "../machine/state.js";
+import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
@@ -193,12 +193,17 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
   else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
-  else if (event.purpose !== "unpause") run.answer = "";
+  else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
   if (event.append === undefined) return;
   for (const message of event.append) show(transcript, seq, message);
   transcript.appended = { seq, messages: event.append };
+}
+
+/** A provider that paused goes on with its answer, unless it waited for results from here. */
+function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
+  return purpose === "unpause" && calls.size === 0;
 }
 
 function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
@@ -242,7 +247,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
-  const goesOn = run.purpose === "continue" || run.purpose === "unpause";
+  const goesOn = run.purpose === "continue" || isSameAnswer(transcript, run.purpose);
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
   if (run.purpose === "summary") {
