@@ -35,6 +35,7 @@ const step: TraceRecordOf<"step"> = {
       startedAt: 1_040,
       durationMs: 40,
       firstDeltaMs: 10,
+      resends: 2,
       finishReason: { unified: "tool-calls" },
       usage: { inputTokens: 1_200, outputTokens: 30 },
     },
@@ -71,7 +72,7 @@ describe("the waterfall", () => {
     expect(bars).toEqual([
       expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
       expect.stringMatching(/^lab\/one ·+ 20 ms before the next attempt$/),
-      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
+      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out, sent again 2 times$/),
       expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h 0 min for a person \(ada\)$/),
       "deny_me denied",
       expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),

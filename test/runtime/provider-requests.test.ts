@@ -17,6 +17,7 @@ import { createOpenAI as createOpenAIV4 } from "openai-v4";
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, defineTool, type ProviderMetadata } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
+import { finish, streamingV3 } from "../models/stream-parts.js";
 import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
 import {
   anthropicMessage,
@@ -253,6 +254,33 @@ test("Bedrock: its signed reasoning", verifies("CTX-10"), async () => {
     { toolUse: { toolUseId: "tooluse_1", name: "weather", input: city } },
   ]);
   expect(listIn(user, "content")).toMatchObject([{ toolResult: { toolUseId: "tooluse_1" } }]);
+});
+
+test("a cited document keeps its file name and media type", verifies("CTX-10"), async () => {
+  const { model } = streamingV3([
+    {
+      type: "source",
+      sourceType: "document",
+      id: "1",
+      mediaType: "application/pdf",
+      title: "Pawls",
+      filename: "p.pdf",
+    },
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: "A pawl is a catch." },
+    { type: "text-end", id: "1" },
+    finish(),
+  ]);
+  const agent = createAgent({ model });
+  await agent.run("What is a pawl?", { sessionId: "s" });
+  const [, answer] = await agent.session("s").messages();
+  expect(answer?.parts[0]).toEqual({
+    type: "source",
+    id: "1",
+    title: "Pawls",
+    mediaType: "application/pdf",
+    filename: "p.pdf",
+  });
 });
 
 describe("chat completions", () => {
