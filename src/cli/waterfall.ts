@@ -85,10 +85,10 @@ function attemptRows(attempt: TracedAttempt): readonly Row[] {
   const { firstDeltaMs, failure, finishReason, usage = {}, startedAt, durationMs, retryInMs, resends } = attempt;
   const { inputTokens = "?", outputTokens } = usage;
   const facts = [
+    ...(resends === undefined ? [] : [`sent again ${counted(resends, "time")}`]),
     ...(failure === undefined ? [finishReason?.unified ?? ""] : [`${failure.kind}: ${failure.message}`]),
     ...(firstDeltaMs === undefined ? [] : [`first ${duration(firstDeltaMs)}`]),
     ...(outputTokens === undefined ? [] : [`${inputTokens} in ${outputTokens} out`]),
-    ...(resends === undefined ? [] : [`sent again ${counted(resends, "time")}`]),
   ];
   const label = attempt.attempt > 1 ? `${attempt.model} (${attempt.attempt})` : attempt.model;
   const row: Row = {

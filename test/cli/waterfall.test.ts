@@ -35,7 +35,6 @@ const step: TraceRecordOf<"step"> = {
       startedAt: 1_040,
       durationMs: 40,
       firstDeltaMs: 10,
-      resends: 2,
       finishReason: { unified: "tool-calls" },
       usage: { inputTokens: 1_200, outputTokens: 30 },
     },
@@ -72,13 +71,20 @@ describe("the waterfall", () => {
     expect(bars).toEqual([
       expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
       expect.stringMatching(/^lab\/one ·+ 20 ms before the next attempt$/),
-      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out, sent again 2 times$/),
+      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
       expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h 0 min for a person \(ada\)$/),
       "deny_me denied",
       expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),
       expect.stringMatching(/^deploy\\x1b\[2J ▓+ 20 ms error \(attempt 2\)$/),
     ]);
     expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h 0 min");
+  });
+
+  test("tells how often a request was sent again within an attempt", proven, () => {
+    const attempts = step.attempts.map((attempt) => ({ ...attempt, resends: attempt.attempt }));
+    const lines = waterfall([{ ...step, attempts }], 160, plainText).join("\n");
+    expect(lines).toContain("sent again 1 time, overloaded: come back");
+    expect(lines).toContain("sent again 2 times, tool-calls, first");
   });
 
   test("keeps the order of time: no bar begins left of one that began before it", proven, () => {
