@@ -45,6 +45,9 @@ declare global {
   };
   const ledger: { readonly size: number; clear(): void };
   function chargesIn(folder: string): number;
+  function runCommand(
+    command: string,
+  ): Promise<{ stdout: string; stderr: string; outcome: { type: "exit"; exitCode: number } }>;
   function currentBranch(): string;
   function isOpen(): boolean;
   function tellsSecrets(text: string): boolean;

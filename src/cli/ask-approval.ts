@@ -50,13 +50,17 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   const { terminal } = context;
   const { style } = terminal;
   const isRecovery = approval.why === "recovery";
-  const title = isRecovery ? "was interrupted" : "wants to run";
+  const mayEdit = approval.why !== "provider";
+  const title = isRecovery ? "was interrupted" : mayEdit ? "wants to run" : "wants to run at the model's provider";
   await discardTypedInput(context.interruptions);
   terminal.err(`${style("yellow", "?")} ${style("bold", exact(approval.name))} ${title}:\n`);
   terminal.err(`${wholeInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${exact(approval.question)}\n`);
   for (;;) {
-    const line = await promptLine(isRecovery ? recoveryPrompt : promptOf(approval.name), context.interruptions);
+    const line = await promptLine(
+      isRecovery ? recoveryPrompt : promptOf(approval.name, mayEdit),
+      context.interruptions,
+    );
     if (line === null) return null;
     const reply = readReply(line);
     const decision = isRecovery ? recoveryDecisionOf(reply) : await decisionOf(reply, approval, context);
@@ -64,8 +68,8 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   }
 }
 
-function promptOf(name: string): string {
-  return `  Allow it? [y]es  [n]o (reason)  [e]dit  [a]lways ${exact(name)} in this run > `;
+function promptOf(name: string, mayEdit: boolean): string {
+  return `  Allow it? [y]es  [n]o (reason)  ${mayEdit ? "[e]dit  " : ""}[a]lways ${exact(name)} in this run > `;
 }
 
 const recoveryPrompt = "  Run it again? [y]es  [n]o (count it as failed) > ";
@@ -90,6 +94,7 @@ async function decisionOf(
     case "no":
       return { type: "deny", ...(reply.note === undefined ? {} : { note: reply.note }) };
     case "edit": {
+      if (approval.why === "provider") return null;
       const input = await editInput(approval.input, context);
       return input === null ? null : { type: "modify", input };
     }

@@ -83,6 +83,7 @@ export function agoOf(at: number, now: number): string {
 
 const reasons: { readonly [why in PendingCall["why"]]: string } = {
   policy: "needs approval",
+  provider: "is run by the provider, needs approval",
   recovery: "was interrupted, outcome unknown",
   external: "runs elsewhere, needs a result",
 };

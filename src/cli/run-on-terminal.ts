@@ -232,7 +232,7 @@ async function answersTo(approvals: readonly PendingApproval[], run: TerminalRun
   for (const approval of approvals) {
     const { callKey, name, why, inputHash } = approval;
     const decision =
-      why === "policy" && run.permissions.isAllowed(name)
+      (why === "policy" || why === "provider") && run.permissions.isAllowed(name)
         ? ({ type: "approve" } as const)
         : run.canAsk
           ? await askApproval(approval, run)

@@ -82,9 +82,10 @@ function hookRow({ name, hook, outcome, message, startedAt, durationMs }: Traced
 }
 
 function attemptRows(attempt: TracedAttempt): readonly Row[] {
-  const { firstDeltaMs, failure, finishReason, usage = {}, startedAt, durationMs, retryInMs } = attempt;
+  const { firstDeltaMs, failure, finishReason, usage = {}, startedAt, durationMs, retryInMs, resends } = attempt;
   const { inputTokens = "?", outputTokens } = usage;
   const facts = [
+    ...(resends === undefined ? [] : [`sent again ${counted(resends, "time")}`]),
     ...(failure === undefined ? [finishReason?.unified ?? ""] : [`${failure.kind}: ${failure.message}`]),
     ...(firstDeltaMs === undefined ? [] : [`first ${duration(firstDeltaMs)}`]),
     ...(outputTokens === undefined ? [] : [`${inputTokens} in ${outputTokens} out`]),

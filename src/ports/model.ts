@@ -21,6 +21,14 @@ export type ToolSpecification = {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  /** Set if the model's provider defines the tool: its own name of the tool, such as `openai.shell`, and its settings. */
+  readonly provider?: ProviderToolReference;
+};
+
+/** A tool that a provider defines. A model of another provider does not know it. */
+export type ProviderToolReference = {
+  readonly id: `${string}.${string}`;
+  readonly args: { readonly [name: string]: Json };
 };
 
 /** The attempt that a request belongs to. A delta with another identity fails the attempt. */
@@ -35,8 +43,8 @@ export type ModelRequest = RequestIdentity & {
   /** Sent once, before the conversation. */
   readonly systemPrompt?: string;
   /**
-   * The conversation. Every tool call in it has exactly one result, call ids are unique, and the last message is from
-   * the user or a tool. The array does not change while the call runs, but grows afterwards: copy it to keep it.
+   * The conversation. Every tool call in it has exactly one result, and call ids are unique. The last message is from
+   * the user or a tool; or from the assistant, if its provider paused and is to go on. The array does not change while the call runs, but grows afterwards: copy it to keep it.
    */
   readonly messages: readonly Message[];
   /** The same array from one call to the next, as long as the tools do not change. */
@@ -92,7 +100,9 @@ export type DeltaBody =
       readonly providerExecuted?: boolean;
       readonly providerMetadata?: ProviderMetadata;
     }
-  /** The result of a call that the provider ran itself. */
+  /** The provider asks whether it may run a call that came before. `id` is the id of the call. */
+  | { readonly kind: "tool-approval-request"; readonly id: string; readonly approvalId: string }
+  /** The result of a call that the provider ran itself, in this answer or in an earlier one that it paused. */
   | {
       readonly kind: "tool-result";
       readonly id: string;
@@ -112,6 +122,8 @@ export type DeltaBody =
       readonly id: string;
       readonly url?: string;
       readonly title?: string;
+      readonly filename?: string;
+      readonly mediaType?: string;
       readonly providerMetadata?: ProviderMetadata;
     }
   | {
@@ -163,7 +175,8 @@ export interface Model {
   readonly takesInResults?: (mediaType: string) => boolean;
   /**
    * Streams one answer. Once `signal` is aborted it ends early, without an error of its own.
-   * One call is one attempt: a model must not retry.
+   * One call is one request: a model must not retry. If the first delta is an `error` with an `unanswered` failure, the
+   * model may be called again with the same request, at once and within the same attempt.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelDelta>;
 }

@@ -3,7 +3,7 @@
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
-import type { JsonSchema } from "./model.js";
+import type { JsonSchema, ProviderToolReference } from "./model.js";
 import type { Services } from "./services.js";
 
 export type ToolContext<Deps = unknown> = {
@@ -78,9 +78,14 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly graceMs?: number;
   /** A larger result is cut for the model; the store keeps it whole. In bytes. Default: 50 KiB. */
   readonly maxOutputBytes?: number;
+  /**
+   * Set if a model's provider defines the tool, as `openai.tools.shell()` does. The model is sent this instead of the
+   * description and the schema. The settings are kept with the session, in plain text.
+   */
+  readonly provider?: ProviderToolReference;
   /** Called with the model's text if the arguments are not JSON. */
   readonly executeRaw?: (text: string, context: ToolContext) => Output | Promise<Output>;
-  /** Without it, the call waits until `session.provideResult` provides its result. */
+  /** Without it, the provider runs the call; or, if the provider does not, the call waits until `session.provideResult` provides its result. */
   readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 

@@ -24,6 +24,8 @@ export type TracedHook = TraceSpan &
 export type TracedAttempt = TraceSpan & {
   readonly attempt: number;
   readonly model: string;
+  /** How often the request was sent again at once, because the connection closed before anything of an answer came. */
+  readonly resends?: number;
   /** Milliseconds from the start to the first delta. */
   readonly firstDeltaMs?: number;
   readonly finishReason?: FinishReason;

@@ -47,6 +47,7 @@ export function attemptAttributes(
     [names.outputMessages]: text === undefined ? undefined : outputMessages(text, finishReason?.unified ?? "error"),
     "pawl.model_call.index": modelCallIndex,
     "pawl.model_call.attempt": attempt.attempt,
+    "pawl.model_call.resends": attempt.resends,
     "pawl.model_call.messages": messages,
   });
 }

@@ -192,7 +192,7 @@ function playableOf(world: World, options: CrashTestOptions, runId: string, dies
 const dueAtOnce = 100;
 
 const approve: Respond = ({ why, callKey, name }) => {
-  if (why === "policy") return { type: "approve" };
+  if (why === "policy" || why === "provider") return { type: "approve" };
   if (why === "recovery") return { type: "fail" };
   throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };

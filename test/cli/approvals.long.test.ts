@@ -4,11 +4,14 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { createOpenAI } from "@ai-sdk/openai";
 import { describe, expect, test } from "vitest";
 import { createAgent, defineTool, type Tool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
+import { listIn, startWireServer } from "../models/wire-server.js";
+import { outputText, responses } from "../models/wires.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { createWorld, jsonLines, type World } from "./pawl.js";
@@ -401,5 +404,36 @@ describe("an approval that expires", () => {
   test.each(["soon", "0h", "10"])("does not take %s for a time", verifies("CLI-3"), async (time) => {
     const ended = await createWorld().pawl(["run", "x", "--expire-after", time]);
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("e.g. 90s, 30m, 12h or 7d") });
+  });
+});
+
+describe("a call that the model's provider runs", () => {
+  test("is approved or denied like any other, and not changed", verifies("CLI-4#part-2", "HITL-1"), async () => {
+    const request = { type: "mcp_approval_request", server_label: "shop", name: "refund", arguments: '{"cents":500}' };
+    const asks = (id: string) => responses("resp_1", [{ ...request, id }]);
+    const server = await startWireServer([
+      asks("mcpr_1"),
+      asks("mcpr_2"),
+      responses("resp_2", [outputText("msg_1", "Refunded.")]),
+    ]);
+    const world = createWorld();
+    const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
+    const provider = createOpenAI({ baseURL: `${server.origin}/v1`, apiKey: "sk-test" });
+    const agent = createAgent({ name: "shop", model: provider("gpt-5"), store });
+    expect(await agent.run("Refund.", { sessionId: "s", runId: "r" })).toMatchObject({ status: "awaiting_human" });
+
+    const { stdout } = await world.pawl(["approvals"]);
+    expect(stdout).toMatch(/^s\/1\/1 {2}mcp\.refund {2}is run by the provider, needs approval, asked just now\n/);
+    expect(stdout).toContain("cents: 500");
+    const changed = await world.pawl(["approve", "s/1/1", "--input", '{"cents":5}']);
+    expect(changed.code).toBe(2);
+    expect(changed.stderr).toContain("The model's provider holds its input");
+    expect(await world.pawl(["deny", "s/1/1", "--note", "too dear"])).toMatchObject({ code: 0 });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "awaiting_human" });
+    expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 0 });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Refunded." });
+    const answers = server.bodies.slice(1).map((body) => listIn(body, "input").at(-1));
+    expect(answers).toMatchObject([{ approve: false }, { approve: true }]);
+    await store.close();
   });
 });

@@ -80,6 +80,13 @@ describe("the waterfall", () => {
     expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h 0 min");
   });
 
+  test("tells how often a request was sent again within an attempt", proven, () => {
+    const attempts = step.attempts.map((attempt) => ({ ...attempt, resends: attempt.attempt }));
+    const lines = waterfall([{ ...step, attempts }], 160, plainText).join("\n");
+    expect(lines).toContain("sent again 1 time, overloaded: come back");
+    expect(lines).toContain("sent again 2 times, tool-calls, first");
+  });
+
   test("keeps the order of time: no bar begins left of one that began before it", proven, () => {
     const marks = waterfall([step], 120, plainText)
       .slice(1, -1)

@@ -183,7 +183,7 @@ function modelEvent(state: State, chance: Chance): EventBody {
     type: "model_finished",
     ...at,
     message: { role: "assistant", parts: randomParts(chance) },
-    finishReason: { unified },
+    finishReason: chance.once(8) ? { unified, raw: "pause_turn" } : { unified },
     usage,
   };
 }
@@ -310,7 +310,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       runId,
       modelCallIndex: index,
       contextSeq: chance.once(2) ? state.seq : -1,
-      purpose: chance.pick(["step", "continue", "remind", "summary"]),
+      purpose: chance.pick(["step", "continue", "unpause", "remind", "summary"]),
     }),
     () => ({ type: "compaction_started", runId, modelCallIndex: index }),
     () => ({ ...compaction(session, chance), runId }),

@@ -56,6 +56,12 @@ export function randomParts(chance: Chance): readonly AssistantPart[] {
     parts.push({ type: "tool_call", ...call, input: {} });
     parts.push({ type: "tool_result", ...call, output: { type: "text", text: "found" } });
   }
+  if (chance.once(8))
+    parts.push({ type: "tool_call", toolCallId: "p", name: "web", input: {}, providerExecuted: true });
+  if (chance.once(6)) {
+    const call = { toolCallId: "x", name: "mcp.pay", providerExecuted: true, approvalId: `mcpr_${chance.below(9)}` };
+    parts.push({ type: "tool_call", ...call, input: {} });
+  }
   return parts;
 }
 
@@ -65,6 +71,7 @@ export function randomPolicy(chance: Chance): CallPolicy {
     ...(chance.once(4) ? { sequential: true } : {}),
     ...(chance.once(4) ? { graceMs: 100 } : {}),
     ...(chance.once(6) ? { external: true } : {}),
+    ...(chance.once(6) ? { provider: true } : {}),
   };
 }
 

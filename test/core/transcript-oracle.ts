@@ -1,7 +1,7 @@
 /**
  * What must hold of what a model sees.
  */
-import { hasCalls, type Message, type State } from "../../src/core/index.js";
+import { type AssistantMessage, hasCalls, type Message, type State, toolCallsOf } from "../../src/core/index.js";
 import { check } from "./check.js";
 import type { Session } from "./session.js";
 
@@ -29,11 +29,16 @@ export function watchTranscript(session: Session) {
       }
       if (state.status === "model_running") {
         check(
-          later.every((seq) => seq > state.contextSeq),
+          state.purpose === "unpause" || later.every((seq) => seq > state.contextSeq),
           "the model is not shown what it should see",
         );
         const last = messages.at(-1);
-        if (state.purpose !== "summary")
+        if (state.purpose === "unpause")
+          check(
+            last?.role !== "user" || messages.length === 1,
+            "something came between a provider's pause and the rest of its turn",
+          );
+        if (state.purpose !== "summary" && state.purpose !== "unpause")
           check(last !== undefined && last.role !== "assistant", "the model has the last word");
       }
     },
@@ -88,13 +93,24 @@ function checkConversation(messages: readonly Message[]): void {
       if (part.type !== "tool_call") continue;
       check(part.toolCallId !== "" && !ids.has(part.toolCallId), `the id '${part.toolCallId}' is no one call's`);
       ids.add(part.toolCallId);
-      if (part.providerExecuted !== true) asked.push(part.toolCallId);
+      if (part.providerExecuted !== true || part.approvalId !== undefined) asked.push(part.toolCallId);
     }
     const next = messages[index + 1];
     const given = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    checkApprovals(message, next);
     check(asked.join(" ") === given.join(" "), `calls [${asked.join(" ")}] have results [${given.join(" ")}]`);
     checkOwnResults(message);
   });
+}
+
+/** A provider that asked for approvals is given one answer to each. */
+function checkApprovals(message: AssistantMessage, next: Message | undefined): void {
+  const asked = toolCallsOf(message).map(({ approvalId }) => approvalId);
+  const answered = next?.role === "tool" ? next.parts.map(({ approval }) => approval?.approvalId) : [];
+  check(
+    asked.join(" ") === answered.join(" "),
+    `approvals [${asked.join(" ")}] are answered by [${answered.join(" ")}]`,
+  );
 }
 
 /** The results of calls that the provider ran itself are each of a call before them. */

@@ -136,7 +136,7 @@ describe("a whole answer", () => {
       { ...result, result: [{ url: "https://example.com" }] },
       { ...result, toolCallId: "f", result: "no luck", isError: true },
       { type: "source", sourceType: "url", id: "1", url: "https://example.com", title: "Example" },
-      { type: "source", sourceType: "document", id: "2", mediaType: "text/plain", title: "A file" },
+      { type: "source", sourceType: "document", id: "2", mediaType: "text/plain", title: "A file", filename: "a.txt" },
       finish(),
     ]);
     expect(deltas.slice(1, -1)).toEqual([
@@ -150,7 +150,7 @@ describe("a whole answer", () => {
       },
       { kind: "tool-result", id: "f", name: "web_search", output: { type: "text", text: "no luck" }, isError: true },
       { kind: "source", id: "1", url: "https://example.com", title: "Example" },
-      { kind: "source", id: "2", title: "A file" },
+      { kind: "source", id: "2", title: "A file", filename: "a.txt", mediaType: "text/plain" },
     ]);
   });
 
@@ -226,7 +226,7 @@ describe("a stream that goes wrong", () => {
     const streaming = streamingV3([...hello, { type: "error", error: "broken" }], { type: "hang" });
     const deltas = collect(fromAiSdk(streaming.model), request);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(lastOf(await deltas, "error").failure).toMatchObject({ kind: "provider", message: "broken" });
+    expect(lastOf(await deltas, "error").failure).toMatchObject({ kind: "network", message: "broken" });
     expect(streaming.cancelled()).toBe(1);
   });
 

@@ -190,7 +190,7 @@ describe("a schema that cannot be used is refused with what to do", () => {
       z.object({ at: z.date() }),
       "cannot write it as JSON Schema: Date cannot be represented",
     ],
-    ["a text", z.string(), 'its JSON Schema is of type "string"'],
+    ["a number", z.number(), 'its JSON Schema is of type "number"'],
     ["a list", { type: "array" }, 'its JSON Schema is of type "array"'],
     ["a promise", jsonSchema(async () => ({ type: "object" })), "its JSON Schema is a promise"],
     ["nothing", undefined, "it is of type undefined"],

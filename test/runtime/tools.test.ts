@@ -62,7 +62,7 @@ describe("normaliseTools", () => {
     ["no description", [{ ...echo, description: undefined }], "has no description"],
     [
       "a schema that cannot be used",
-      [{ ...echo, input: z.string() }],
+      [{ ...echo, input: z.number() }],
       'The tool "echo": The input schema cannot be used',
     ],
     ["another key than the name", { other: echo }, 'stands under the key "other"'],
@@ -192,8 +192,13 @@ describe("a tool of the AI SDK", () => {
     );
   });
 
-  test("is refused where only its provider can run it", () => {
-    const provided = { type: "provider", id: "openai.web_search", args: {}, inputSchema: z.object({}) };
-    expect(refusalOf({ provided })).toContain("run by its provider");
+  test("of its provider, is sent as the provider's own", verifies("TOOL-18"), () => {
+    const args = { maxUses: 3, nothing: undefined };
+    const search = { type: "provider", id: "anthropic.web_search_20250305", args, inputSchema: z.object({}) };
+    expect(normaliseTools({ search }).get("search")).toMatchObject({
+      specification: { name: "search", provider: { id: "anthropic.web_search_20250305", args: { maxUses: 3 } } },
+    });
+    expect(refusalOf({ search: { ...search, id: "web_search" } })).toContain('is not like "openai.shell"');
+    expect(refusalOf({ search: { ...search, args: "no" } })).toContain("are no object");
   });
 });

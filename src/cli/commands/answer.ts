@@ -136,6 +136,14 @@ function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOpti
       if (option === undefined) return { type: "approve" };
       if (option === "edit" || option === "input") return approvalWithInput(pending, options);
       throw wrongAnswer(pending, option, "Approve it, change its input (--edit, --input), or deny it.");
+    case "provider":
+      if (verb === "deny") return { type: "deny", ...withNote };
+      if (option === undefined) return { type: "approve" };
+      throw wrongAnswer(
+        pending,
+        option,
+        "The model's provider holds its input. Approve the call as it is, or deny it.",
+      );
     case "recovery":
       if (isDenied) return { type: "fail", ...withNote };
       if (option === "rerun") return { type: "rerun" };

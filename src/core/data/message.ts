@@ -55,8 +55,13 @@ export type ToolCallPart = {
   readonly name: string;
   readonly input: Json;
   readonly invalid?: string;
-  /** The provider ran the call; its result is in the same message. The call is recorded and never run here. */
+  /**
+   * The provider runs the call, so it is recorded and never run here. Its result is in the same message, or in a later
+   * one if the provider paused.
+   */
   readonly providerExecuted?: boolean;
+  /** The provider runs the call only after an approval. The answer goes back under this id. */
+  readonly approvalId?: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
@@ -87,14 +92,28 @@ export type ToolResultPart = {
   readonly output: ToolOutput;
   readonly isError?: boolean;
   readonly providerExecuted?: boolean;
+  /** Set if the provider asked for an approval of the call: the provider is sent this answer instead of a result. */
+  readonly approval?: ProviderApproval;
   readonly providerMetadata?: ProviderMetadata;
+};
+
+/** The answer to a provider that asked whether it may run a call. */
+export type ProviderApproval = {
+  readonly approvalId: string;
+  readonly approved: boolean;
+  readonly reason?: string;
 };
 
 export type UserPart = TextPart | FilePart;
 export type AssistantPart = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
 export type UserMessage = { readonly role: "user"; readonly parts: readonly UserPart[] };
-export type AssistantMessage = { readonly role: "assistant"; readonly parts: readonly AssistantPart[] };
+export type AssistantMessage = {
+  readonly role: "assistant";
+  readonly parts: readonly AssistantPart[];
+  /** The provider's data about the whole message, such as the container that its code ran in. */
+  readonly providerMetadata?: ProviderMetadata;
+};
 export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
@@ -150,6 +169,8 @@ export type ModelFailure = {
   readonly statusCode?: number;
   readonly code?: string;
   readonly retryAfterMs?: number;
+  /** The connection closed before anything of an answer came. Such a request may be sent again at once. */
+  readonly unanswered?: boolean;
 };
 
 /**
@@ -164,11 +185,27 @@ export const endedWithError: ModelFailure = {
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
-/** The calls of a message, in order, without those that the provider ran. */
+/**
+ * The calls of a message that need something from here, in order: those to run, and those that the provider runs once
+ * they are approved.
+ */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(
-    (part): part is ToolCallPart => part.type === "tool_call" && part.providerExecuted !== true,
+    (part): part is ToolCallPart =>
+      part.type === "tool_call" && (part.providerExecuted !== true || part.approvalId !== undefined),
   );
+}
+
+/** The ids of calls that the provider runs by itself, and whose results are not in this message. */
+export function openProviderCalls({ parts }: AssistantMessage): readonly string[] {
+  const open: string[] = [];
+  for (const part of parts) {
+    if (part.type === "tool_call" && part.providerExecuted === true && part.approvalId === undefined)
+      open.push(part.toolCallId);
+    const answered = part.type === "tool_result" ? open.indexOf(part.toolCallId) : -1;
+    if (answered !== -1) open.splice(answered, 1);
+  }
+  return open;
 }
 
 /**

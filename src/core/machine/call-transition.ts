@@ -1,7 +1,7 @@
 /**
  * The next state of one tool call after an event, an answer or a restart.
  */
-import type { EventOf } from "./event.js";
+import type { Answer, EventOf } from "./event.js";
 import { reportIn, withReport } from "./parent.js";
 import type { Call, CallOutcome, CallPolicy } from "./state.js";
 
@@ -56,12 +56,13 @@ function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: num
   const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
   switch (decision.verdict) {
     case "allow":
+      if (decision.policy.provider === true) return settling(call, "ok", seq);
       return { status: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
     case "ask":
       return {
         ...decidedIdentity(call, decision, seq),
         status: "asking",
-        why: call.status === "reconciling" ? "recovery" : "policy",
+        why: whyAsked(call, decision.policy),
         policy: decision.policy,
         attempt,
         askedAt: at,
@@ -74,6 +75,11 @@ function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: num
     case "reject":
       return refused("error");
   }
+}
+
+function whyAsked(call: Call, policy: CallPolicy): Extract<Call, { status: "asking" }>["why"] {
+  if (call.status === "reconciling") return "recovery";
+  return policy.provider === true ? "provider" : "policy";
 }
 
 /** An edited call that asks again keeps the expiry of its first question, unless the decision sets another. */
@@ -117,6 +123,7 @@ function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"ans
   if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
   const { answer } = event;
   const { policy, attempt, expiresAt } = call;
+  if (call.why === "provider") return answeredForProvider(call, answer, seq);
   if (answer.type === "approve") return { status: "ready", policy, attempt, ...identity(call) };
   if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
   if (call.why === "policy") {
@@ -134,6 +141,12 @@ function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"ans
     case "modify":
       return call;
   }
+}
+
+/** The call ends here, and the provider is sent the answer. Nobody can change the input: the provider has it. */
+function answeredForProvider(call: Call, { type }: Answer, seq: number): Call {
+  if (type === "approve") return settling(call, "ok", seq);
+  return type === "deny" ? settling(call, "denied", seq) : call;
 }
 
 /** The state of a call after a restart. Only a call that was running is in doubt. */

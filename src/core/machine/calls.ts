@@ -31,7 +31,7 @@ export type Calling = ToolRunning | AwaitingHuman;
  * Takes up the calls of a message. They end at once if the message was cut or the run is stopping. So do calls above
  * the limit of a step.
  */
-export function enterCalls(run: RunState, names: readonly string[], cut: Cut | null): ToolRunning {
+export function enterCalls(run: RunState, names: readonly string[], cut: Cut | null, paused = false): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
   const { maxToolCallsPerStep = names.length } = run.limits;
@@ -40,7 +40,7 @@ export function enterCalls(run: RunState, names: readonly string[], cut: Cut | n
     const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
     return outcome === null ? { status: "deciding", ...call } : { status: "settling", outcome, causeSeq: seq, ...call };
   });
-  return toolRunning(run, { calls, cut, doneSeq: null });
+  return toolRunning(run, { calls, cut, doneSeq: null, paused });
 }
 
 /**
@@ -133,10 +133,14 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
-    return awaitingHuman(state, { calls, cut: state.cut, doneSeq: state.doneSeq, since: at });
+    return awaitingHuman(state, { ...besideCalls(state), calls, since: at });
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
-  return toolRunning(withWait(state, at), { calls, cut: state.cut, doneSeq: state.doneSeq });
+  return toolRunning(withWait(state, at), { ...besideCalls(state), calls });
+}
+
+function besideCalls({ cut, doneSeq, paused = false }: Calling) {
+  return { cut, doneSeq, paused };
 }
 
 /** Adds the time that the run waited for a person, now that the wait is over. */
@@ -148,7 +152,8 @@ function leaveStep(state: Calling, at: number): Preparing {
   const run = state.status === "awaiting_human" ? withWait(state, at) : state;
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
-  return state.cut === null ? nextStep(run, "step", at) : afterCut(run, state.cut, at);
+  if (state.cut !== null) return afterCut(run, state.cut, at);
+  return nextStep(run, state.paused === true ? "unpause" : "step", at);
 }
 
 /**

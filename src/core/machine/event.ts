@@ -236,6 +236,8 @@ type Body =
       readonly type: "model_finished";
       readonly attempt: number;
       readonly model: string;
+      /** How often the request was sent again within this attempt, because the connection closed before any answer. */
+      readonly resends?: number;
       readonly message: AssistantMessage;
       readonly finishReason: FinishReason;
       readonly usage: Usage;
@@ -250,6 +252,7 @@ type Body =
       readonly type: "model_failed";
       readonly attempt: number;
       readonly model: string;
+      readonly resends?: number;
       readonly failure: ModelFailure;
       readonly next: AfterFailure;
       readonly usage?: Usage;

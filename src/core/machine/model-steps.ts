@@ -3,8 +3,10 @@
  *
  * 1. Only the present attempt of the present step counts. An outcome of any other attempt is stale.
  * 2. An answer completes the step. A failed attempt counts as an error, and the step keeps its number.
+ * 3. A provider that paused goes on with the same conversation: input that came meanwhile waits until its turn is over.
  */
 
+import { isPaused } from "../data/finish-reason.js";
 import { addUsage, emptyResponse, type Fault, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import { enterCalls } from "./calls.js";
@@ -18,6 +20,7 @@ export function prepared(state: Preparing, event: EventOf<"prepared">): State {
   if (event.purpose !== state.purpose || event.contextSeq < state.startSeq || event.contextSeq > state.seq)
     return state;
   const running = modelRunning(state, { purpose: state.purpose, contextSeq: event.contextSeq, backoff: null });
+  if (state.purpose === "unpause") return { ...running, attempt: state.attempt + 1 };
   const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.contextSeq);
   return { ...running, attempt: state.attempt + 1, queue };
 }
@@ -78,8 +81,10 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
       run,
       calls.map((call) => call.name),
       cut,
+      isPaused(event.finishReason, event.message),
     );
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
+  if (cut === null && isPaused(event.finishReason, event.message)) return nextStep(run, "unpause", event.at);
   const steered = state.queue.some((queued) => queued.kind === "steer");
   if (steered && (cut === null || cut === "length")) return nextStep(run, "step", event.at);
   if (cut !== null) return afterCut(run, cut, event.at);

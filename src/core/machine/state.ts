@@ -57,6 +57,8 @@ export type CallPolicy = {
   readonly graceMs?: number;
   /** Its result comes from outside (`session.provideResult`); nothing is executed here. */
   readonly external?: boolean;
+  /** The provider runs the call once it is approved; nothing is executed here. */
+  readonly provider?: boolean;
   /**
    * Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried
    * again.
@@ -98,7 +100,8 @@ export type Call = CallIdentity &
       }
     | {
         readonly status: "asking";
-        readonly why: "policy" | "recovery";
+        /** `provider`: the provider asks whether it may run the call. */
+        readonly why: "policy" | "recovery" | "provider";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
@@ -226,10 +229,10 @@ export type RunState = SessionState & {
 };
 
 /**
- * Why a model is called: for a step; to go on after the output cap; to remind it to call the done tool; for the last
- * summary.
+ * Why a model is called: for a step; to go on after the output cap; to go on after its provider paused; to remind it to
+ * call the done tool; for the last summary.
  */
-export type Purpose = "step" | "continue" | "remind" | "summary";
+export type Purpose = "step" | "continue" | "unpause" | "remind" | "summary";
 
 /** Why a message was cut. The calls of a cut message are not run. */
 export type Cut = "length" | "context" | "content-filter" | "error";
@@ -259,6 +262,8 @@ export type ToolRunning = RunState & {
   readonly cut: Cut | null;
   /** The entry of the call that signalled done. */
   readonly doneSeq: number | null;
+  /** The provider has not finished its turn: it waits for the results of these calls. */
+  readonly paused?: boolean;
 };
 export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
@@ -267,6 +272,7 @@ export type AwaitingHuman = RunState & {
   readonly since: number;
   readonly cut: Cut | null;
   readonly doneSeq: number | null;
+  readonly paused?: boolean;
 };
 type Ended = RunState & {
   readonly reason: Reason;

@@ -73,21 +73,26 @@ export function modelRunning(run: RunState, { purpose, contextSeq, backoff }: Be
   return state;
 }
 
-export function toolRunning(run: RunState, { calls, cut, doneSeq }: Beside<ToolRunning>): ToolRunning {
+export function toolRunning(run: RunState, { calls, cut, doneSeq, paused }: Beside<ToolRunning>): ToolRunning {
   const state = runOf(run) as Begun<ToolRunning>;
   state.status = "tool_running";
   state.calls = calls;
   state.cut = cut;
   state.doneSeq = doneSeq;
+  if (paused === true) state.paused = true;
   return state;
 }
 
-export function awaitingHuman(run: RunState, { calls, cut, doneSeq, since }: Beside<AwaitingHuman>): AwaitingHuman {
+export function awaitingHuman(
+  run: RunState,
+  { calls, cut, doneSeq, paused, since }: Beside<AwaitingHuman>,
+): AwaitingHuman {
   const state = runOf(run) as Begun<AwaitingHuman>;
   state.status = "awaiting_human";
   state.calls = calls;
   state.cut = cut;
   state.doneSeq = doneSeq;
+  if (paused === true) state.paused = true;
   state.since = since;
   return state;
 }

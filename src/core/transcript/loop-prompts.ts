@@ -60,6 +60,9 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
   }
 }
 
+/** The result of a call that its provider may run. */
+export const approvedText = "Approved. The provider runs the call.";
+
 /** Precedes the output of a call whose input a person changed. */
 export function editedInputText(input: Json): string {
   return `(A person changed the input to ${JSON.stringify(input)}.)`;

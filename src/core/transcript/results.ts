@@ -2,7 +2,7 @@
  * The results of tool calls as a model is shown them: with notes on an edit, a cut or a late arrival.
  */
 
-import type { Json, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
+import type { Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
 import { cutOutputText, editedInputText, lateResultText, noOutputText, refusalText } from "./loop-prompts.js";
@@ -64,10 +64,23 @@ function shownOutput(call: CallRecord): ToolResultPart {
   const output = result === undefined ? textOutput(refusalText("interrupted")) : withReference(result);
   const shown = call.edited ? withNote(editedInputText(call.input), output) : output;
   const isError = result?.outcome !== "ok";
-  const { toolCallId, name } = part;
-  return isError
-    ? { type: "tool_result", toolCallId, name, output: shown, isError }
-    : { type: "tool_result", toolCallId, name, output: shown };
+  const { toolCallId, name, providerMetadata, approvalId } = part;
+  const core = { type: "tool_result", toolCallId, name, output: shown } as const;
+  const own = isError ? { ...core, isError } : core;
+  if (providerMetadata === undefined && approvalId === undefined) return own;
+  return {
+    ...own,
+    ...(approvalId === undefined ? {} : { approval: approvalOf(approvalId, call) }),
+    // Providers want some of it back with the result, for example the caller or a signature.
+    ...(providerMetadata === undefined ? {} : { providerMetadata }),
+  };
+}
+
+/** The answer to a provider's question. A call that ended without an answer of a person is denied. */
+function approvalOf(approvalId: string, { result, cause }: CallRecord): ProviderApproval {
+  if (result?.outcome === "ok") return { approvalId, approved: true };
+  const reason = cause?.text ?? (result === undefined ? undefined : textOfOutput(result.output));
+  return { approvalId, approved: false, ...(reason === undefined ? {} : { reason }) };
 }
 
 function textOutput(text: string): ToolOutput {

@@ -5,7 +5,7 @@
  * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of
  *    them.
  * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that
- *    call.
+ *    call. While a provider pauses, input waits until its turn is over.
  * 3. Ids of calls are unique within the transcript, even if the provider repeats an id.
  * 4. A message that was shown to a model never changes, and its object stays the same. A compaction removes the oldest
  *    messages; it may restore the provider's ids in kept messages. The end of a run may remove a refused answer.
@@ -16,6 +16,7 @@ import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
+  type ToolCallPart,
   type ToolOutput,
   type Usage,
   type UserMessage,
@@ -23,10 +24,11 @@ import {
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
+import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
+import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
 import { lateResultNote, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
@@ -205,11 +207,17 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
   else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
-  else run.answer = "";
-  showLater(transcript, event.contextSeq, seq);
+  else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
+  // A provider that paused has not finished its turn: nothing may come between its messages.
+  if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
   if (event.append === undefined) return;
   for (const message of event.append) show(transcript, seq, message);
   transcript.appended = { seq, messages: event.append };
+}
+
+/** A provider that paused goes on with its answer, unless it waited for results from here. */
+function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
+  return purpose === "unpause" && calls.size === 0;
 }
 
 function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
@@ -252,13 +260,14 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.steps = event.modelCallIndex;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
-  // The model was asked to go on exactly at the cut, which may be within a word: nothing comes between the parts.
-  const goesOn = run.purpose === "continue";
+  // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
+  const goesOn = run.purpose === "continue" || isSameAnswer(transcript, run.purpose);
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
   run.cutOff = null;
-  const message = run.purpose === "summary" ? event.message : uniqueIn(transcript, event.message);
-  const { modelCallIndex, attempt } = event;
+  const { modelCallIndex, attempt, providerMetadata } = event;
+  const received = providerMetadata === undefined ? event.message : { ...event.message, providerMetadata };
+  const message = run.purpose === "summary" ? event.message : uniqueIn(transcript, received);
   const continues = goesOn ? answerAttempt(run.last) : null;
   run.last =
     continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
@@ -277,7 +286,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: refusalText(event.outcome, cause?.text) };
+    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
   const { timing } = event;
   call.result = {
     outcome: event.outcome,
@@ -288,6 +297,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {
+  return outcome === "ok" && approvalId !== undefined ? approvedText : refusalText(outcome, cause);
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

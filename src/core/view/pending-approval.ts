@@ -13,7 +13,7 @@ export type PendingApproval = {
   readonly input: Json;
   /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
-  readonly why: "policy" | "recovery" | "external";
+  readonly why: "policy" | "recovery" | "provider" | "external";
   readonly question?: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;

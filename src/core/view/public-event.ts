@@ -64,7 +64,7 @@ export type PublicEventBody =
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
-      readonly why: "policy" | "recovery" | "external";
+      readonly why: "policy" | "recovery" | "provider" | "external";
       readonly inputHash?: string;
       readonly question?: string;
       /** Epoch milliseconds. */

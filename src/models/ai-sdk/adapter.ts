@@ -22,7 +22,10 @@ export type AiSdkOptions = {
   readonly takesInResults?: (mediaType: string) => boolean;
   /** Options by provider name, sent with each request. A run's own options take precedence. */
   readonly providerOptions?: ProviderMetadata;
-  /** Tools that the provider runs itself, as its package creates them. */
+  /**
+   * Tools that the provider defines, sent with each request. A tool of the agent with the same name takes precedence.
+   * An agent's own `tools` may hold them as well, as the provider's package creates them.
+   */
   readonly providerTools?: readonly ProviderTool[];
 };
 

@@ -53,6 +53,12 @@ export type PromptPart = WithOptions &
         readonly toolName: string;
         readonly output: PromptOutput;
       }
+    | {
+        readonly type: "tool-approval-response";
+        readonly approvalId: string;
+        readonly approved: boolean;
+        readonly reason?: string;
+      }
   );
 
 export type PromptMessage =
@@ -66,7 +72,7 @@ export type PromptTool = {
   readonly inputSchema: JsonSchema;
 };
 
-/** A tool that the provider runs itself, as a provider package creates it (`anthropic.tools.webSearch_…()`). */
+/** A tool that the provider defines. It runs the tool itself, or has it run here. */
 export type ProviderTool = {
   readonly type: "provider";
   readonly id: `${string}.${string}`;

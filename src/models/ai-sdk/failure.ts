@@ -78,6 +78,9 @@ const timeoutCodes: ReadonlySet<string> = new Set([
   "UND_ERR_BODY_TIMEOUT",
 ]);
 
+/** The other side closed the connection. If nothing had come, it may never have read the request. */
+const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "UND_ERR_SOCKET"]);
+
 /** Errors of the SDK about an invalid request. */
 const requestErrors: ReadonlySet<string> = new Set([
   "AI_UnsupportedFunctionalityError",
@@ -107,6 +110,11 @@ export function toModelFailure(error: unknown, now: number = Date.now()): ModelF
     ...(code !== undefined && { code }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
+}
+
+/** Whether the other side closed the connection, as a server does with one that it kept for a while. */
+export function isClosed({ kind, statusCode, code }: ModelFailure): boolean {
+  return kind === "network" && statusCode === undefined && code !== undefined && closedCodes.has(code);
 }
 
 function kindOf(

@@ -30,6 +30,9 @@ import type {
   SpecificationVersion,
   WithOptions,
 } from "./call-options.js";
+import { withContainer } from "./container.js";
+import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
+import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 
 /**
  * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
@@ -43,20 +46,28 @@ export function createPromptConverter(
   providerTools: readonly ProviderTool[],
   defaults: ProviderMetadata,
 ): (request: ModelRequest, signal: AbortSignal) => CallOptions {
-  const converted = new WeakMap<Message, PromptMessage>();
+  let converted = new WeakMap<Message, Converted>();
+  let toolIds: ToolIds = new Map();
   const convertedTools = new WeakMap<readonly ToolSpecification[], readonly (PromptTool | ProviderTool)[]>();
 
-  function promptOf(request: ModelRequest): readonly PromptMessage[] {
+  function convertedOf(message: Message): Converted {
+    let own = converted.get(message);
+    if (own === undefined) {
+      own = { prompt: convertMessage(message, { version, toolIds }), provider: providerCallsIn(message) };
+      converted.set(message, own);
+    }
+    return own;
+  }
+
+  function promptOf({ systemPrompt, messages }: ModelRequest): readonly PromptMessage[] {
+    const all = messages.map(convertedOf);
+    const left = abandonedCalls(messages, all);
     const prompt: PromptMessage[] = [];
-    if (request.systemPrompt !== undefined) prompt.push({ role: "system", content: request.systemPrompt });
-    for (const message of request.messages) {
-      let own = converted.get(message);
-      if (own === undefined) {
-        own = convertMessage(message, version);
-        converted.set(message, own);
-      }
+    if (systemPrompt !== undefined) prompt.push({ role: "system", content: systemPrompt });
+    for (const { prompt: own } of all) {
+      const kept = left.size === 0 ? own : withoutCalls(own, left);
       // Providers refuse an empty message.
-      if (own.content.length > 0) prompt.push(own);
+      if (kept.content.length > 0) prompt.push(kept);
     }
     return prompt;
   }
@@ -64,14 +75,24 @@ export function createPromptConverter(
   function toolsOf(specifications: readonly ToolSpecification[]): readonly (PromptTool | ProviderTool)[] {
     let tools = convertedTools.get(specifications);
     if (tools === undefined) {
-      tools = [...specifications.map(convertTool), ...providerTools];
+      const names = new Set(specifications.map(({ name }) => name));
+      tools = [...specifications.map(convertTool), ...providerTools.filter(({ name }) => !names.has(name))];
       convertedTools.set(specifications, tools);
     }
     return tools;
   }
 
+  /** Results depend on which tool gave them, so they are converted anew when the tools change. */
+  function noteTools(tools: readonly (PromptTool | ProviderTool)[]): void {
+    const present = toolIdsOf(tools);
+    if (isSameMap(present, toolIds)) return;
+    toolIds = present;
+    converted = new WeakMap();
+  }
+
   return (request, signal) => {
     const tools = toolsOf(request.tools);
+    noteTools(tools);
     return {
       prompt: promptOf(request),
       ...(tools.length > 0 && { tools }),
@@ -80,14 +101,16 @@ export function createPromptConverter(
       ...(request.maxOutputTokens !== undefined && { maxOutputTokens: request.maxOutputTokens }),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
-      providerOptions: mergeOptions(defaults, request.providerOptions),
+      providerOptions: withContainer(mergeOptions(defaults, request.providerOptions), request.messages, tools),
       abortSignal: signal,
     };
   };
 }
 
-function convertTool(tool: ToolSpecification): PromptTool {
-  return { type: "function", name: tool.name, description: tool.description, inputSchema: tool.inputSchema };
+function convertTool(tool: ToolSpecification): PromptTool | ProviderTool {
+  const { name, description, inputSchema, provider } = tool;
+  if (provider !== undefined) return { type: "provider", id: provider.id, name, args: provider.args };
+  return { type: "function", name, description, inputSchema };
 }
 
 function convertToolChoice(choice: ToolChoice): PromptToolChoice {
@@ -101,16 +124,19 @@ function mergeOptions(defaults: ProviderMetadata, own: ProviderMetadata | undefi
   return merged;
 }
 
-function convertMessage(message: Message, version: SpecificationVersion): PromptMessage {
+type Target = { readonly version: SpecificationVersion; readonly toolIds: ToolIds };
+
+function convertMessage(message: Message, target: Target): PromptMessage {
   const content: PromptPart[] = [];
   for (const part of message.parts) {
-    const own = convertPart(part, version);
+    const own = convertPart(part, target);
     if (own !== undefined) content.push(own);
   }
   return { role: message.role, content };
 }
 
-function convertPart(part: UserPart | AssistantPart, version: SpecificationVersion): PromptPart | undefined {
+function convertPart(part: UserPart | AssistantPart, target: Target): PromptPart | undefined {
+  const { version } = target;
   switch (part.type) {
     case "text":
       // Providers refuse empty text, except with metadata: then it carries a signature.
@@ -132,11 +158,12 @@ function convertPart(part: UserPart | AssistantPart, version: SpecificationVersi
         ...optionsOf(part),
       };
     case "tool_result":
+      if (part.approval !== undefined) return { type: "tool-approval-response", ...part.approval, ...optionsOf(part) };
       return {
         type: "tool-result",
         toolCallId: acceptableId(part),
         toolName: part.name,
-        output: convertOutput(part, version),
+        output: convertOutput(shapedResult(part, target.toolIds), version),
         ...optionsOf(part),
       };
   }

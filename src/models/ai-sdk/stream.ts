@@ -6,7 +6,7 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
 import type { DeltaBody } from "../../ports/model.js";
 import { endingOf, hasCounts, usageOf } from "./ending.js";
-import { toModelFailure } from "./failure.js";
+import { isClosed, toModelFailure } from "./failure.js";
 import { cutShort, isObject, MalformedPart } from "./part.js";
 import { ownMetadata } from "./prompt.js";
 
@@ -23,7 +23,32 @@ export type StreamReader = {
   readonly ended: boolean;
 };
 
-type Part = { readonly type: string; readonly [field: string]: unknown };
+/** The parts of both specifications. A test compares this list with the types of both, so that a new part is noticed. */
+export type PartType =
+  | "stream-start"
+  | "response-metadata"
+  | "text-start"
+  | "text-delta"
+  | "text-end"
+  | "reasoning-start"
+  | "reasoning-delta"
+  | "reasoning-end"
+  | "tool-input-start"
+  | "tool-input-delta"
+  | "tool-input-end"
+  | "tool-call"
+  | "tool-approval-request"
+  | "tool-result"
+  | "file"
+  | "reasoning-file"
+  | "source"
+  | "custom"
+  | "ping"
+  | "raw"
+  | "error"
+  | "finish";
+
+type Part = { readonly type: PartType; readonly [field: string]: unknown };
 
 const none: readonly DeltaBody[] = [];
 
@@ -32,6 +57,8 @@ export function createStreamReader(): StreamReader {
   let ended = false;
   let warnings: readonly string[] = [];
   let failure: ModelFailure | undefined;
+  /** The provider has sent a part of its answer. */
+  let answered = false;
 
   function start(model?: string): readonly DeltaBody[] {
     if (started) return none;
@@ -53,6 +80,7 @@ export function createStreamReader(): StreamReader {
   }
 
   function readPart(part: Part): readonly DeltaBody[] {
+    if (part.type !== "stream-start" && part.type !== "error") answered = true;
     switch (part.type) {
       case "stream-start":
         warnings = warningsOf(part.warnings);
@@ -84,8 +112,11 @@ export function createStreamReader(): StreamReader {
     },
     end(error) {
       if (ended) return none;
-      const last = failure ?? (error === undefined ? cutShort : toModelFailure(error));
-      return close({ kind: "error", failure: last });
+      const last = endWithoutFinish(failure ?? (error === undefined ? undefined : toModelFailure(error)));
+      if (answered || !isClosed(last)) return close({ kind: "error", failure: last });
+      // Without `start`: nothing has come, so the request may be sent again within the attempt.
+      ended = true;
+      return [{ kind: "error", failure: { ...last, unanswered: true } }];
     },
     get failing() {
       return failure !== undefined;
@@ -96,8 +127,15 @@ export function createStreamReader(): StreamReader {
   };
 }
 
+/** A stream without a finish was cut, unless the provider or the connection says what failed. */
+function endWithoutFinish(failure: ModelFailure | undefined): ModelFailure {
+  if (failure === undefined) return cutShort;
+  const isUnexplained = failure.kind === "provider" && failure.statusCode === undefined && failure.code === undefined;
+  return isUnexplained ? { ...failure, kind: "network" } : failure;
+}
+
 function isPart(value: unknown): value is Part {
-  return typeof value === "object" && value !== null && typeof (value as { readonly type?: unknown }).type === "string";
+  return isTagged(value);
 }
 
 function contentOf(part: Part): readonly DeltaBody[] {
@@ -120,6 +158,8 @@ function contentOf(part: Part): readonly DeltaBody[] {
       return [{ kind: part.type, id: text(part, "id") }];
     case "tool-call":
       return [toolCallOf(part)];
+    case "tool-approval-request":
+      return [{ kind: part.type, id: text(part, "toolCallId"), approvalId: text(part, "approvalId") }];
     case "tool-result":
       // The final result follows.
       return part.preliminary === true ? none : [toolResultOf(part)];
@@ -130,7 +170,16 @@ function contentOf(part: Part): readonly DeltaBody[] {
       return [sourceOf(part)];
     case "custom":
       return customOf(part);
+    case "stream-start":
+    case "response-metadata":
+    case "ping":
+    case "raw":
+    case "error":
+    case "finish":
+      return none;
     default:
+      part.type satisfies never;
+      // A part of a later version.
       return none;
   }
 }
@@ -176,7 +225,7 @@ function fileData(part: Part): string {
 }
 
 function isTagged(value: unknown): value is { readonly type: string; readonly url?: unknown; readonly data?: unknown } {
-  return isPart(value);
+  return typeof value === "object" && value !== null && typeof (value as { readonly type?: unknown }).type === "string";
 }
 
 function sourceOf(part: Part): DeltaBody {
@@ -185,6 +234,8 @@ function sourceOf(part: Part): DeltaBody {
     id: text(part, "id"),
     ...(typeof part.url === "string" && { url: part.url }),
     ...(typeof part.title === "string" && { title: part.title }),
+    ...(typeof part.filename === "string" && { filename: part.filename }),
+    ...(typeof part.mediaType === "string" && { mediaType: part.mediaType }),
     ...metadataOf(part),
   };
 }

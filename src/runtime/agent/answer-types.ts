@@ -3,7 +3,10 @@
  */
 import type { PendingApproval } from "../../core/view/outcome.js";
 
-/** A person's decision on a waiting call. `modify` runs the call with the edited input; `abort` ends the run. */
+/**
+ * A person's decision on a waiting call. `modify` runs the call with the edited input, unless the model's provider runs
+ * it; `abort` ends the run.
+ */
 export type ApprovalDecision =
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }

@@ -12,6 +12,7 @@ import { isTooLong } from "../model/parse-tool-call.js";
 type Asking = Extract<Call, { readonly status: "asking" }>;
 
 const toPolicy: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>(["approve", "deny", "modify", "abort"]);
+const toProvider: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>(["approve", "deny", "abort"]);
 const toRecovery: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>([
   "approve",
   "deny",
@@ -21,19 +22,29 @@ const toRecovery: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>([
   "abort",
 ]);
 
+const questions: {
+  readonly [why in Asking["why"]]: { readonly answers: ReadonlySet<unknown>; readonly question: string };
+} = {
+  policy: { answers: toPolicy, question: "waits for an approval: answer approve, deny, modify or abort" },
+  provider: {
+    answers: toProvider,
+    question:
+      "is run by the model's provider, which holds its input and waits for an approval: answer approve, deny or abort",
+  },
+  recovery: {
+    answers: toRecovery,
+    question: "had started and its outcome is unknown: answer rerun, result, fail or abort",
+  },
+};
+
 /**
  * Checks that the decision fits the question, and that its note can be stored.
  * @throws PawlError `bad_input`
  */
 export function checkDecision({ callKey, why }: Asking, decision: ApprovalDecision): void {
   const type: unknown = typeof decision === "object" && decision !== null ? decision.type : undefined;
-  if (!(why === "recovery" ? toRecovery : toPolicy).has(type))
-    throw new PawlError(
-      "bad_input",
-      why === "recovery"
-        ? `Call ${callKey} had started and its outcome is unknown: answer rerun, result, fail or abort.`
-        : `Call ${callKey} waits for an approval: answer approve, deny, modify or abort.`,
-    );
+  const { answers, question } = questions[why];
+  if (!answers.has(type)) throw new PawlError("bad_input", `Call ${callKey} ${question}.`);
   checkWords("note" in decision ? { note: decision.note } : {});
 }
 

@@ -4,10 +4,12 @@
 
 import { withCost } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
+import { isPaused } from "../../core/data/finish-reason.js";
 import {
   type AssistantMessage,
   emptyResponse,
   endedWithError,
+  type FinishReason,
   type ModelFailure,
   type ProviderMetadata,
   toolCallsOf,
@@ -76,7 +78,8 @@ function settle(
   context: EffectContext,
 ): SettledAttempt {
   const { model } = modelOf(context.parts.models, context.state);
-  const step = { runId, modelCallIndex, attempt, model: model.id, timing };
+  const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
+  const step = { runId, modelCallIndex, attempt, model: model.id, timing, ...resends };
   const end = endOf(assembly);
   if (end.type === "failed") {
     const { failure } = end;
@@ -89,7 +92,7 @@ function settle(
   const { finishReason, usage, providerMetadata } = end;
   const refusal = isTooLong(assembly, message, providerMetadata)
     ? tooLong
-    : refusalOf(message, finishReason.unified, timing.startedAt, context);
+    : refusalOf(message, finishReason, timing.startedAt, context);
   if (refusal !== undefined)
     return { type: "model_failed", ...step, ...refusal, usage: countedUsage({ ...usage, partial: true }, context) };
   const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, context);
@@ -163,10 +166,11 @@ function isTooLong(
 /** Why an answer is not taken: the provider says that it failed, or it is empty (FIN-5). */
 function refusalOf(
   message: AssistantMessage,
-  unified: string,
+  finishReason: FinishReason,
   startedAt: number,
   context: EffectContext,
 ): Refusal | undefined {
+  const { unified } = finishReason;
   const calls = toolCallsOf(message).length;
   if (unified === "error" && calls === 0) {
     return { failure: endedWithError, next: afterFailure(endedWithError, startedAt, context) };
@@ -174,6 +178,8 @@ function refusalOf(
   const hasContent = message.parts.some(
     (part) => part.type !== "reasoning" && !(part.type === "text" && part.text.trim() === ""),
   );
+  // A provider may pause before it says anything.
+  if (message.parts.length > 0 && isPaused(finishReason, message)) return undefined;
   // Another finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
   if (hasContent || (unified !== "stop" && unified !== "tool-calls")) return undefined;
   return {

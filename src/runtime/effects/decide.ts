@@ -45,6 +45,7 @@ export function* decide(
   });
   const repeated = call.edited === undefined ? decideRepeated(record, context) : undefined;
   if (typeof repeated === "object") return settle(repeated);
+  if (record.part.approvalId !== undefined) return settle(yield* decideForProvider(record, context, cancellation));
   const compiled = context.parts.tools.get(call.name);
   if (compiled === undefined || !isActive(call.name, context))
     return settle({ verdict: "reject", message: unknownTool(call.name) });
@@ -55,6 +56,24 @@ export function* decide(
     ? yield* callBeforeToolCall(record, compiled.tool, context, cancellation)
     : noHooks;
   return settle(yield* decideInput(call, record, compiled, before, context, cancellation), before);
+}
+
+/**
+ * The provider runs the call, and asks first. The policy may deny it, and a person decides otherwise: to allow is no answer of a
+ * policy here, as for a tool that needs approval. Hooks are not called, because nothing runs here.
+ */
+function* decideForProvider(
+  record: CallRecord,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<PolicyDecision> {
+  const permission = permissionIn(yield* wait(permissionOf(record, record.part, context, cancellation)));
+  const answer = typeof permission === "string" ? { verdict: permission } : permission;
+  if (answer.verdict === "deny") return denied(answer);
+  if (!isInteractive(context)) return { verdict: "deny", reason: nobodyCanApprove };
+  const policy: CallPolicy = { recover: "fail", provider: true };
+  const more = { ...questionOf(answer, false, record), ...expiryOf(answer, context) };
+  return { verdict: "ask", policy, inputHash: hashInput(record.input), ...more };
 }
 
 type Deciding = Extract<Call, { status: "deciding" }>;
@@ -127,7 +146,7 @@ const allowed: SettledCall = { type: "returned", value: "allow" };
 
 function permissionOf(
   record: CallRecord,
-  tool: AnyTool,
+  tool: Pick<AnyTool, "name" | "readOnly">,
   context: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
@@ -182,12 +201,7 @@ function strictest(
   context: EffectContext,
 ): PolicyDecision {
   const answer = typeof permission === "string" ? { verdict: permission } : permission;
-  if (answer.verdict === "deny") {
-    const reason = "reason" in answer ? textOfError(answer.reason) : toolNotAllowed;
-    return "stopRun" in answer && answer.stopRun === true
-      ? { verdict: "deny", reason, stopRun: true }
-      : { verdict: "deny", reason };
-  }
+  if (answer.verdict === "deny") return denied(answer);
   const policy = policyOf(tool, context);
   const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, context) === "ask";
@@ -204,8 +218,19 @@ function strictest(
     ...(isChangedEdit
       ? { question: "A hook changed the edited input. Run it with this one?" }
       : questionOf(answer, isRepeated, record)),
-    ...("expiresInMs" in answer && isTime(answer.expiresInMs) ? { expiresAt: context.now() + answer.expiresInMs } : {}),
+    ...expiryOf(answer, context),
   };
+}
+
+function denied(answer: object): PolicyDecision {
+  const reason = "reason" in answer ? textOfError(answer.reason) : toolNotAllowed;
+  return "stopRun" in answer && answer.stopRun === true
+    ? { verdict: "deny", reason, stopRun: true }
+    : { verdict: "deny", reason };
+}
+
+function expiryOf(answer: object, { now }: EffectContext): { readonly expiresAt?: number } {
+  return "expiresInMs" in answer && isTime(answer.expiresInMs) ? { expiresAt: now() + answer.expiresInMs } : {};
 }
 
 function questionOf(answer: object, isRepeated: boolean, record: CallRecord): { readonly question?: string } {
@@ -213,8 +238,8 @@ function questionOf(answer: object, isRepeated: boolean, record: CallRecord): { 
   return isRepeated ? { question: repeatedCallQuestion(record) } : {};
 }
 
-function isTime(ms: number | undefined): ms is number {
-  return ms !== undefined && Number.isFinite(ms) && ms >= 0;
+function isTime(ms: unknown): ms is number {
+  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0;
 }
 
 /** How the call is run and recovers, written on the event that decides to run it. */

@@ -21,7 +21,9 @@ export function prepare(context: EffectContext, cancellation: Cancellation): May
     const fault = { code: "hook_failed", message, retryable: false };
     return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
   }
-  const { systemPrompt, append, records, specifications } = built;
+  const { systemPrompt, records, specifications } = built;
+  // A provider that paused has not finished its turn: nothing may come between its messages.
+  const append = state.purpose === "unpause" ? [] : built.append;
   const initial: Preparation = { records, systemPrompt, append, choices: {} };
   if (!hasStepHooks(context)) return prepared(state, initial, specifications, context);
   return runCoroutine(preparedWithHooks(state, initial, specifications, context, cancellation));

@@ -68,6 +68,8 @@ function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
       return idAndName;
     case "tool-call":
       return ["id", "name", "input"];
+    case "tool-approval-request":
+      return ["id", "approvalId"];
     case "file":
       return ["mediaType", "data"];
     case "start":
@@ -113,13 +115,14 @@ const failureKinds: ReadonlySet<unknown> = new Set<ModelFailureKind>([
 ]);
 
 function failureOf(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
-  const { kind, message, statusCode, code, retryAfterMs } = fieldsIn(delta.failure);
+  const { kind, message, statusCode, code, retryAfterMs, unanswered } = fieldsIn(delta.failure);
   const failure: ModelFailure = {
     kind: failureKinds.has(kind) ? (kind as ModelFailureKind) : "provider",
     message: typeof message === "string" ? message.slice(0, longestMessage) : "The provider did not say what failed.",
     ...(isCount(statusCode) ? { statusCode } : {}),
     ...(typeof code === "string" ? { code: code.slice(0, longestWord) } : {}),
     ...(isCount(retryAfterMs) ? { retryAfterMs } : {}),
+    ...(unanswered === true ? { unanswered } : {}),
   };
   return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: usageOf(delta.usage) }) };
 }

@@ -34,6 +34,8 @@ export type MessageAssembly = {
   readonly open: { [Type in TextType]: Map<string, OpenText> | null };
   characters: number;
   calls: number;
+  /** How often the request was sent again because nothing of an answer had come. */
+  resends: number;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
 };
 
@@ -43,7 +45,7 @@ export type OpenPart = OpenText | { readonly type: "whole"; readonly part: Assis
 
 export function createAssembly(identity: RequestIdentity): MessageAssembly {
   const open = { text: null, reasoning: null };
-  return { identity, seq: 0, taken: 0, parts: [], open, characters: 0, calls: 0, end: null };
+  return { identity, seq: 0, taken: 0, parts: [], open, characters: 0, calls: 0, resends: 0, end: null };
 }
 
 /**
@@ -180,13 +182,10 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
       };
       return grown(assembly, id.length + name.length + JSON.stringify(output).length) ?? whole(assembly, part);
     }
-    case "file": {
-      const { mediaType, data, providerMetadata } = delta;
-      return (
-        grown(assembly, data.length + mediaType.length) ??
-        whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
-      );
-    }
+    case "tool-approval-request":
+      return addApprovalRequest(assembly, delta);
+    case "file":
+      return addFile(assembly, delta);
     case "source":
       return addSource(assembly, delta);
     case "start":
@@ -199,14 +198,40 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
   }
 }
 
+/** The call that the provider asks about has come before. The first question about a call counts. */
+function addApprovalRequest(
+  assembly: MessageAssembly,
+  { id, approvalId }: Extract<ModelDelta, { kind: "tool-approval-request" }>,
+): ModelFailure | undefined {
+  const index = assembly.parts.findLastIndex(
+    (one) => one.type === "whole" && one.part.type === "tool_call" && one.part.toolCallId === id,
+  );
+  const open = assembly.parts[index];
+  if (open?.type !== "whole" || open.part.type !== "tool_call" || open.part.providerExecuted !== true)
+    return provider("The provider asked for an approval of a call that it did not make.");
+  if (open.part.approvalId !== undefined) return undefined;
+  assembly.parts[index] = { type: "whole", part: { ...open.part, approvalId } };
+  return grown(assembly, approvalId.length);
+}
+
+function addFile(assembly: MessageAssembly, delta: Extract<ModelDelta, { kind: "file" }>): ModelFailure | undefined {
+  const { mediaType, data, providerMetadata } = delta;
+  return (
+    grown(assembly, data.length + mediaType.length) ??
+    whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
+  );
+}
+
 function addSource(
   assembly: MessageAssembly,
   delta: Extract<ModelDelta, { kind: "source" }>,
 ): ModelFailure | undefined {
-  const { id, url, title, providerMetadata } = delta;
+  const { id, url, title, filename, mediaType, providerMetadata } = delta;
   const link = {
     ...(typeof url === "string" ? { url } : {}),
     ...(typeof title === "string" ? { title } : {}),
+    ...(typeof filename === "string" ? { filename } : {}),
+    ...(typeof mediaType === "string" ? { mediaType } : {}),
   };
   return (
     grown(assembly, id.length + JSON.stringify(link).length) ??

@@ -4,6 +4,7 @@
  *
  * 1. The end is settled once, and at once: nothing waits for a model that does not look at its signal (RTRY-5).
  * 2. Deltas after the end are dropped.
+ * 3. A request of which nothing was answered is sent again at once, within the attempt: no delta of it is published.
  */
 import { getEventListeners } from "node:events";
 import type { ModelFailure } from "../../core/data/message.js";
@@ -61,9 +62,14 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       cutOff(failure, new DOMException(failure.message, "TimeoutError"));
     }
 
-    async function pump(): Promise<void> {
+    /** True if nothing came of the request, and it is to be sent again. */
+    async function pump(): Promise<boolean> {
       const deltas = iteratorOf(model.stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
+        if (isUnanswered(next.value) && assembly.seq === 0 && assembly.resends < mostResends) {
+          endStream(deltas);
+          return true;
+        }
         if (next.value?.kind !== "start") watch.deltaCame();
         publish(addDelta(assembly, next.value));
         if (assembly.end !== null) finish();
@@ -71,18 +77,30 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       }
       if (!isOver) {
         fail({ kind: "network", message: "The stream ended before the answer was complete." });
-        return;
+        return false;
       }
       endStream(deltas);
       const { signal } = attempt;
       if (!signal.aborted && getEventListeners(signal, "abort").length === 0) memory.spareController = attempt;
+      return false;
+    }
+
+    async function send(): Promise<void> {
+      while (await pump()) assembly.resends += 1;
     }
 
     stopListening = onCancel(cancellation, () =>
       cutOff({ kind: "cancelled", message: "The call was aborted." }, cancellation.reason?.()),
     );
-    if (!isOver) pump().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
+    if (!isOver) send().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
   });
+}
+
+/** How often a request is sent again at once. After that it is a failed attempt. */
+const mostResends = 2;
+
+function isUnanswered(delta: ModelDelta | undefined): boolean {
+  return delta?.kind === "error" && delta.failure?.unanswered === true;
 }
 
 function iteratorOf(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta> {

@@ -87,6 +87,9 @@ function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
           ...(part.providerExecuted === true ? { providerExecuted: true } : {}),
           ...metadata(part.providerMetadata),
         },
+        ...(part.approvalId === undefined
+          ? []
+          : [{ kind: "tool-approval-request", id: part.toolCallId, approvalId: part.approvalId } as const]),
       ];
     case "tool_result":
       return [

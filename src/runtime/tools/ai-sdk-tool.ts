@@ -3,7 +3,7 @@
  *
  * These tools do not declare whether they only read, so they count as not read-only.
  */
-import { PawlError } from "../../errors.js";
+import type { ProviderToolReference } from "../../ports/model.js";
 import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
 
 /** The properties of an AI SDK tool that Pawl uses, in versions 5, 6 and 7. */
@@ -14,6 +14,8 @@ export type AiSdkTool = {
   readonly needsApproval?: unknown;
   readonly toModelOutput?: unknown;
   readonly type?: unknown;
+  readonly id?: unknown;
+  readonly args?: unknown;
 };
 
 /** The options of `execute` that Pawl can give. */
@@ -27,16 +29,12 @@ type ExecutionOptions = {
 /**
  * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no
  * messages. If `execute` yields several values, the last is the result. Without `execute`, the call waits for
- * `session.provideResult`.
+ * `session.provideResult`, unless the model's provider runs it.
  *
- * @throws PawlError `bad_configuration` for a tool that only its provider can run
+ * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
+ * the model as the provider's own.
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
-  if (aiTool.type === "provider" || aiTool.type === "provider-defined")
-    throw new PawlError(
-      "bad_configuration",
-      `The tool "${name}" is run by its provider, not by Pawl. Leave it out, or name it in providerOptions.`,
-    );
   const execute = aiTool.execute as ((input: unknown, options: ExecutionOptions) => unknown) | undefined;
   const toModelOutput = aiTool.toModelOutput as ToModelOutput | undefined;
   const run = async (input: unknown, context: ToolContext): Promise<unknown> => {
@@ -49,8 +47,14 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
     description: typeof aiTool.description === "string" ? aiTool.description : "",
     input: inputSchemaOf(aiTool.inputSchema),
     needsApproval: needsApprovalOf(aiTool.needsApproval),
+    ...providerOf(aiTool),
     ...(execute === undefined ? {} : { execute: run }),
   };
+}
+
+function providerOf({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
+  if (type !== "provider" && type !== "provider-defined") return {};
+  return { provider: { id, args } as ProviderToolReference };
 }
 
 /** The AI SDK also accepts a function that returns the schema, and no schema for a tool without input. */

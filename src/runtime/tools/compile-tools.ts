@@ -2,10 +2,11 @@
  * The tools of an agent, compiled once and looked up by name.
  */
 import { PawlError } from "../../errors.js";
-import type { ToolSpecification } from "../../ports/model.js";
+import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { type AiSdkTool, fromAiSdkTool } from "./ai-sdk-tool.js";
 import { type CompiledInput, compileInput } from "./schema.js";
+import { normaliseJson } from "./to-json.js";
 
 export type CompiledTool = {
   readonly tool: AnyTool;
@@ -41,12 +42,25 @@ export function compileTool(tool: AnyTool): CompiledTool {
     );
   try {
     const { jsonSchema, validate } = compileInput(tool.input);
-    const specification = { name: tool.name, description: tool.description, inputSchema: jsonSchema };
+    const { name, description, provider } = tool;
+    const specification = { name, description, inputSchema: jsonSchema, ...providerOf(provider) };
     return { tool, specification, validate };
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
     throw new PawlError("bad_configuration", `The tool "${tool.name}": ${cause.message}`, { cause });
   }
+}
+
+function providerOf(provider: AnyTool["provider"]): Pick<ToolSpecification, "provider"> {
+  if (provider === undefined) return {};
+  const { id, args }: { readonly id: unknown; readonly args: unknown } = provider;
+  const settings = normaliseJson(args ?? {});
+  if (typeof id !== "string" || !/^[^.]+\../.test(id))
+    throw new PawlError("bad_configuration", `its provider's id ${JSON.stringify(id)} is not like "openai.shell".`);
+  if (settings === null || typeof settings !== "object" || Array.isArray(settings))
+    throw new PawlError("bad_configuration", "the settings for its provider (`args`) are no object.");
+  const named = id as ProviderToolReference["id"];
+  return { provider: { id: named, args: settings as ProviderToolReference["args"] } };
 }
 
 /** @throws PawlError `bad_configuration` if a tool has no name, or a name that differs from its key */

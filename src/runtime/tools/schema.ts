@@ -31,9 +31,37 @@ const maxIssues = 20;
 /**
  * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through
  * `toStandardJsonSchema()`), a schema object of the AI SDK, or a JSON Schema.
- * @throws PawlError `bad_configuration` if the schema gives no JSON Schema of an object
+ * @throws PawlError `bad_configuration` if the schema gives no JSON Schema of an object or of a text
  */
 export function compileInput(schema: InputSchema<unknown>): CompiledInput {
+  const compiled = compileAny(schema);
+  return compiled.jsonSchema.type === "string" ? inObject(compiled) : compiled;
+}
+
+/**
+ * The schema of a text. Providers take only objects, so the model is asked for an object with the text as its only
+ * member. A tool that its provider defines gets the text itself.
+ */
+function inObject({ jsonSchema, validate }: CompiledInput): CompiledInput {
+  return {
+    jsonSchema: {
+      type: "object",
+      properties: { [textMember]: jsonSchema },
+      required: [textMember],
+      additionalProperties: false,
+    },
+    validate: (value) => validate(textIn(value)),
+  };
+}
+
+const textMember = "input";
+
+function textIn(value: Json): Json {
+  if (typeof value !== "object" || value === null || !(textMember in value)) return value;
+  return Object.keys(value).length === 1 ? (value[textMember] ?? null) : value;
+}
+
+function compileAny(schema: InputSchema<unknown>): CompiledInput {
   if (schema === null || (typeof schema !== "object" && typeof schema !== "function"))
     throw unusable(`it is ${schema === null ? "null" : `of type ${typeof schema}`}`);
   if (isStandardSchema(schema)) return compileStandardSchema(schema);
@@ -56,13 +84,13 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): Comp
     const result = standard.validate(value);
     return result instanceof Promise ? result.then(fromStandardResult) : fromStandardResult(result);
   });
-  return { jsonSchema: asObjectSchema(jsonSchema), validate };
+  return { jsonSchema: asInputSchema(jsonSchema), validate };
 }
 
 function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
   const { jsonSchema, validate } = schema;
   if (isThenable(jsonSchema)) throw unusable("its JSON Schema is a promise: await it, and pass `jsonSchema(await …)`");
-  const plain = asObjectSchema(jsonSchema);
+  const plain = asInputSchema(jsonSchema);
   if (validate === undefined) return compileJsonSchema(plain);
   const check = (value: Json): InputResult | Promise<InputResult> => {
     const result = validate(value);
@@ -93,7 +121,7 @@ export function loadValidator(): Promise<Library> {
 }
 
 function compileJsonSchema(schema: JsonSchema): CompiledInput {
-  const jsonSchema = asObjectSchema(schema);
+  const jsonSchema = asInputSchema(schema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
   const isBounded = hasPatterns(jsonSchema);
   let validator: Validator | undefined;
@@ -124,7 +152,7 @@ function guarded(validate: (value: Json) => InputResult | Promise<InputResult>):
 }
 
 /** Every provider requires the schema of an object, but reports a wrong one only when it is called. */
-function asObjectSchema(schema: unknown): JsonSchema {
+function asInputSchema(schema: unknown): JsonSchema {
   let plain: Json;
   try {
     plain = normaliseJson(schema);
@@ -134,7 +162,7 @@ function asObjectSchema(schema: unknown): JsonSchema {
   if (plain === null || typeof plain !== "object" || Array.isArray(plain))
     throw unusable("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
-  if (jsonSchema.type !== undefined && jsonSchema.type !== "object")
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
     throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
   return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
 }
@@ -217,7 +245,7 @@ function unusable(what: string, cause?: unknown): PawlError {
   return new PawlError(
     "bad_configuration",
     `The input schema cannot be used: ${what}. Use an object schema of zod 4.2 or later (not zod/mini), of arktype, of valibot within ` +
-      "toStandardJsonSchema() of @valibot/to-json-schema, or a JSON Schema of type object.",
+      "toStandardJsonSchema() of @valibot/to-json-schema, or a JSON Schema of type object or string.",
     { cause },
   );
 }

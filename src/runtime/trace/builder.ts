@@ -235,7 +235,7 @@ function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact)
 function finishedAttempt(event: EventOf<"model_finished">, content: ContentWriter | null): TracedAttempt {
   const { attempt, model, timing, usage, finishReason, message } = event;
   const text = content === null ? {} : { text: content.text(textOf(message)) };
-  return { attempt, model, ...timing, finishReason, ...used(usage), ...text };
+  return { attempt, model, ...timing, ...resent(event), finishReason, ...used(usage), ...text };
 }
 
 function failedAttempt(event: EventOf<"model_failed">, redact: Redact, content: ContentWriter | null): TracedAttempt {
@@ -243,7 +243,12 @@ function failedAttempt(event: EventOf<"model_failed">, redact: Redact, content: 
   const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
   const shown = { ...failure, message: redact(failure.message) };
   const text = content === null || partial === undefined ? {} : { text: content.text(partial.text) };
-  return { attempt, model, ...timing, failure: shown, next: next.type, ...again, ...used(usage), ...text };
+  const tried = { attempt, model, ...timing, ...resent(event) };
+  return { ...tried, failure: shown, next: next.type, ...again, ...used(usage), ...text };
+}
+
+function resent({ resends }: { readonly resends?: number }): { readonly resends?: number } {
+  return resends === undefined ? {} : { resends };
 }
 
 function used(usage: Usage | undefined): { readonly usage?: Usage } {

@@ -1,6 +1,7 @@
 /**
  * How much of the model's context window a conversation takes, and whether compaction can make it smaller.
  */
+import { type Message, openProviderCalls } from "../../core/data/message.js";
 import type { RunState } from "../../core/machine/state.js";
 import { mayCompact } from "../../core/machine/steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -72,9 +73,9 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
 }
 
 /**
- * Where a conversation may be cut: between entries of the log, never between calls and their results. These stay whole: the
- * input of a run until a model has seen it, an answer that is still to go on, and, unless the provider has refused the
- * conversation, the messages since the last answer.
+ * Where a conversation may be cut: between entries of the log, never between calls and their results, nor within a turn that a
+ * provider paused. These stay whole: the input of a run until a model has seen it, an answer that is still to go on, and,
+ * unless the provider has refused the conversation, the messages since the last answer.
  */
 function cutsIn(
   { messages, seqs, compaction, run }: Transcript,
@@ -83,19 +84,38 @@ function cutsIn(
 ): readonly number[] {
   const first = compaction === null ? 1 : 2;
   const keepFrom = keepFromSeq(state, run?.answerSeq ?? 0, isForced);
+  const isWithinTurn = turnsOf(messages);
   const cuts: number[] = [];
   for (let index = first; index <= messages.length; index += 1) {
-    if (messages[index]?.role === "tool" || seqs[index] === seqs[index - 1]) continue;
+    if (messages[index]?.role === "tool" || seqs[index] === seqs[index - 1] || isWithinTurn(index)) continue;
     if ((seqs[index - 1] ?? 0) >= keepFrom) break;
     cuts.push(index);
   }
   return cuts;
 }
 
+/** Whether a cut before a message would part the answers of one turn, or a provider's call from its later result. */
+function turnsOf(messages: readonly Message[]): (index: number) => boolean {
+  const calledAt = new Map<string, number>();
+  const turns: { readonly first: number; readonly last: number }[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== "assistant") continue;
+    if (messages[index - 1]?.role === "assistant") turns.push({ first: index - 1, last: index });
+    for (const part of message.parts) {
+      const first = part.type === "tool_result" ? calledAt.get(part.toolCallId) : undefined;
+      if (first !== undefined && first < index) turns.push({ first, last: index });
+    }
+    for (const id of openProviderCalls(message)) calledAt.set(id, index);
+  }
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  if ([...calledAt.values()].includes(last)) turns.push({ first: last, last: messages.length });
+  return (index) => turns.some((turn) => turn.first < index && index <= turn.last);
+}
+
 /** The first entry that stays. */
 function keepFromSeq(state: RunState, answerSeq: number, isForced: boolean): number {
   if (state.modelCallIndex === 1) return state.startSeq;
-  const goesOn = "purpose" in state && state.purpose === "continue";
+  const goesOn = "purpose" in state && (state.purpose === "continue" || state.purpose === "unpause");
   return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
 }
 

@@ -1,0 +1,36 @@
+/**
+ * Anthropic runs code in a container, and names it at the end of its answer. A later request must name it too: while the
+ * code waits for the result of a call, Anthropic refuses a request without it.
+ */
+import type { Message, ProviderMetadata } from "../../core/data/message.js";
+import type { PromptTool, ProviderTool } from "./call-options.js";
+import { isObject } from "./part.js";
+
+/**
+ * The options with the container of the last answer, if a tool runs code there. A container that the caller names comes
+ * first.
+ *
+ * @param now epoch milliseconds: a container that has expired is not named
+ */
+export function withContainer(
+  options: ProviderMetadata,
+  messages: readonly Message[],
+  tools: readonly (PromptTool | ProviderTool)[],
+  now: number = Date.now(),
+): ProviderMetadata {
+  if (!tools.some((tool) => tool.type === "provider" && tool.id.startsWith("anthropic.code_execution"))) return options;
+  const id = lastContainer(messages, now);
+  if (id === undefined) return options;
+  const own = options.anthropic?.container;
+  return { ...options, anthropic: { ...options.anthropic, container: { id, ...(isObject(own) ? own : {}) } } };
+}
+
+function lastContainer(messages: readonly Message[], now: number): string | undefined {
+  for (const message of messages.toReversed()) {
+    const container = message.role === "assistant" ? message.providerMetadata?.anthropic?.container : undefined;
+    if (!isObject(container) || typeof container.id !== "string") continue;
+    const { id, expiresAt } = container;
+    return typeof expiresAt === "string" && Date.parse(expiresAt) <= now ? undefined : id;
+  }
+  return undefined;
+}

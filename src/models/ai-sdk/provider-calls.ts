@@ -1,0 +1,47 @@
+/**
+ * Calls that a provider runs by itself, across the messages of a conversation.
+ *
+ * A provider that paused gives the result of such a call in a later message. If the conversation went on without it, the
+ * result never comes, and the provider would refuse a call without a result: the call is left out.
+ */
+import { type Message, openProviderCalls } from "../../core/data/message.js";
+import type { PromptMessage } from "./call-options.js";
+
+/** The calls of a message whose results are not in it, and the results of calls of earlier messages. */
+export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
+
+/** A message as a provider is sent it. `provider` is null for almost every message. */
+export type Converted = { readonly prompt: PromptMessage; readonly provider: ProviderCalls | null };
+
+export function providerCallsIn(message: Message): ProviderCalls | null {
+  if (message.role !== "assistant") return null;
+  const calls = new Set(message.parts.flatMap((part) => (part.type === "tool_call" ? [part.toolCallId] : [])));
+  const closed = message.parts.flatMap((part) =>
+    part.type === "tool_result" && !calls.has(part.toolCallId) ? [part.toolCallId] : [],
+  );
+  const open = openProviderCalls(message);
+  return open.length === 0 && closed.length === 0 ? null : { open, closed };
+}
+
+/** The calls that will have no result: none has come, and the user has said something since. */
+export function abandonedCalls(messages: readonly Message[], converted: readonly Converted[]): ReadonlySet<string> {
+  const open = new Map<string, number>();
+  for (const [index, { provider }] of converted.entries()) {
+    for (const id of provider?.closed ?? []) open.delete(id);
+    for (const id of provider?.open ?? []) open.set(id, index);
+  }
+  if (open.size === 0) return none;
+  const lastUser = messages.findLastIndex(({ role }) => role === "user");
+  return new Set([...open].flatMap(([id, index]) => (index < lastUser ? [id] : [])));
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function withoutCalls(message: PromptMessage, ids: ReadonlySet<string>): PromptMessage {
+  if (message.role !== "assistant") return message;
+  const isLeftOut = (part: (typeof message.content)[number]) =>
+    part.type === "tool-call" && part.providerExecuted === true && ids.has(part.toolCallId);
+  return message.content.some(isLeftOut)
+    ? { ...message, content: message.content.filter((part) => !isLeftOut(part)) }
+    : message;
+}

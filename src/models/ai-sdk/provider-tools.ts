@@ -1,0 +1,49 @@
+/**
+ * Results of tools that a provider defines and that are run here.
+ *
+ * Some providers take the result of their own tool in one shape only. A result that is a text (a refusal, an error, an
+ * output that was cut) is brought into that shape. Otherwise the provider would refuse the request, and with it every
+ * later request of the session.
+ */
+import type { Json, ToolResultPart } from "../../core/data/message.js";
+import { textOfOutput } from "../../core/transcript/results.js";
+import type { PromptTool, ProviderTool } from "./call-options.js";
+
+/** The provider's id of a tool, by its name. */
+export type ToolIds = ReadonlyMap<string, string>;
+
+type Shape = (text: string, failed: boolean) => Json;
+
+/** By a tool's id: a text as a result of this tool. From OpenAI's reference of the Responses API. */
+const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  [
+    "openai.shell",
+    (text, failed) => ({
+      output: [
+        failed
+          ? { stdout: "", stderr: text, outcome: { type: "exit", exitCode: 1 } }
+          : { stdout: text, stderr: "", outcome: { type: "exit", exitCode: 0 } },
+      ],
+    }),
+  ],
+  ["openai.local_shell", (text) => ({ output: text })],
+  ["openai.apply_patch", (text, failed) => ({ status: failed ? "failed" : "completed", output: text })],
+]);
+
+export function toolIdsOf(tools: readonly (PromptTool | ProviderTool)[]): ToolIds {
+  return new Map(tools.flatMap((tool) => (tool.type === "provider" ? [[tool.name, tool.id]] : [])));
+}
+
+export function isSameMap(a: ToolIds, b: ToolIds): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
+}
+
+/** The result in the shape that the provider takes. A JSON result of a call that went well has it already. */
+export function shapedResult(part: ToolResultPart, ids: ToolIds): ToolResultPart {
+  const id = ids.size === 0 || part.providerExecuted === true ? undefined : ids.get(part.name);
+  const shape = id === undefined ? undefined : shapes.get(id);
+  const failed = part.isError === true;
+  if (shape === undefined || (part.output.type === "json" && !failed)) return part;
+  const { isError: _, ...rest } = part;
+  return { ...rest, output: { type: "json", value: shape(textOfOutput(part.output), failed) } };
+}
