@@ -2,8 +2,9 @@
  * JSON Schemas of strangers: each check ends, whatever the schema and the value say.
  */
 import { describe, expect, test } from "vitest";
-import type { Json, JsonSchema } from "../../src/core/index.js";
+import type { Json } from "../../src/core/data/message.js";
 import { createAgent } from "../../src/index.js";
+import type { JsonSchema } from "../../src/ports/model.js";
 import { compileInput } from "../../src/runtime/tools/schema.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";

@@ -57,7 +57,7 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): Comp
   }
   const validate = guarded((value) => {
     const result = standard.validate(value);
-    return result instanceof Promise ? result.then(fromStandardResult) : fromStandardResult(result);
+    return isThenable(result) ? Promise.resolve(result).then(fromStandardResult) : fromStandardResult(result);
   });
   return { jsonSchema: asObjectSchema(jsonSchema), validate };
 }
@@ -170,13 +170,15 @@ function isAiSdkSchema(schema: object): schema is AiSdkSchema<unknown> {
 }
 
 function fromStandardResult(result: StandardSchemaV1.Result<unknown>): InputResult {
-  return result.issues === undefined
-    ? { ok: true, value: result.value }
-    : refused(result.issues.map(fromStandardIssue));
+  const { issues } = result;
+  return issues === undefined
+    ? { ok: true, value: (result as StandardSchemaV1.SuccessResult<unknown>).value }
+    : refused(issues.map(fromStandardIssue));
 }
 
 function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): InputIssue {
-  return { path: formatPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))), message };
+  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+  return { path: formatPath(keys), message: String(message) };
 }
 
 /** `{ success, value }` or `{ success, error }`. The error, or its cause, may carry the library's issues. */
