@@ -206,5 +206,5 @@ function failed(message: string): Finished {
 
 function doneOutcome({ message }: Done): Outcome {
   if (message === undefined) return { outcome: "ok", output: doneOutput, done: {} };
-  return { outcome: "ok", output: { type: "text", text: String(message) }, done: {}, isFinalText: true };
+  return { outcome: "ok", output: { type: "text", text: message }, done: {}, isFinalText: true };
 }
