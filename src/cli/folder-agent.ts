@@ -1,9 +1,9 @@
 /**
- * The agent of the command line: file tools within a folder, and a shell if the person allowed one.
+ * The agent of the command line: file tools within a folder, pages from the web, and a shell if the person allowed one.
  */
 import { hasCalls } from "../core/index.js";
 import { type Agent, createAgent, type Model, type Observer, PawlError, type State, type Store } from "../index.js";
-import { createFileTools, createShellTool } from "../tools/index.js";
+import { createFetchTool, createFileTools, createShellTool } from "../tools/index.js";
 import { shortId } from "./home.js";
 import type { Permissions } from "./permissions.js";
 
@@ -28,12 +28,13 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, home, model, root, allowShell, permissions, contextWindow, observers = [] } = options;
   // The permissions alone decide whether a call needs approval.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
+  const web = { ...createFetchTool(), needsApproval: false };
   return createAgent({
     name: agentName,
     model,
     root,
     store,
-    tools: [...createFileTools({ root, protect: [home] }), ...shell],
+    tools: [...createFileTools({ root, protect: [home] }), web, ...shell],
     systemPrompt: systemPrompt(root, allowShell),
     canExecuteTool: permissions.canExecuteTool,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
@@ -76,7 +77,7 @@ export const silentModel: Model = {
 function systemPrompt(root: string, hasShell: boolean): string {
   return `You are Pawl, an agent that works on the files of one folder: ${root}
 
-- Paths are relative to that folder. Nothing outside it can be reached${hasShell ? " with the file tools" : ""}.
+- Paths are relative to that folder. No file outside it can be reached${hasShell ? " with the file tools" : ""}.
 - Look before you answer or change anything: read what you need, and do not guess at what a file holds.
 - Change what the task asks for, and nothing else. Keep to the style of what is there.
 - ${hasShell ? "Commands run in that folder, without input. Prefer the file tools if they can do the job." : "You cannot run commands. If the task needs one, say which."}

@@ -8,6 +8,7 @@
  * 3. The deltas of a stream keep their number and order. Text that is held back comes with the next delta.
  */
 
+import { skeletonOf } from "../core/index.js";
 import { createRedaction, type Json, type MessageDelta, type Redact, redactJson, type StreamItem } from "../index.js";
 import type { Environment } from "./home.js";
 
@@ -105,8 +106,9 @@ const maxHeld = 24_000;
  * two.
  */
 export function shownLength(text: string, { redact, secrets }: Secrets): number {
+  const begun = Math.min(text.length, ...secretsBegun(text, secrets));
   for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; ) {
-    const held = Math.min(length, ...heldFrom(text, length, secrets));
+    const held = Math.min(length, begun, ...heldFrom(text, length));
     if (held === length && (length === 0 || !cutsSecret(text, length, redact))) return length;
     length = wordsEnd(text, Math.min(held, length - 1));
   }
@@ -139,11 +141,8 @@ const openScheme = /(?:Bearer|Basic) $/;
 const openHeader = /^-----BEGIN [A-Z ]{0,30}-{0,5}$/;
 const openKey = /^-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s\\]{0,20000}$/;
 
-/**
- * Where secrets that contain spaces may have begun: the word after an HTTP scheme, a private key, and secrets known
- * by value.
- */
-function heldFrom(text: string, length: number, secrets: readonly string[]): readonly number[] {
+/** Where secrets that contain spaces may have begun: the word after an HTTP scheme, and a private key. */
+function heldFrom(text: string, length: number): readonly number[] {
   const shown = text.slice(0, length);
   const scheme = openScheme.exec(shown.slice(-20));
   const begin = text.lastIndexOf("-----BEGIN", length);
@@ -151,13 +150,47 @@ function heldFrom(text: string, length: number, secrets: readonly string[]): rea
   return [
     ...(scheme === null ? [] : [length - scheme[0].length]),
     ...(openHeader.test(rest) || openKey.test(rest) ? [begin] : []),
-    ...secrets.map((secret) => text.length - begunLength(text, secret)),
   ];
 }
 
-/** How many of the text's last characters are the beginning of the secret. */
+const openEscape = /\\+(?:u[0-9a-fA-F]{0,3})?$/;
+
+/** Where secrets known by value may have begun, in whatever way JSON has escaped them, and an escape that is not whole. */
+function secretsBegun(text: string, secrets: readonly string[]): readonly number[] {
+  if (secrets.length === 0) return [];
+  const offset = Math.max(0, text.length - maxHeld);
+  const open = openEscape.exec(text.slice(-maxEscape))?.[0].length ?? 0;
+  const { text: skeleton, starts } = skeletonOf(text.slice(offset, text.length - open));
+  const begun = secrets.map((secret) => {
+    const length = begunLength(skeleton, skeletonOf(secret).text);
+    return offset + (starts[skeleton.length - length] ?? 0);
+  });
+  return open === 0 ? begun : [...begun, text.length - open];
+}
+
+/** Characters of an escape that is not whole, of which more are not held back. */
+const maxEscape = 100;
+
+/** How many of the text's last characters are the beginning of the secret, but not all of it. Takes linear time. */
 function begunLength(text: string, secret: string): number {
-  for (let length = Math.min(text.length, secret.length - 1); length > 0; length -= 1)
-    if (text.endsWith(secret.slice(0, length))) return length;
-  return 0;
+  const shorter = prefixLengths(secret);
+  let length = 0;
+  for (const character of text.slice(-secret.length).split("")) {
+    while (length > 0 && secret.charAt(length) !== character) length = shorter[length - 1] ?? 0;
+    if (secret.charAt(length) === character) length += 1;
+    if (length === secret.length) length = shorter[length - 1] ?? 0;
+  }
+  return length;
+}
+
+/** For each beginning of the secret: how long a shorter beginning is that it ends with. */
+function prefixLengths(secret: string): readonly number[] {
+  const lengths = [0];
+  let length = 0;
+  for (let index = 1; index < secret.length; index += 1) {
+    while (length > 0 && secret.charAt(index) !== secret.charAt(length)) length = lengths[length - 1] ?? 0;
+    if (secret.charAt(index) === secret.charAt(length)) length += 1;
+    lengths.push(length);
+  }
+  return lengths;
 }

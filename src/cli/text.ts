@@ -3,6 +3,7 @@
  *
  * Text of models, tools and files is hostile: an escape sequence in it could rewrite the screen.
  */
+import { escapeCharacter, showHidden } from "../core/index.js";
 import type { Json } from "../index.js";
 
 /**
@@ -11,24 +12,13 @@ import type { Json } from "../index.js";
  */
 const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Also joiners and variation selectors: a person approves exactly this text. */
-const hiddenAtAll = /(?![\n\t])(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\p{Variation_Selector})/gu;
-
 /** Escapes characters that a terminal would obey or not show. */
 export function visible(text: string): string {
-  return text.replace(hidden, escaped);
+  return text.replace(hidden, escapeCharacter);
 }
 
 /** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
-export function exact(text: string): string {
-  return text.replace(hiddenAtAll, escaped);
-}
-
-function escaped(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  if (code === 0x0d) return "\\r";
-  return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
-}
+export const exact = showHidden;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const invisible = /^[\p{M}\p{Cf}]+$/u;

@@ -4,6 +4,8 @@
 
 export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
+export { type Skeleton, skeletonOf } from "./data/escapes.js";
+export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
 export * from "./data/message.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";

@@ -4,11 +4,13 @@
  * 1. A plugin is set up after all of its dependencies. A cycle or a missing dependency is an error that names the path.
  * 2. Each plugin whose setup has begun is disposed of once, even if its setup failed. If one dispose fails, the others
  *    still run.
- * 3. Two plugins cannot register the same name, because then their order would decide which of the two is used.
+ * 3. A plugin gets two minutes for its setup and 10 s for its dispose; then it has failed.
+ * 4. Two plugins cannot register the same name, because then their order would decide which of the two is used.
  */
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
+import { systemClock } from "../runtime/lib/clock.js";
 import { type Contributions, createContributions } from "./contributions.js";
 
 export type PluginManager<ModelLike> = {
@@ -44,7 +46,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
       loaded.push(plugin);
       const { context, close } = contextOf(plugin.name);
       try {
-        await plugin.setup(context);
+        await inTime(() => plugin.setup(context), setupTimeoutMs);
       } catch (error) {
         throw failure(plugin, error, await disposeAll());
       } finally {
@@ -59,7 +61,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
     const errors: unknown[] = [];
     for (let plugin = loaded.pop(); plugin !== undefined; plugin = loaded.pop())
       try {
-        await plugin.dispose?.();
+        await inTime(() => plugin.dispose?.(), disposeTimeoutMs);
       } catch (error) {
         errors.push(error);
       }
@@ -75,6 +77,22 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
         throw new AggregateError(errors, "Some plugins failed in dispose. See `errors` for the causes.");
     },
   };
+}
+
+const setupTimeoutMs = 120_000;
+const disposeTimeoutMs = 10_000;
+
+/** @throws what the plugin throws; Error if it takes too long */
+async function inTime(call: () => void | Promise<void> | undefined, timeoutMs: number): Promise<void> {
+  let stopTimer = () => {};
+  const tooLong = new Promise<never>((_, reject) => {
+    stopTimer = systemClock.after(timeoutMs, () => reject(new Error(`It took more than ${timeoutMs} ms.`)));
+  });
+  try {
+    await Promise.race([call(), tooLong]);
+  } finally {
+    stopTimer();
+  }
 }
 
 function failure({ name }: Pick<Plugin, "name">, error: unknown, disposeErrors: readonly unknown[]): unknown {

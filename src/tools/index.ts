@@ -1,5 +1,5 @@
 /**
- * `pawl/tools`: tools for files and for commands, and `defineTool` for your own.
+ * `pawl/tools`: tools for files, commands and the web, and `defineTool` for your own.
  */
 export type {
   AiSdkSchema,
@@ -12,6 +12,7 @@ export type {
   ToolOutput,
 } from "../ports/tool.js";
 export { defineTool, type InputOf } from "./define.js";
+export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";

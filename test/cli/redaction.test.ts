@@ -8,9 +8,14 @@ import { createWorld, jsonLines } from "./pawl.js";
 const proven = verifies("TRC-2", "SEC-14");
 const letters = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3";
 const ownSecret = "correct horse battery";
-const environment = { LAB_API_KEY: ownSecret, HOME: "/home/somebody", TOKEN: "short" };
+/** Holds everything that JSON escapes. */
+const oddSecret = 'pass"word\\with\ttabs\nand é lines';
+const environment = { LAB_API_KEY: ownSecret, ODD_SECRET: oddSecret, HOME: "/home/somebody", TOKEN: "short" };
 
-const known = { redact: createTerminalRedaction(environment).text, secrets: [ownSecret] };
+const known = { redact: createTerminalRedaction(environment).text, secrets: [ownSecret, oddSecret] };
+const escapeOnce = (text: string) => JSON.stringify(text).slice(1, -1);
+const inAscii = (text: string) =>
+  text.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 const ids = { runId: "r", modelCallIndex: 1, attempt: 1 };
 
 /** The items of a text part that is streamed in these pieces. */
@@ -46,6 +51,14 @@ const word = fc.constantFrom(
     "sk-",
     "://",
   ],
+  ...[
+    oddSecret,
+    escapeOnce(oddSecret),
+    escapeOnce(escapeOnce(oddSecret)),
+    inAscii(escapeOnce(oddSecret)),
+    "pass",
+    "\\",
+  ],
   ...[`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.${letters}`, "plain", "文字", "é", "😀", "a:b@c", "\ud83d"],
 );
 const gap = fc.constantFrom(" ", "\n", "", "  ", "，", "\t", '"');
@@ -71,6 +84,23 @@ describe("streamed text", proven, () => {
     );
   });
 
+  test.each([
+    { name: "raw", written: oddSecret },
+    { name: "as JSON", written: escapeOnce(oddSecret) },
+    { name: "as JSON in JSON", written: escapeOnce(escapeOnce(oddSecret)) },
+    { name: "as JSON in ASCII", written: inAscii(escapeOnce(oddSecret)) },
+    { name: "as JSON in ASCII, in JSON", written: escapeOnce(inAscii(escapeOnce(oddSecret))) },
+  ])("hides a secret that is written $name, cut at every position", ({ written }) => {
+    const whole = `{"command":"echo ${written} > /dev/null"}`;
+    const shown = (pieces: readonly string[]) =>
+      textOf(shownOf(deltasOf(pieces).map((delta) => ({ type: "delta", delta }))));
+    const wanted = '{"command":"echo [redacted] > /dev/null"}';
+    for (let at = 0; at <= whole.length; at += 1) {
+      expect(shown([whole.slice(0, at), whole.slice(at)])).toBe(wanted);
+      expect(shown([whole.slice(0, at), ...whole.slice(at).split("")])).toBe(wanted);
+    }
+  });
+
   test("is held back only if a secret may have begun", () => {
     for (const text of ["Hello ", "你好", "All is well.\n", "Basically ", "see https://example.org/a "])
       expect(shownLength(text, known)).toBe(text.length);
@@ -79,6 +109,9 @@ describe("streamed text", proven, () => {
     expect(shownLength("-----BEGIN PRIVATE KEY-----\nabc\n", known)).toBe(0);
     expect(shownLength("-----BEGIN PRIVATE KEY-----\nabc def!", known)).toBe(0);
     expect(shownLength("by correct horse ba", known)).toBe("by ".length);
+    expect(shownLength('by pass\\"word\\\\', known)).toBe("by ".length);
+    expect(shownLength("by pass\\u0022wo", known)).toBe("by ".length);
+    expect(shownLength("C:\\Users ", known)).toBe("C:\\Users ".length);
   });
 
   test("is shown whole when something else follows it, even if its end comes later", () => {
@@ -165,8 +198,8 @@ test("secrets are known by the names of their variables if they are long enough"
 describe("the command line shows no secret", proven, () => {
   const byShape = `sk-ant-${letters}`;
   const byValue = "the-password-of-the-lab";
-  const env = { LAB_PASSWORD: byValue };
-  const task = `Say ${byShape} and ${byValue}`;
+  const env = { LAB_PASSWORD: byValue, ODD_SECRET: oddSecret };
+  const task = `Say ${byShape} and ${byValue} and ${oddSecret} and ${JSON.stringify({ a: oddSecret })}`;
 
   test("in a run, in its listings and in its log, except with --raw", async () => {
     const { pawl } = createWorld({});
@@ -190,6 +223,7 @@ describe("the command line shows no secret", proven, () => {
       const text = stdout + stderr;
       expect(text).not.toContain(letters);
       expect(text).not.toContain(byValue);
+      expect(text).not.toMatch(/pass.{1,8}word/);
     }
     expect(shown[4]?.stdout).toContain("[redacted]");
     for (const at of [1, 3, 5, 6, 8]) expect(jsonLines(shown[at]?.stdout ?? "").length).toBeGreaterThan(0);

@@ -11,6 +11,7 @@ import {
   wholeInput,
   widthOf,
 } from "../../src/cli/text.js";
+import { verifies } from "../verifies.js";
 
 describe("what a terminal would obey is made visible", () => {
   test.each([
@@ -32,6 +33,22 @@ describe("what a terminal would obey is made visible", () => {
   test("what is approved hides nothing, joiners and variation selectors included", () => {
     expect(exact("rm\u200d -rf\ufe0f \u3164")).toBe("rm\\u{200d} -rf\\u{fe0f} \\u{3164}");
   });
+
+  test(
+    "of what is approved, no character is left that Unicode calls blank or ignorable",
+    verifies("SEC-6#shown"),
+    () => {
+      const found = ["\u034f", "\u17b4", "\u2800", "\u2065", "\u{e0fff}", "\u00a0", "\u3000", "\u200b", "\ue000"];
+      for (const character of found) expect(exact(`a${character}b`)).toMatch(/^a\\[ux][{0-9a-f}]+b$/);
+      const blank = /^[\p{C}\p{Z}\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}]$/u;
+      for (let code = 0; code <= 0x10ffff; code += 1) {
+        const character = String.fromCodePoint(code);
+        if (blank.test(character) && !" \n\t".includes(character) && exact(character) === character)
+          throw new Error(`U+${code.toString(16)} is not shown`);
+      }
+      expect(exact("é 漢字 ñ Ω ½ 😀 मानक\n\tx")).toBe("é 漢字 ñ Ω ½ 😀 मानक\n\tx");
+    },
+  );
 
   test("JSON stays JSON", () => {
     const value = { text: "\u001b[2J\u009b\u202e\u{e0041}\u007f é" };

@@ -409,3 +409,14 @@ test("the file names Pawl", async () => {
     expect(readFileSync(path).subarray(68, 72).toString()).toBe("Pawl");
   });
 });
+
+test.skipIf(!existsSync("/proc/self"))(
+  "a folder where none can be created is refused at once",
+  verifies("STOR-4"),
+  async () => {
+    await expect(openSqliteStore({ path: "/proc/x/deeper/sessions.db" })).rejects.toMatchObject({
+      code: "store_open",
+      message: expect.stringContaining("/proc/x"),
+    });
+  },
+);

@@ -10,8 +10,11 @@ import { isDangerousKey, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { reasons } from "../../core/data/reasons.js";
 import type { RunResult } from "../../core/view/outcome.js";
+import type { Clock } from "../../ports/clock.js";
 import type { JsonSchema, ModelRequest } from "../../ports/model.js";
+import { inTime } from "../lib/time-limit.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
+import { defaultHookTimeoutMs } from "./compile-hooks.js";
 import type { LocalRunState, LocalRunStates } from "./local-run-options.js";
 
 /** Added to the requests of a run whose answer must fit a schema. */
@@ -60,12 +63,21 @@ export function checkAnswer(
   text: string,
   schema: JsonSchema,
   own: CompiledInput | undefined,
+  clock: Clock,
 ): CheckedAnswer | Promise<CheckedAnswer> {
   const parsed = parseJson(withoutFence(text));
   if (!parsed.ok) return { ok: false, message: `it is not JSON: ${parsed.error}` };
   const { value } = parsed;
   const result = (own ?? compileInput(schema)).validate(structuredClone(value));
-  return result instanceof Promise ? result.then((done) => checkedAnswer(done, value)) : checkedAnswer(result, value);
+  if (!(result instanceof Promise)) return checkedAnswer(result, value);
+  return validatedInTime(result, clock).then((done) => checkedAnswer(done, value));
+}
+
+/** A schema may wait for something outside. One that takes too long counts as an answer that does not fit. */
+async function validatedInTime(result: Promise<InputResult>, clock: Clock): Promise<InputResult> {
+  const settled = await inTime(result, { timeoutMs: defaultHookTimeoutMs, clock });
+  if (settled.type === "returned") return settled.value;
+  return { ok: false, issues: [{ path: "", message: `it could not be checked: ${settled.message}` }] };
 }
 
 function checkedAnswer(result: InputResult, value: Json): CheckedAnswer {
@@ -91,7 +103,7 @@ export function repairText(message: string): string {
 export async function withOutput(
   runId: string,
   locals: LocalRunState,
-  all: LocalRunStates,
+  { locals: all, clock }: { readonly locals: LocalRunStates; readonly clock: Clock },
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
   all.set(runId, locals);
@@ -102,7 +114,7 @@ export async function withOutput(
   const read =
     output === undefined
       ? { ok: false as const, issues: [{ path: "", message: "the run was started without an output schema" }] }
-      : await locals.output.validate(structuredClone(output));
+      : await validatedInTime(Promise.resolve(locals.output.validate(structuredClone(output))), clock);
   if (read.ok) return { ...rest, output: read.value as Json };
   const checked = checkedAnswer(read, output ?? null);
   const message = checked.ok ? "" : `The answer cannot be used: ${checked.message}`;

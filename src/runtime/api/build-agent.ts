@@ -24,6 +24,7 @@ import {
   familyOf,
   makeAgentTool,
 } from "../agent/agent-tool.js";
+import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
 import { type Limits, limitsOf, unpricedModels } from "../agent/limits.js";
@@ -281,7 +282,7 @@ function compileParts<ModelLike>(
   const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
   const shared = {
     store: checkedStore(options.store ?? surroundings.createStore()),
-    clock: options.clock ?? systemClock,
+    clock: checkedClock(options.clock ?? systemClock),
     makeId: options.makeId ?? makeRandomId,
     leaseMs: checkLease(leaseMs),
   };

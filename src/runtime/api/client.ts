@@ -15,6 +15,7 @@ import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
 import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
+import { checkedClock } from "../agent/checked-clock.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
@@ -55,10 +56,14 @@ export type Client = {
   readonly session: (sessionId: string) => ClientSession;
 };
 
-/** Creates a client of a store. `pendingApprovals(store)` lists the calls that wait for an answer. */
+/**
+ * Creates a client of a store. `pendingApprovals(store)` lists the calls that wait for an answer.
+ * @throws PawlError `bad_configuration` if the clock is unusable
+ */
 export function createClient(options: ClientOptions): Client {
   const store = checkedStore(options.store);
-  const { clock = systemClock, makeId = makeRandomId } = options;
+  const { makeId = makeRandomId } = options;
+  const clock = checkedClock(options.clock ?? systemClock);
   return {
     session: (sessionId) => clientSession(sessionId, store, clock, makeId),
   };

@@ -141,7 +141,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
     const present = state.status === "idle" || isResting(state) ? queued : state;
-    return present?.runId === undefined ? resumeRun() : withOutput(present.runId, locals, parts.locals, resumeRun);
+    return present?.runId === undefined ? resumeRun() : withOutput(present.runId, locals, parts, resumeRun);
   }
 
   async function resumeRun(): Promise<RunResult> {

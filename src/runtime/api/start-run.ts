@@ -41,7 +41,7 @@ export function startRun(
         ...(signal === undefined ? {} : { signal }),
         ...(subscription === undefined ? {} : { subscription }),
       });
-    return locals === undefined ? act() : withOutput(runId, locals, parts.locals, act);
+    return locals === undefined ? act() : withOutput(runId, locals, parts, act);
   };
   return { sessionId, runId, begin };
 }

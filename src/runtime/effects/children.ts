@@ -66,7 +66,7 @@ export async function notifyParent(
   const body: InboxBody = {
     type: "result",
     callKey: parent.callKey,
-    output: await capOrWhole(outputOf(result, parts.name), parent.sessionId, parts.services),
+    output: await capOrWhole(outputOf(result, parts.name), parent.sessionId, parts),
     ...(result?.status === "completed" ? {} : { isError: true }),
     child: { usage: result?.usage ?? {} },
   };

@@ -9,13 +9,14 @@ import { defined } from "../../core/data/defined.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
-import type { CompactionService, Summary } from "../../ports/compaction.js";
+import type { CompactionService, CompactionTask, Summary } from "../../ports/compaction.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
+import { callInTime } from "../lib/time-limit.js";
 import { modelOf } from "../model/models.js";
 import { cutOf, sizeOf } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { createSummariser, type Summariser, SummariserFailure } from "./summarise.js";
+import { createSummariser, type Summariser } from "./summarise.js";
 
 type Compacted = Omit<EventOf<"compacted">, "at">;
 
@@ -55,6 +56,9 @@ function faultOf(code: string, message: string): Fault {
   return { code, message, retryable: false };
 }
 
+/** How long a compaction service may take, with all attempts of its summariser. */
+const sumUpTimeoutMs = 30 * 60_000;
+
 async function sumUp(
   cut: number,
   { ask }: Summariser,
@@ -64,20 +68,22 @@ async function sumUp(
 ): Promise<Summary | Fault> {
   const { parts, transcript } = context;
   const earlier = transcript.compaction;
+  const task: CompactionTask = {
+    messages: transcript.messages.slice(earlier === null ? 0 : 1, cut),
+    earlier,
+    size: sizeOf(context),
+    summariserBudget,
+    estimator: parts.services.tokens,
+    ask,
+  };
+  const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: parts.clock });
+  if (settled.type !== "returned") return faultOf("summariser_failed", settled.message);
   try {
-    const { summary, retained } = await service.sumUp({
-      messages: transcript.messages.slice(earlier === null ? 0 : 1, cut),
-      earlier,
-      size: sizeOf(context),
-      summariserBudget,
-      estimator: parts.services.tokens,
-      ask,
-    });
+    const { summary, retained } = settled.value as Summary;
     if (typeof summary !== "string" || !Array.isArray(retained) || !retained.every((text) => typeof text === "string"))
       return faultOf("summariser_failed", "The compaction service gave no summary.");
     return summary.trim() === "" ? faultOf("empty_summary", "The summary was empty.") : { summary, retained };
   } catch (error) {
-    if (error instanceof SummariserFailure) return faultOf("summariser_failed", error.failure.message);
     return faultOf("summariser_failed", textOfError(error));
   }
 }

@@ -1,31 +1,28 @@
 /**
  * Whether and how a call runs: parse, `beforeToolCall`, validate, permission, approval (LOOP-13).
  *
- * 1. The strictest answer wins: block and deny beat ask beats allow. A policy that throws, or takes too long, denies.
+ * 1. The strictest answer wins: block and deny beat ask beats allow. Checks of the author fail closed (author-checks.ts).
  * 2. If all answer at once, the decision joins the commit of the message that asked for the call.
  * 3. The input after hooks is what is validated, permitted and approved. If a hook changes a person's edit, the person is asked again.
  */
 
 import type { Json } from "../../core/data/message.js";
-import type { EventBody, PolicyDecision } from "../../core/machine/event.js";
+import type { EventBody, HookRecord, PolicyDecision } from "../../core/machine/event.js";
 import { type Call, type CallPolicy, callOf, type Recover } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
-import type { AnyTool, Permission, PermissionRequest } from "../../ports/tool.js";
+import type { AnyTool } from "../../ports/tool.js";
 import { agentBehind } from "../agent/agent-tool.js";
-import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
-import { callWithContext } from "../hooks/call-hooks.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { hashInput } from "../lib/hash.js";
-import type { SettledCall } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
-import { nobodyCanApprove, permissionCheckFailed, toolNotAllowed, unknownTool } from "./prompts.js";
+import { type ApprovalNeed, askAuthor, askPermission, failureRecord, type PlainPermission } from "./author-checks.js";
+import { nobodyCanApprove, unknownTool } from "./prompts.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
 export function* decide(
@@ -45,7 +42,10 @@ export function* decide(
   });
   const repeated = call.edited === undefined ? decideRepeated(record, context) : undefined;
   if (typeof repeated === "object") return settle(repeated);
-  if (record.part.approvalId !== undefined) return settle(yield* decideForProvider(record, context, cancellation));
+  if (record.part.approvalId !== undefined) {
+    const { decision, records } = yield* decideForProvider(record, context, cancellation);
+    return settle(decision, { records });
+  }
   const compiled = context.parts.tools.get(call.name);
   if (compiled === undefined || !isActive(call.name, context))
     return settle({ verdict: "reject", message: unknownTool(call.name) });
@@ -55,7 +55,8 @@ export function* decide(
   const before = isParsed(compiled, record)
     ? yield* callBeforeToolCall(record, compiled.tool, context, cancellation)
     : noHooks;
-  return settle(yield* decideInput(call, record, compiled, before, context, cancellation), before);
+  const { decision, records } = yield* decideInput(call, record, compiled, before, context, cancellation);
+  return settle(decision, records.length === 0 ? before : { records: [...before.records, ...records] });
 }
 
 /**
@@ -66,14 +67,14 @@ function* decideForProvider(
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<PolicyDecision> {
-  const permission = permissionIn(yield* wait(permissionOf(record, record.part, context, cancellation)));
-  const answer = typeof permission === "string" ? { verdict: permission } : permission;
-  if (answer.verdict === "deny") return denied(answer);
-  if (!isInteractive(context)) return { verdict: "deny", reason: nobodyCanApprove };
+): Coroutine<Decided> {
+  const { permission, records } = yield* askPermission(record, context, cancellation);
+  if (permission.verdict === "deny") return { decision: permission, records };
+  if (!isInteractive(context)) return { decision: { verdict: "deny", reason: nobodyCanApprove }, records };
   const policy: CallPolicy = { recover: "fail", provider: true };
-  const more = { ...questionOf(answer, false, record), ...expiryOf(answer, context) };
-  return { verdict: "ask", policy, inputHash: hashInput(record.input), ...more };
+  const asked = { verdict: "ask", policy, inputHash: hashInput(record.input) } as const;
+  const question = questionOf(permission, { isNeeded: true }, false, record);
+  return { decision: { ...asked, ...question, ...expiryOf(permission, context) }, records };
 }
 
 type Deciding = Extract<Call, { status: "deciding" }>;
@@ -95,21 +96,33 @@ function* decideInput(
   { input, block, stopRun }: BeforeToolCall,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<PolicyDecision> {
-  if (block !== undefined)
-    return { verdict: "block", reason: textOfError(block), ...(stopRun === true ? { stopRun } : {}) };
+): Coroutine<Decided> {
+  if (block !== undefined) {
+    const reason = textOfError(block);
+    const decision: PolicyDecision = { verdict: "block", reason, ...(stopRun === true ? { stopRun } : {}) };
+    return { decision, records: noRecords };
+  }
   const record = input === undefined ? original : { ...original, input, changed: true };
   const changed = input === undefined ? {} : { input };
   const { tool } = compiled;
-  const validated = yield* wait(validatedInput(compiled, record, context));
-  if (!validated.ok) return invalid(call, record, tool, validated.message, context, changed);
+  const startedAt = context.parts.clock.elapsed();
+  const validated = yield* wait(validatedInput(compiled, record, context, cancellation));
+  if (!validated.ok) {
+    const decision = invalid(call, record, tool, validated.message, context, changed);
+    if (validated.failure === undefined) return { decision, records: noRecords };
+    const ms = context.parts.clock.elapsed() - startedAt;
+    return { decision, records: [failureRecord(`input schema of ${tool.name}`, validated.failure, ms)] };
+  }
   context.memory.validated = (context.memory.validated ?? new Map()).set(record.callKey, validated.value);
-  // Both are asked before either is waited for.
-  const asked = permissionOf(record, tool, context, cancellation);
-  const need = call.edited === undefined ? needsApproval(tool, validated.value) : false;
-  const permission = permissionIn(yield* wait(asked));
-  return strictest({ call, record, tool, changed }, permission, yield* wait(need), context);
+  const asked = { record, tool, validated: validated.value, isEdited: call.edited !== undefined };
+  const { permission, need, records } = yield* askAuthor(asked, context, cancellation);
+  return { decision: strictest({ call, record, tool, changed }, permission, need, context), records };
 }
+
+/** A decision, and the checks of the author that failed on the way to it. */
+type Decided = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
+
+const noRecords: readonly HookRecord[] = [];
 
 /** The input, if a hook changed it. */
 type Changed = { readonly input?: Json };
@@ -142,50 +155,6 @@ function askAgain(
   };
 }
 
-const allowed: SettledCall = { type: "returned", value: "allow" };
-
-function permissionOf(
-  record: CallRecord,
-  tool: Pick<AnyTool, "name" | "readOnly">,
-  context: EffectContext,
-  cancellation: Cancellation,
-): MaybePromise<SettledCall> {
-  const { canExecuteTool } = context.parts;
-  if (canExecuteTool === undefined) return allowed;
-  const request: PermissionRequest = {
-    callKey: record.callKey,
-    toolCall: freeze(record.part),
-    tool: { name: tool.name, readOnly: tool.readOnly === true },
-    input: freeze(record.input),
-  };
-  return callWithContext((own) => canExecuteTool(request, own), defaultHookTimeoutMs, context, cancellation);
-}
-
-/** A policy may be anybody's code: an answer of an unknown shape denies. */
-function permissionIn(call: SettledCall): Permission {
-  if (call.type === "returned" && isPermission(call.value)) return call.value;
-  const why = call.type === "returned" ? "it gave no answer: allow, ask or deny" : call.message;
-  return { verdict: "deny", reason: permissionCheckFailed(why) };
-}
-
-const verdicts: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
-
-function isPermission(answer: unknown): answer is Permission {
-  if (typeof answer !== "object" || answer === null) return verdicts.has(answer);
-  return "verdict" in answer && verdicts.has(answer.verdict);
-}
-
-/** A check that throws asks: a tool that cannot tell whether it is dangerous counts as dangerous. */
-function needsApproval({ needsApproval: need }: AnyTool, input: unknown): MaybePromise<boolean> {
-  if (typeof need !== "function") return need === true;
-  try {
-    const needed: MaybePromise<boolean> = need(input);
-    return needed instanceof Promise ? needed.catch(() => true) : needed;
-  } catch {
-    return true;
-  }
-}
-
 /** A call whose input fits its tool's schema. */
 type ValidCall = {
   readonly call: Deciding;
@@ -196,18 +165,17 @@ type ValidCall = {
 
 function strictest(
   { call, record, tool, changed }: ValidCall,
-  permission: Permission,
-  isApprovalNeeded: boolean,
+  permission: PlainPermission,
+  need: ApprovalNeed,
   context: EffectContext,
 ): PolicyDecision {
-  const answer = typeof permission === "string" ? { verdict: permission } : permission;
-  if (answer.verdict === "deny") return denied(answer);
+  if (permission.verdict === "deny") return permission;
   const policy = policyOf(tool, context);
   const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, context) === "ask";
   // The edit is the editor's approval of that input: only hooks and deny rules see it again (HITL-3).
   const isApproved =
-    call.edited === undefined ? answer.verdict === "allow" && !isApprovalNeeded && !isRepeated : !isChangedEdit;
+    call.edited === undefined ? permission.verdict === "allow" && !need.isNeeded && !isRepeated : !isChangedEdit;
   if (isApproved) return { verdict: "allow", policy, ...changed };
   if (!isInteractive(context)) return { verdict: "deny", reason: nobodyCanApprove };
   return {
@@ -217,29 +185,25 @@ function strictest(
     ...changed,
     ...(isChangedEdit
       ? { question: "A hook changed the edited input. Run it with this one?" }
-      : questionOf(answer, isRepeated, record)),
-    ...expiryOf(answer, context),
+      : questionOf(permission, need, isRepeated, record)),
+    ...expiryOf(permission, context),
   };
 }
 
-function denied(answer: object): PolicyDecision {
-  const reason = "reason" in answer ? textOfError(answer.reason) : toolNotAllowed;
-  return "stopRun" in answer && answer.stopRun === true
-    ? { verdict: "deny", reason, stopRun: true }
-    : { verdict: "deny", reason };
+function expiryOf(permission: PlainPermission, { now }: EffectContext): { readonly expiresAt?: number } {
+  const expiresInMs = permission.verdict === "ask" ? permission.expiresInMs : undefined;
+  return expiresInMs === undefined ? {} : { expiresAt: now() + expiresInMs };
 }
 
-function expiryOf(answer: object, { now }: EffectContext): { readonly expiresAt?: number } {
-  return "expiresInMs" in answer && isTime(answer.expiresInMs) ? { expiresAt: now() + answer.expiresInMs } : {};
-}
-
-function questionOf(answer: object, isRepeated: boolean, record: CallRecord): { readonly question?: string } {
-  if ("question" in answer && answer.question !== undefined) return { question: textOfError(answer.question) };
-  return isRepeated ? { question: repeatedCallQuestion(record) } : {};
-}
-
-function isTime(ms: unknown): ms is number {
-  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0;
+function questionOf(
+  permission: PlainPermission,
+  need: ApprovalNeed,
+  isRepeated: boolean,
+  record: CallRecord,
+): { readonly question?: string } {
+  const asked = permission.verdict === "ask" ? permission.question : undefined;
+  const question = asked ?? need.question ?? (isRepeated ? repeatedCallQuestion(record) : undefined);
+  return question === undefined ? {} : { question };
 }
 
 /** How the call is run and recovers, written on the event that decides to run it. */

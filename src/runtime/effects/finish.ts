@@ -29,7 +29,7 @@ function* checkedEnd(
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output));
+  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output, parts.clock));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);

@@ -44,6 +44,11 @@ export function permissionCheckFailed(why: string): string {
   return `the permission check failed (${why})`;
 }
 
+/** What a person is asked if the tool could not say whether a call needs an approval. */
+export function approvalCheckFailed(why: string): string {
+  return `The tool could not tell whether this call needs an approval: ${why}`;
+}
+
 /** @param why what made the outcome of an interrupted call unknown */
 export function nobodyKnowsOutcome(why: string): string {
   return `${why}, and nobody can be asked`;

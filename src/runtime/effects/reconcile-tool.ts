@@ -4,19 +4,22 @@
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
-import type { Reconciled } from "../../ports/tool.js";
+import type { Reconciled, RecoverOption } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
-import { type Cancellation, signalOf } from "../lib/cancellation.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
+import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
+import { callInTime, type SettledCall } from "../lib/time-limit.js";
+import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
+import { defaultToolTimeoutMs } from "./run-tool.js";
 
 export function* reconcileTool(
   effect: EffectOf<"reconcile">,
@@ -43,35 +46,56 @@ export function* reconcileTool(
   const compiled = context.parts.tools.get(call.name);
   const recover = compiled?.tool.recover;
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
-  const input = yield* wait(validatedInput(compiled, record, context));
+  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
+  const settled = yield* wait(askOutside(effect, recover.reconcile, input.value, compiled, context, cancellation));
+  if (settled.type !== "returned") return ask(settled.message);
   try {
-    const found = yield* wait<Reconciled>(
-      recover.reconcile({
-        input: input.value,
-        idempotencyKey: callKey,
-        signal: signalOf(cancellation),
-        sessionId: context.sessionId,
-        runId,
-        deps: depsOf(context.parts, runId),
-      }),
-    );
-    switch (found.status) {
-      case "finished":
-        return yield* finished(found, effect, record, context);
-      case "not_started":
-        return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
-      case "unknown":
-        return ask("its tool does not know");
-    }
+    const { status, ...rest } = settled.value as Reconciled;
+    if (status === "finished") return yield* finished(rest as Found, effect, record, context);
+    if (status === "not_started")
+      return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
+    return ask(status === "unknown" ? "its tool does not know" : "its tool gave no answer");
   } catch (error) {
     return ask(textOfError(error));
   }
 }
 
+type Reconcile = Extract<RecoverOption, object>["reconcile"];
+type Found = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isError">;
+
+/** Asks the tool, for as long as a call of it may take. An abort signals the tool, and waits for what it says. */
+function askOutside(
+  { runId, callKey }: EffectOf<"reconcile">,
+  reconcile: Reconcile,
+  input: unknown,
+  { tool }: CompiledTool,
+  { sessionId, parts }: EffectContext,
+  cancellation: Cancellation,
+): MaybePromise<SettledCall> {
+  const own = createCancellation();
+  const stopListening = onCancel(cancellation, () => abort(own));
+  const request = {
+    input,
+    idempotencyKey: callKey,
+    signal: signalOf(own),
+    sessionId,
+    runId,
+    deps: depsOf(parts, runId),
+  };
+  const { timeoutMs = defaultToolTimeoutMs } = tool;
+  const onGivenUp = () => abort(own);
+  const called = callInTime(() => reconcile(request), { timeoutMs, clock: parts.clock, onGivenUp });
+  if (!(called instanceof Promise)) {
+    stopListening();
+    return called;
+  }
+  return called.finally(stopListening);
+}
+
 /** A result that was found goes the way of every result: through hooks, then cut for the model. */
 function* finished(
-  found: Extract<Reconciled, { status: "finished" }>,
+  found: Found,
   { runId, callKey }: EffectOf<"reconcile">,
   record: CallRecord,
   context: EffectContext,

@@ -23,7 +23,8 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
 
-const defaultTimeoutMs = 600_000;
+/** How long a call of a tool may take that sets no limit. */
+export const defaultToolTimeoutMs = 600_000;
 
 export function* runTool(
   effect: EffectOf<"run_tool">,
@@ -33,7 +34,7 @@ export function* runTool(
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
   const child = childAgentOf(record.part.name, context.parts.family);
-  if (child !== undefined) return yield* askChild(effect, record, child, context);
+  if (child !== undefined) return yield* askChild(effect, record, child, context, cancellation);
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
   const returned = yield* outcomeOf(effect, record, context, cancellation);
@@ -59,12 +60,13 @@ function* askChild(
   record: CallRecord,
   child: ChildAgent,
   context: EffectContext,
+  cancellation: Cancellation,
 ): Coroutine<EventBody> {
   const { runId, callKey, attempt } = effect;
   const compiled = context.parts.tools.get(record.part.name);
   if (compiled === undefined)
     return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
-  const input = yield* wait(validatedInput(compiled, record, context));
+  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
   return yield* wait(startChild(effect, child, input.value, context));
 }
@@ -99,7 +101,7 @@ function* outcomeOf(
   if (compiled === undefined) return failed(unknownTool(record.part.name));
   if (!isAsApproved(record, context)) return failed(inputNotApproved);
   const { tool } = compiled;
-  const input = yield* wait(validatedInput(compiled, record, context));
+  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   forgetInput(context, effect.callKey);
   if (!input.ok) return failed(input.message);
   try {
@@ -161,7 +163,7 @@ function withTimeout(
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
 ): unknown {
-  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
   let own: AbortController | undefined;
   let isTimedOut = false;
   const signal = () => {
@@ -204,5 +206,5 @@ function failed(message: string): Finished {
 
 function doneOutcome({ message }: Done): Outcome {
   if (message === undefined) return { outcome: "ok", output: doneOutput, done: {} };
-  return { outcome: "ok", output: { type: "text", text: String(message) }, done: {}, isFinalText: true };
+  return { outcome: "ok", output: { type: "text", text: message }, done: {}, isFinalText: true };
 }

@@ -22,7 +22,7 @@ export type Summariser = {
 };
 
 /** The error that a summariser throws when it gives up. */
-export class SummariserFailure extends Error {
+class SummariserFailure extends Error {
   override readonly name = "SummariserFailure";
   readonly failure: ModelFailure;
 

@@ -9,8 +9,8 @@ import { isThenable, type MaybePromise } from "./coroutine.js";
 import { textOfError } from "./error-text.js";
 
 /** How a call of such code ended. */
-export type SettledCall =
-  | { readonly type: "returned"; readonly value: unknown }
+export type SettledCall<Value = unknown> =
+  | { readonly type: "returned"; readonly value: Value }
   | { readonly type: "threw" | "timed_out"; readonly message: string };
 
 export type TimeLimit = {
@@ -26,7 +26,7 @@ export type TimeLimit = {
 export function callInTime(call: () => unknown, limit: TimeLimit): MaybePromise<SettledCall> {
   try {
     const value = call();
-    if (isThenable(value)) return waitInTime(value, limit);
+    if (isThenable(value)) return inTime(value, limit);
     return value === undefined ? returnedNothing : { type: "returned", value };
   } catch (error) {
     return threw(error);
@@ -35,14 +35,15 @@ export function callInTime(call: () => unknown, limit: TimeLimit): MaybePromise<
 
 const returnedNothing: SettledCall = { type: "returned", value: undefined };
 
-function waitInTime(
-  promised: PromiseLike<unknown>,
+/** Waits for what was promised, no longer than the time limit. Never rejects. */
+export function inTime<Value>(
+  promised: PromiseLike<Value>,
   { timeoutMs, clock, cancellation, onGivenUp }: TimeLimit,
-): Promise<SettledCall> {
+): Promise<SettledCall<Value>> {
   return new Promise((resolve) => {
     let stopTimer = () => {};
     let stopListening = () => {};
-    const settle = (call: SettledCall) => {
+    const settle = (call: SettledCall<Value>) => {
       stopTimer();
       stopListening();
       resolve(call);
@@ -61,7 +62,7 @@ function waitInTime(
   });
 }
 
-function threw(error: unknown): SettledCall {
+function threw(error: unknown): SettledCall<never> {
   return { type: "threw", message: textOfError(error, mostMessageCharacters) };
 }
 

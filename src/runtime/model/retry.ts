@@ -70,9 +70,8 @@ export function retryDelayMs(
   elapsedMs: number,
 ): number | undefined {
   try {
-    const decision = policy.decide(failure, attempts, Math.max(0, elapsedMs));
-    if (!("retryInMs" in decision) || !Number.isFinite(decision.retryInMs)) return undefined;
-    return Math.max(0, decision.retryInMs);
+    const { retryInMs } = policy.decide(failure, attempts, Math.max(0, elapsedMs)) as { readonly retryInMs?: unknown };
+    return typeof retryInMs === "number" && Number.isFinite(retryInMs) ? Math.max(0, retryInMs) : undefined;
   } catch {
     return undefined;
   }

@@ -4,13 +4,17 @@
  * 1. Every pattern takes time linear in the text: none backtracks over text that it has failed to match.
  * 2. Texts that are stored for the model are not redacted: only hooks can change those.
  */
+import { skeletonOf } from "../../core/data/escapes.js";
 import type { Json } from "../../core/data/message.js";
 
 /** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
 
 export type RedactOptions = {
-  /** Secrets by value. Values shorter than 6 characters are ignored, because they would also match parts of words. */
+  /**
+   * Secrets by value. They are also found where JSON has escaped them, once or several times. Values shorter than 6
+   * characters are ignored, because they would also match parts of words.
+   */
   readonly values?: readonly string[];
   /** Patterns in addition to the built-in ones. Each needs the flag `g`. */
   readonly shapes?: readonly RegExp[];
@@ -47,13 +51,39 @@ const knownShapes: readonly RegExp[] = [
 /** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
 export function createRedaction({ values = [], shapes = [] }: RedactOptions = {}): Redact {
   const secrets = values.filter((value) => value.length >= shortestValue).sort((a, b) => b.length - a.length);
+  const skeletons = secrets.map((secret) => skeletonOf(secret).text).filter(({ length }) => length >= shortestValue);
   return (text) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, mask);
+    // Without a backslash, nothing in the text is escaped.
+    if (skeletons.length > 0 && shown.includes("\\")) shown = maskEscaped(shown, skeletons);
     for (const shape of shapes) shown = shown.replace(shape, mask);
     for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
     return shown;
   };
+}
+
+/** Masks secrets in whatever way JSON has escaped them. */
+function maskEscaped(text: string, secrets: readonly string[]): string {
+  const { text: skeleton, starts } = skeletonOf(text);
+  const found = secrets.flatMap((secret) => placesOf(secret, skeleton)).sort((a, b) => a.from - b.from);
+  const pieces: string[] = [];
+  let end = 0;
+  for (const { from, to } of found) {
+    // Secrets may overlap: the rest of the later one is masked with the earlier one.
+    if (from >= end) pieces.push(text.slice(starts[end], starts[from]), mask);
+    end = Math.max(end, to);
+  }
+  return end === 0 ? text : pieces.join("") + text.slice(starts[end]);
+}
+
+type Place = { readonly from: number; readonly to: number };
+
+function placesOf(secret: string, skeleton: string): readonly Place[] {
+  const places: Place[] = [];
+  for (let from = skeleton.indexOf(secret); from !== -1; from = skeleton.indexOf(secret, from + secret.length))
+    places.push({ from, to: from + secret.length });
+  return places;
 }
 
 /** A redaction may be the author's code: if it throws or returns no text, the whole text is masked. */

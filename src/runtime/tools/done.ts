@@ -28,8 +28,9 @@ export class TaskComplete extends Error {
 export function doneIn(value: unknown): Done | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   try {
-    if (value instanceof TaskComplete) return value.done;
-    return mark in value ? (value as Done) : undefined;
+    const found = value instanceof TaskComplete ? value.done : mark in value ? (value as Done) : undefined;
+    // A copy: what is read here once need not be guarded again.
+    return found === undefined ? undefined : done(found.message === undefined ? undefined : String(found.message));
   } catch {
     // A proxy that throws when it is inspected is no signal.
     return undefined;

@@ -6,11 +6,12 @@
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { formatPath } from "../../core/data/json.js";
+import { measureSchema, type SchemaMeasure, weightOf } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
-import { hasPatterns, withTimeLimit } from "./run-bounded.js";
+import { withTimeLimit } from "./run-bounded.js";
 import { normaliseJson } from "./to-json.js";
 
 /** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
@@ -27,6 +28,8 @@ export type CompiledInput = {
 };
 
 const maxIssues = 20;
+/** Characters of an issue's path or message. */
+const longestIssue = 1_000;
 
 /**
  * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through
@@ -82,7 +85,7 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): Comp
   }
   const validate = guarded((value) => {
     const result = standard.validate(value);
-    return result instanceof Promise ? result.then(fromStandardResult) : fromStandardResult(result);
+    return isThenable(result) ? Promise.resolve(result).then(fromStandardResult) : fromStandardResult(result);
   });
   return { jsonSchema: asInputSchema(jsonSchema), validate };
 }
@@ -122,21 +125,39 @@ export function loadValidator(): Promise<Library> {
 
 function compileJsonSchema(schema: JsonSchema): CompiledInput {
   const jsonSchema = asInputSchema(schema);
+  const measure = measured(jsonSchema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
-  const isBounded = hasPatterns(jsonSchema);
   let validator: Validator | undefined;
   const loaded = loadValidator();
   const check = ({ Validator }: Library, value: Json): InputResult => {
-    // A copy, because the validator writes into the schema.
-    validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
-    const by = validator;
-    const { valid, errors } = isBounded ? withTimeLimit(() => by.validate(value)) : by.validate(value);
-    return valid ? { ok: true, value } : refused(issuesOfJsonSchema(errors));
+    const checkNow = (): InputResult => {
+      // A copy, because the validator writes into the schema.
+      validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
+      const { valid, errors } = validator.validate(value);
+      return valid ? { ok: true, value } : refusedBy(errors);
+    };
+    return isCheap(measure, value) ? checkNow() : withTimeLimit(checkNow);
   };
   const validate = guarded((value) =>
     library === null ? loaded.then((it) => check(it, value)) : check(library, value),
   );
   return { jsonSchema, validate };
+}
+
+/** @throws PawlError `bad_configuration` if the schema is too large */
+function measured(schema: JsonSchema): SchemaMeasure {
+  const measure = measureSchema(schema);
+  if ("fault" in measure) throw unusable(`its JSON Schema is out of bounds: ${measure.fault}`);
+  return measure;
+}
+
+/** Work that certainly takes a few milliseconds at most: schema values times checked values. */
+const cheapWork = 100_000;
+
+/** A time limit costs 0.1 ms, so a check that cannot take long goes without. */
+function isCheap({ weight, isLinear }: SchemaMeasure, value: Json): boolean {
+  const most = cheapWork / weight;
+  return isLinear && weightOf(value, most) <= most;
 }
 
 function guarded(validate: (value: Json) => InputResult | Promise<InputResult>): CompiledInput["validate"] {
@@ -163,6 +184,8 @@ function asInputSchema(schema: unknown): JsonSchema {
     throw unusable("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
+  measured(jsonSchema);
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object")
     throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
   return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
 }
@@ -176,13 +199,15 @@ function isAiSdkSchema(schema: object): schema is AiSdkSchema<unknown> {
 }
 
 function fromStandardResult(result: StandardSchemaV1.Result<unknown>): InputResult {
-  return result.issues === undefined
-    ? { ok: true, value: result.value }
-    : refused(result.issues.map(fromStandardIssue));
+  const { issues } = result;
+  return issues === undefined
+    ? { ok: true, value: (result as StandardSchemaV1.SuccessResult<unknown>).value }
+    : refused(issues.map(fromStandardIssue));
 }
 
 function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): InputIssue {
-  return { path: formatPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))), message };
+  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+  return { path: formatPath(keys), message: String(message) };
 }
 
 /** `{ success, value }` or `{ success, error }`. The error, or its cause, may carry the library's issues. */
@@ -213,18 +238,20 @@ type JsonSchemaError = {
 
 /**
  * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong.
+ * A check may find many thousands of faults: only those that are shown are put into words.
  */
-function issuesOfJsonSchema(errors: readonly JsonSchemaError[]): readonly InputIssue[] {
-  const issues: InputIssue[] = [];
-  for (const [index, error] of errors.entries()) {
+function refusedBy(errors: readonly JsonSchemaError[]): InputResult {
+  const innermost = errors.filter(({ keywordLocation }, index) => {
     const next = errors[index + 1];
-    const isAround =
-      next?.keyword === "false" || next?.keywordLocation.startsWith(`${error.keywordLocation}/`) === true;
-    if (isAround) continue;
-    const message = error.keyword === "false" ? "is not a property that the schema has" : error.error;
-    issues.push({ path: formatPath(pathOfPointer(error.instanceLocation)), message });
-  }
-  return issues;
+    const isAround = next?.keyword === "false" || next?.keywordLocation.startsWith(`${keywordLocation}/`) === true;
+    return !isAround;
+  });
+  return refused(innermost.slice(0, maxIssues).map(issueOf), innermost.length);
+}
+
+function issueOf({ keyword, error, instanceLocation }: JsonSchemaError): InputIssue {
+  const message = keyword === "false" ? "is not a property that the schema has" : error;
+  return { path: formatPath(pathOfPointer(instanceLocation)), message };
 }
 
 function pathOfPointer(pointer: string): PropertyKey[] {
@@ -235,10 +262,15 @@ function pathOfPointer(pointer: string): PropertyKey[] {
     .map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 }
 
-function refused(issues: readonly InputIssue[]): InputResult {
-  const more = issues.length - maxIssues;
-  const shown = more > 0 ? [...issues.slice(0, maxIssues), { path: "", message: `and ${more} more` }] : issues;
-  return { ok: false, issues: shown };
+function refused(issues: readonly InputIssue[], found = issues.length): InputResult {
+  const more = found - maxIssues;
+  const shown = issues.slice(0, maxIssues).map(({ path, message }) => ({ path: cut(path), message: cut(message) }));
+  return { ok: false, issues: more > 0 ? [...shown, { path: "", message: `and ${more} more` }] : shown };
+}
+
+/** An issue may quote the schema or the value, which may be long. */
+function cut(text: string): string {
+  return text.length > longestIssue ? `${text.slice(0, longestIssue)}…` : text;
 }
 
 function unusable(what: string, cause?: unknown): PawlError {

@@ -3,9 +3,10 @@
  */
 import { assertStorable } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
-import type { Services } from "../../ports/services.js";
+import type { Clock } from "../../ports/clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import type { MaybePromise } from "../lib/coroutine.js";
+import { isThenable, type MaybePromise } from "../lib/coroutine.js";
+import { inTime } from "../lib/time-limit.js";
 
 /**
  * Cuts an output that is too long for the model. The whole goes to the store, so hooks must have seen it before.
@@ -15,23 +16,36 @@ export function capOutput(
   output: ToolOutput,
   toolName: string,
   sessionId: string,
-  { services, tools }: Pick<CompiledAgent, "services" | "tools">,
+  { services, tools, clock }: CappingParts,
 ): MaybePromise<ToolOutput> {
   const maxBytes = tools.get(toolName)?.tool.maxOutputBytes;
   const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };
   const capped = services.output === null ? output : services.output.cap(output, limit);
-  return capped instanceof Promise ? capped.then(assertStorable) : assertStorable(capped);
+  return isThenable(capped) ? whenCapped(capped, clock).then(assertStorable) : assertStorable(capped);
+}
+
+type CappingParts = Pick<CompiledAgent, "services" | "tools" | "clock">;
+
+/** How long an output service may take for an output. */
+const capTimeoutMs = 60_000;
+
+/** @throws Error if the service throws, or takes too long */
+async function whenCapped(capped: PromiseLike<ToolOutput>, clock: Clock): Promise<ToolOutput> {
+  const settled = await inTime(capped, { timeoutMs: capTimeoutMs, clock });
+  if (settled.type === "returned") return settled.value;
+  throw new Error(`The output could not be kept: ${settled.message}`);
 }
 
 /** The same for a child's answer, which is bounded already: if the service fails, the answer goes on whole. */
 export async function capOrWhole(
   output: ToolOutput,
   sessionId: string,
-  { output: service }: Pick<Services, "output">,
+  { services: { output: service }, clock }: Pick<CompiledAgent, "services" | "clock">,
 ): Promise<ToolOutput> {
   if (service === null) return output;
   try {
-    return await service.cap(output, { sessionId });
+    const capped = service.cap(output, { sessionId });
+    return isThenable(capped) ? await whenCapped(capped, clock) : capped;
   } catch {
     return output;
   }

@@ -3,7 +3,10 @@
  */
 import { copyJson } from "../../core/data/json.js";
 import type { CallRecord } from "../../core/transcript/results.js";
+import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
+import type { Cancellation } from "../lib/cancellation.js";
 import type { MaybePromise } from "../lib/coroutine.js";
+import { inTime } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import type { InputResult } from "../tools/schema.js";
 import type { EffectContext } from "./effect-context.js";
@@ -11,13 +14,19 @@ import type { EffectContext } from "./effect-context.js";
 /** Arguments that are not JSON reach a tool only through `executeRaw`. */
 export type ValidatedInput =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly message: string;
+      /** Given if the check did not end in time. */
+      readonly failure?: { readonly outcome: "timed_out"; readonly message: string };
+    };
 
 /** Validates once in a process: the decision and the execution share the result. */
 export function validatedInput(
   compiled: CompiledTool,
   record: CallRecord,
   context: EffectContext,
+  cancellation: Cancellation,
 ): MaybePromise<ValidatedInput> {
   const { validated } = context.memory;
   if (validated?.has(record.callKey) === true && !record.edited)
@@ -31,7 +40,11 @@ export function validatedInput(
     return { ok: true, value: record.input };
   // A copy: a tool may change its input, and the log must not change.
   const result = compiled.validate(copyJson(record.input));
-  return result instanceof Promise ? result.then(inputIn) : inputIn(result);
+  if (!(result instanceof Promise)) return inputIn(result);
+  const { clock } = context.parts;
+  return inTime(result, { timeoutMs: defaultHookTimeoutMs, clock, cancellation }).then((call) =>
+    call.type === "returned" ? inputIn(call.value) : notChecked(call.message),
+  );
 }
 
 export function forgetInput({ memory }: EffectContext, callKey: string): void {
@@ -44,6 +57,11 @@ export function rawTextOf(input: CallRecord["input"]): string | undefined {
   return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
     ? input._raw
     : undefined;
+}
+
+function notChecked(why: string): ValidatedInput {
+  const message = `The arguments could not be checked by the tool's schema: ${why}`;
+  return { ok: false, message, failure: { outcome: "timed_out", message: why } };
 }
 
 function inputIn(result: InputResult): ValidatedInput {

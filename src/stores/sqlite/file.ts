@@ -11,10 +11,22 @@ export type Synchronous = "full" | "normal";
 
 /** Creates the file and its folder, for their owner alone, if they do not exist. */
 export function createFile(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  createFolder(dirname(file));
   try {
     closeSync(openSync(file, "ax", 0o600));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Folder by folder: the recursive `mkdirSync` of Node never returns in places like /proc that take no folder. */
+function createFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  createFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process has created it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }

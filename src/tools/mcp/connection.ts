@@ -3,9 +3,12 @@
  *
  * 1. If a server ends, only the calls under way fail. The next call starts the server again.
  * 2. The tools are listed each time that the connection opens, and when the server reports that they have changed.
+ * 3. The MCP library never reads a tool's schemas: one bad schema would make the whole server unreachable, and the
+ *    library would turn output schemas into code. The caller checks each tool by itself.
  */
 import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
@@ -25,7 +28,8 @@ const stderrCharacters = 2_000;
 
 export function createConnection(
   { name, transport, timeoutMs = 60_000, connectTimeoutMs = 30_000 }: McpServerOptions,
-  onTools: (tools: readonly Sdk.Tool[]) => void,
+  onTools: (tools: readonly unknown[]) => void,
+  definitionOf: (name: string) => Sdk.Tool | undefined,
 ): Connection {
   let opened: Promise<Opened> | null = null;
   let closed = false;
@@ -43,7 +47,7 @@ export function createConnection(
   async function connect(): Promise<Opened> {
     const sdk = await importSdk();
     stderr = "";
-    const client = new sdk.Client({ name: "pawl", version: "0" });
+    const client = new sdk.Client({ name: "pawl", version: "0" }, { jsonSchemaValidator: uncheckedSchemas });
     client.setNotificationHandler("notifications/tools/list_changed", () => list(client).catch(() => {}));
     try {
       await client.connect(await transportOf(transport, sdk, keepStderr), { timeout: connectTimeoutMs });
@@ -59,8 +63,7 @@ export function createConnection(
   }
 
   async function list(client: Sdk.Client): Promise<void> {
-    const { tools } = await client.listTools(undefined, { timeout: connectTimeoutMs });
-    onTools(tools);
+    onTools(await listTools(client, connectTimeoutMs));
   }
 
   function keepStderr(text: string): void {
@@ -80,7 +83,9 @@ export function createConnection(
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
         const request = { name: tool, arguments: input as { [key: string]: unknown } };
+        const toolDefinition = definitionOf(tool);
         return await client.callTool(request, {
+          ...(toolDefinition === undefined ? {} : { toolDefinition }),
           signal: context.signal,
           timeout: timeoutMs,
           resetTimeoutOnProgress: true,
@@ -100,6 +105,43 @@ export function createConnection(
     },
   };
 }
+
+/** For the MCP library: it checks no result against a server's output schema. The result is data for the model. */
+const uncheckedSchemas: Sdk.jsonSchemaValidator = {
+  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+};
+
+/** The pages of a list that are read at most. */
+const mostPages = 64;
+
+/** All tools of a server, as the server wrote them. */
+async function listTools(client: Sdk.Client, timeout: number): Promise<readonly unknown[]> {
+  const listed: unknown[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < mostPages; pages += 1) {
+    const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
+    const { tools, nextCursor } = await client.request(request, anyList, { timeout });
+    listed.push(...tools);
+    if (nextCursor === undefined || nextCursor === cursor) return listed;
+    cursor = nextCursor;
+  }
+  return listed;
+}
+
+type Page = { readonly tools: readonly unknown[]; readonly nextCursor?: string };
+
+/** The shape of an answer to `tools/list`, without the shape of the tools. */
+const anyList: StandardSchemaV1<unknown, Page> = {
+  "~standard": {
+    version: 1,
+    vendor: "pawl",
+    validate(value) {
+      const { tools, nextCursor } = Object(value) as { readonly tools?: unknown; readonly nextCursor?: unknown };
+      if (!Array.isArray(tools)) return { issues: [{ message: "the answer to tools/list has no list of tools" }] };
+      return { value: { tools, ...(typeof nextCursor === "string" ? { nextCursor } : {}) } };
+    },
+  },
+};
 
 async function importSdk(): Promise<typeof Sdk> {
   try {

@@ -2,6 +2,7 @@
  * The options of an MCP server, and how a server is shown and pinned (SEC-10).
  */
 import { createHash } from "node:crypto";
+import { showHidden } from "../../core/data/hidden-characters.js";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
 
@@ -83,19 +84,12 @@ function checkAddress(name: string, url: string): void {
  * because they may be secrets.
  */
 export function showServer(transport: McpTransport): string {
-  if (transport.type === "http") return visible(transport.url);
+  if (transport.type === "http") return showHidden(transport.url);
   const { command, args = [], env = {}, cwd } = transport;
   const words = [command, ...args].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word)));
   const names = Object.keys(env);
   const within = cwd === undefined ? "" : ` in ${JSON.stringify(cwd)}`;
-  return visible(`${words.join(" ")}${within}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`);
-}
-
-function visible(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
+  return showHidden(`${words.join(" ")}${within}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`);
 }
 
 export function hashServer(transport: McpTransport): string {

@@ -12,7 +12,8 @@ export type McpPluginOptions = {
   readonly servers: readonly McpServerOptions[];
   /**
    * Called with each server, in the order of the list, before its tools are registered. Use it to show the server's
-   * command and problems, and to store its pins. If it throws, the engine is not created.
+   * command and problems, and to store its pins. If it throws, the engine is not created. Without it, each problem is a
+   * warning of the process (`PAWL_MCP`).
    */
   readonly onConnect?: (server: McpServer) => void | Promise<void>;
   /** The plugin's name. Needed if an engine has several plugins of MCP servers. Default: `mcp`. */
@@ -25,7 +26,7 @@ export type McpPluginOptions = {
  *
  * @throws PawlError `bad_configuration` if two servers have the same name
  */
-export function createMcpPlugin({ servers, onConnect = () => {}, name = "mcp" }: McpPluginOptions): Plugin {
+export function createMcpPlugin({ servers, onConnect = warnOfProblems, name = "mcp" }: McpPluginOptions): Plugin {
   const names = servers.map((server) => server.name);
   const duplicate = names.find((candidate, index) => names.indexOf(candidate) !== index);
   if (duplicate !== undefined)
@@ -48,4 +49,9 @@ export function createMcpPlugin({ servers, onConnect = () => {}, name = "mcp" }:
       await Promise.all(connected.splice(0).map((server) => server.close()));
     },
   };
+}
+
+function warnOfProblems({ name, problems }: McpServer): void {
+  for (const problem of problems)
+    process.emitWarning(`The MCP server "${name}": ${problem}`, { type: "PawlWarning", code: "PAWL_MCP" });
 }

@@ -2,6 +2,7 @@
  * An MCP server and its tools. The server is untrusted: its whole command is shown and pinned, its calls need approval
  * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
+import type { Tool as McpTool } from "@modelcontextprotocol/client";
 import type { Tool } from "../../ports/tool.js";
 import { type Connection, createConnection } from "./connection.js";
 import { checkMcpOptions, hashServer, type McpPins, type McpServerOptions, showServer } from "./options.js";
@@ -39,9 +40,13 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
   checkMcpOptions(options);
   let seen: readonly Listed[] = [];
   let problems: readonly string[] = [];
-  const connection = createConnection(options, (tools) => {
-    ({ tools: seen, problems } = readListing(options.name, tools, options.tools));
-  });
+  const connection = createConnection(
+    options,
+    (tools) => {
+      ({ tools: seen, problems } = readListing(options.name, tools, options.tools));
+    },
+    (name) => definitionOf(seen.find((tool) => tool.name === name)),
+  );
   await connection.open();
   const pinned = options.pins?.tools ?? hashesOf(seen);
   const isChanged = ({ name }: Listed) => seen.find((tool) => tool.name === name)?.hash !== pinned[name];
@@ -54,6 +59,11 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     problems,
     close: connection.close,
   };
+}
+
+/** What the MCP library needs of a tool to call it. */
+function definitionOf(tool: Listed | undefined): McpTool | undefined {
+  return tool === undefined ? undefined : { name: tool.name, inputSchema: { ...tool.inputSchema, type: "object" } };
 }
 
 function hashesOf(tools: readonly Listed[]): McpPins["tools"] {

@@ -3,8 +3,8 @@
  * used is left out, and named in `problems`.
  */
 import { type Schema, Validator } from "@cfworker/json-schema";
-import type { Tool as McpTool } from "@modelcontextprotocol/client";
 import { checkJson } from "../../core/data/json.js";
+import { measureSchema, mostSchemaLevels } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import { hashOf } from "./options.js";
 
@@ -28,37 +28,45 @@ const longestDescription = 16_384;
 const mostSchemaBytes = 262_144;
 const longestName = 64;
 
-export function readListing(server: string, tools: readonly McpTool[], wanted: readonly string[] | undefined): Listing {
+export function readListing(server: string, tools: readonly unknown[], wanted: readonly string[] | undefined): Listing {
   const listed = new Map<string, Listed>();
   const problems: string[] = [];
-  const chosen = wanted === undefined ? tools : tools.filter((tool) => wanted.includes(tool.name));
+  const names = new Set(tools.map(nameOf));
+  const chosen = wanted === undefined ? tools : tools.filter((tool) => wanted.includes(nameOf(tool)));
   for (const name of wanted ?? [])
-    if (!tools.some((tool) => tool.name === name)) problems.push(`The server has no tool ${JSON.stringify(name)}.`);
+    if (!names.has(name)) problems.push(`The server has no tool ${JSON.stringify(name)}.`);
   if (chosen.length > mostTools)
     problems.push(
       `The server lists ${chosen.length} tools; only the first ${mostTools} are used. Name the tools that you need.`,
     );
   for (const tool of chosen.slice(0, mostTools)) {
     const read = readTool(server, tool);
-    if (typeof read === "string") problems.push(`The tool ${JSON.stringify(tool.name)} is left out: ${read}.`);
-    else if (listed.has(read.toolName))
-      problems.push(`The tool ${JSON.stringify(tool.name)} is left out: the server lists it twice.`);
+    const leftOut = `The tool ${JSON.stringify(nameOf(tool).slice(0, 100))} is left out:`;
+    if (typeof read === "string") problems.push(`${leftOut} ${read}.`);
+    else if (listed.has(read.toolName)) problems.push(`${leftOut} the server lists it twice.`);
     else listed.set(read.toolName, read);
   }
   return { tools: [...listed.values()], problems };
 }
 
+/** What a server says of a tool. It may have any shape. */
+type SaidTool = { readonly [field in "name" | "description" | "inputSchema" | "annotations"]?: unknown };
+
+function nameOf(tool: unknown): string {
+  const { name } = Object(tool) as SaidTool;
+  return typeof name === "string" ? name : "";
+}
+
 /** Returns the tool, or the reason why it cannot be used. */
-function readTool(server: string, { name, description = "", inputSchema, annotations = {} }: McpTool): Listed | string {
-  const checked = checkJson(inputSchema, { maxBytes: mostSchemaBytes });
-  if (!checked.ok) return `its input schema is not valid JSON (${checked.error})`;
-  const schema = checked.value as Listed["inputSchema"];
-  try {
-    new Validator(schema as Schema, "2020-12", false);
-  } catch (error) {
-    return `its input schema is not a JSON Schema (${error instanceof Error ? error.message : String(error)})`;
-  }
-  const saysReadOnly = annotations.readOnlyHint === true;
+function readTool(server: string, tool: unknown): Listed | string {
+  const { description = "", inputSchema, annotations } = Object(tool) as SaidTool;
+  const name = nameOf(tool);
+  if (name === "") return "it has no name";
+  if (typeof description !== "string") return "its description is no text";
+  const schema = readSchema(inputSchema);
+  if (typeof schema === "string") return schema;
+  const { readOnlyHint } = Object(annotations) as { readonly readOnlyHint?: unknown };
+  const saysReadOnly = readOnlyHint === true;
   return {
     name,
     toolName: toolNameOf(server, name),
@@ -68,6 +76,24 @@ function readTool(server: string, { name, description = "", inputSchema, annotat
     saysReadOnly,
     hash: hashOf({ name, description, schema, saysReadOnly }),
   };
+}
+
+/** Returns the schema, or the reason why it cannot be used. */
+function readSchema(inputSchema: unknown): Listed["inputSchema"] | string {
+  const checked = checkJson(inputSchema, { maxBytes: mostSchemaBytes, maxDepth: mostSchemaLevels });
+  if (!checked.ok) return `its input schema is not valid JSON, or out of bounds (${checked.error})`;
+  const schema = checked.value;
+  if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return "it has no input schema";
+  const object = schema as Listed["inputSchema"];
+  if (object.type !== "object") return "its input schema is not that of an object";
+  const measure = measureSchema(schema);
+  if ("fault" in measure) return `its input schema is out of bounds (${measure.fault})`;
+  try {
+    new Validator(structuredClone(object) as Schema, "2020-12", false);
+  } catch (error) {
+    return `its input schema is not a JSON Schema (${error instanceof Error ? error.message : String(error)})`;
+  }
+  return object;
 }
 
 /**

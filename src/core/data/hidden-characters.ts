@@ -1,0 +1,24 @@
+/**
+ * Makes every character visible that a person might not see, or that a terminal would obey. For text that a person
+ * approves: exactly this text runs.
+ */
+
+/**
+ * By the data of Unicode: controls, formats, halves of characters, private and unassigned characters, spaces other than
+ * the usual one, and all that is ignored by default. Then the blank characters, which Unicode counts as letters or signs.
+ * Not newlines and tabs.
+ */
+const hidden =
+  /(?![\n\t ])(?:[\p{C}\p{Z}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]|\p{Default_Ignorable_Code_Point}|\p{Variation_Selector})/gu;
+
+/** The text with its hidden characters as `\r`, `\xNN` or `\u{N}`. */
+export function showHidden(text: string): string {
+  return text.replace(hidden, escapeCharacter);
+}
+
+/** `\r`, `\xNN` or `\u{N}`. */
+export function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code === 0x0d) return "\\r";
+  return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
+}
