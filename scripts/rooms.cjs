@@ -170,7 +170,7 @@ const rooms = [
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
   { room: "stores/sqlite", about: "the store in one SQLite file", imports: [...contracts, "stores/shared"] },
-  { room: "models/facts", about: "prices and context windows", imports: ["ports"] },
+  { room: "models/facts", about: "prices and context windows", imports: ["core/data", "ports"] },
   { room: "models/ai-sdk", about: "language models of the AI SDK as Pawl's", imports: contracts },
   { room: "models/demo", about: "the demo model, which needs no key", imports: [...core, "ports"] },
   {

@@ -29,7 +29,8 @@ export function compileContext({
     throw misconfigured("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
   if (typeof manager?.build !== "function")
     throw misconfigured("manager has no function build(view). Add it, or leave manager out");
-  return { data, hints, manager };
+  // Copies: hints and context managers are handed the data.
+  return { data: Object.freeze({ ...data }), hints, manager };
 }
 
 function misconfigured(what: string): PawlError {

@@ -3,6 +3,7 @@
  */
 
 import { checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { freeze } from "../core/data/freeze.js";
 import type { Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
@@ -52,13 +53,14 @@ export function compileServices(
   store: Store,
 ): Services {
   const { usage, toolOutput, tokens, services = {} } = options;
-  return {
+  // Tools see this object.
+  return Object.freeze({
     ...services,
     usage: services.usage ?? usageOf(usage, listPrices),
     output: services.output ?? outputOf(toolOutput, store),
     compaction: services.compaction ?? compactionServiceOf(options.compaction),
     tokens: services.tokens ?? tokensOf(tokens),
-  };
+  });
 }
 
 /** The services of a client, which talks to a session without its agent. */
@@ -124,7 +126,7 @@ export function withCost(usage: Usage, modelId: string, { usage: service }: Serv
 
 function knownCost(usage: Usage, modelId: string, service: UsageService): number | undefined {
   try {
-    const cost = service.costOf(modelId, usage);
+    const cost = service.costOf(modelId, freeze(usage));
     return cost !== undefined && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
   } catch {
     return undefined;

@@ -10,7 +10,8 @@
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
-import type { Agent, AgentOptions } from "../runtime/api/build-agent.js";
+import type { AgentOptions } from "../runtime/api/agent-options.js";
+import type { Agent } from "../runtime/api/build-agent.js";
 import { normaliseTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
 import { type EngineAgent, type Shared, withShared } from "./engine-agent.js";

@@ -4,9 +4,10 @@
  *
  * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { type Call, hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
+import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
@@ -18,6 +19,7 @@ import { loadTranscript, readEntries } from "../log/read-log.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { checkDecision, checkWords, editedInput } from "./check-answer.js";
+import { checkCall } from "./check-call-options.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
@@ -26,19 +28,21 @@ type Answering = Answers & {
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
+/** @param load the state of the session; throws `no_session` if there is none */
 export function createAnswering(
   id: string,
   parts: Pick<CompiledAgent, "store" | "family" | "clock" | "makeId" | "services" | "tools">,
+  load: () => Promise<State>,
   post: Post,
 ): Answering {
   const { store, family, clock, makeId } = parts;
-  const load = async () => (await store.load(id))?.state ?? initialState;
 
   async function answer(
     callKey: string,
     decision: ApprovalDecision,
     options: AnswerOptions = {},
   ): Promise<"first" | "second"> {
+    checkCall.answer(options);
     const state = await load();
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
@@ -60,7 +64,9 @@ export function createAnswering(
     return said === "said" ? "first" : "second";
   }
 
-  async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+  async function abort(options: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+    checkCall.abort(options);
+    const { note, by } = options;
     checkWords({ note, by });
     const state = await load();
     if (isResting(state)) return;
@@ -71,12 +77,13 @@ export function createAnswering(
   async function provideResult(
     callKey: string,
     output: unknown,
-    { isError = false }: { readonly isError?: boolean } = {},
+    options: { readonly isError?: boolean } = {},
   ): Promise<"first" | "second"> {
+    checkCall.provideResult(options);
+    const { isError = false } = options;
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined)
-      return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
+    if (call === undefined) return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
     const shown = await capOutput(toToolOutput(output), call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
@@ -114,8 +121,8 @@ export function createAnswering(
     const state = await load();
     if (!hasCalls(state)) return [];
     const own = approvalsOf(id, state, await loadTranscript(store, id, state));
-    const nested = await Promise.all(children(state).map((child) => child.pendingApprovals()));
-    return [...own, ...nested.flat()];
+    const nested = await Promise.all(children(state).map((child) => child.pendingApprovals().catch(noneIfUnknown)));
+    return freeze([...own, ...nested.flat()]);
   }
 
   return { answer, abort, provideResult, pendingApprovals };
@@ -137,7 +144,17 @@ function findCall(state: State, callKey: string): Call | undefined {
 }
 
 function orUnknown(error: unknown): "unknown" {
-  if (error instanceof PawlError && error.code === "no_such_call") return "unknown";
+  if (isUnknown(error)) return "unknown";
+  throw error;
+}
+
+/** The session of a child may not have begun. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
+}
+
+function noneIfUnknown(error: unknown): readonly PendingApproval[] {
+  if (isUnknown(error)) return [];
   throw error;
 }
 

@@ -6,6 +6,7 @@
  * 2. A client addresses each session directly: an answer to a child's call goes to the child session.
  */
 
+import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { servicesOf } from "../../context/services.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -14,10 +15,12 @@ import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
+import { checkSessionId } from "../agent/check-run-options.js";
 import { type Input, messagesOf } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { loadKnown } from "../log/known-session.js";
 import { readEntries } from "../log/read-log.js";
 import { createAnswering } from "./answers.js";
 
@@ -57,12 +60,18 @@ export type Client = {
 
 /** Creates a client of a store. `pendingApprovals(store)` lists the calls that wait for an answer. */
 export function createClient(options: ClientOptions): Client {
+  checkOptions("createClient()", clientRules, options);
   const store = checkedStore(options.store);
   const { clock = systemClock, makeId = makeRandomId } = options;
   return {
-    session: (sessionId) => clientSession(sessionId, store, clock, makeId),
+    session(sessionId) {
+      checkSessionId(sessionId);
+      return clientSession(sessionId, store, clock, makeId);
+    },
   };
 }
+
+const clientRules: OptionTable<ClientOptions> = { store: anObject, clock: anObject, makeId: aFunction };
 
 function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): ClientSession {
   const post = async (messageId: string, body: InboxBody) => {
@@ -85,7 +94,7 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   }
 
   const noAgent = { family: { children: new Map() }, tools: new Map(), services: servicesOf(store) };
-  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, post);
+  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, () => loadKnown(store, id), post);
   return { id, ...answering, answerTo: (callKey) => answerTo(store, id, callKey), steer };
 }
 

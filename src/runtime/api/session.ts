@@ -2,6 +2,7 @@
  * The public handle of a session: sends messages to it, and reads its results, events and state.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -10,6 +11,7 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Answers } from "../agent/answer-types.js";
+import { checkResumeOptions, checkSendOptions, checkSessionId } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -17,11 +19,14 @@ import { type Input, inputBody, type OutputOptions, type StartOptions } from "..
 import { withOutput } from "../agent/structured-output.js";
 import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { loadKnown } from "../log/known-session.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
 import { createAnswering } from "./answers.js";
+import { checkCall } from "./check-call-options.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -42,15 +47,20 @@ export type SendOptions = Pick<
   readonly mode?: "queue" | "steer" | "reject";
 };
 
+/** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
 export type Session = Answers & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** `send` with mode `steer`. */
+  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session` */
   readonly steer: (input: Input) => Promise<void>;
-  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+  /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-  /** Carries on an interrupted run, and gives its result. @throws PawlError `no_session`, `run_finished` */
+  /**
+   * Carries on an interrupted run, and gives its result. If another process has ended a run meanwhile that this agent
+   * gave out as interrupted, gives the result of that run.
+   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
+   */
   readonly resume: Resume;
   /**
    * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
@@ -94,13 +104,18 @@ export type Resume = {
 /** What a session needs of its process. */
 export type SessionDependencies = {
   readonly live: () => LocalSession;
+  /** Whether a request of this process to the session is under way. */
+  readonly isStarting: () => boolean;
+  readonly interrupted: InterruptedRuns;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: CompiledAgent, { live, fork, replay }: SessionDependencies): Session {
+export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
+  const { live, fork, replay, isStarting, interrupted } = dependencies;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
+  const known = () => loadKnown(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
@@ -113,11 +128,13 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   }
 
   async function send(input: Input, options: SendOptions = {}) {
+    checkSendOptions(options, parts);
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue");
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
+    if (mode === "steer") await known();
     const said = await requestRun(live(), runId, message, {
       shared,
       ...(signal === undefined ? {} : { signal }),
@@ -126,10 +143,15 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     return { runId, isNew: said === "said" };
   }
 
-  const answering = createAnswering(id, parts, post);
+  const answering = createAnswering(id, parts, known, post);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
+    checkResumeOptions(options);
     const locals = compileLocalOptions(options, parts.deps);
+    const ended = await endedMeanwhile(interrupted, store, id);
+    if (ended !== null && locals === undefined) return freeze(ended);
+    if (ended !== null && locals !== undefined)
+      return withOutput(ended.runId, locals, parts.locals, async () => freeze(ended));
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
@@ -150,14 +172,15 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
         `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
-    return (waits ? await result() : null) ?? resumeLive(live(), state.seq);
+    const waiting = waits ? await result() : null;
+    return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
 
   async function result(): Promise<RunResult | null> {
-    const state = await load();
+    const state = await known();
     if (state.status === "idle") return null;
     const transcript = await loadTranscript(store, id, state);
-    return resultOf(id, state, transcript) ?? waitingResult(state, transcript);
+    return freeze(resultOf(id, state, transcript) ?? (await waitingResult(state, transcript)));
   }
 
   /** If a child session waits for a person, so does the run. */
@@ -171,10 +194,15 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     return { sessionId: id, runId, status: "awaiting_human", text, usage, steps: counters.totalSteps, approvals };
   }
 
-  async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
+  async function* events(options: NonNullable<Parameters<Session["events"]>[0]> = {}) {
+    checkCall.events(options);
+    const { after = 0, follow = true, signal } = options;
     const from = parseCursor(after);
-    if (!follow) return yield* readEvents(store, id, from);
-    const { seq } = await load();
+    const { seq } = await known();
+    if (!follow) {
+      for await (const event of readEvents(store, id, from)) yield freeze(event);
+      return;
+    }
     const subscription = subscribe(live(), { stayAfter: Math.max(seq, from.seq) });
     const leave = () => endSubscription(subscription);
     signal?.addEventListener("abort", leave, { once: true });
@@ -185,7 +213,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
       for await (const event of readEvents(store, id, from)) {
         known.upTo = behindEvent(event);
         if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
-        yield event;
+        yield freeze(event);
       }
       for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
@@ -201,10 +229,18 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     ...answering,
     resume: resume as Resume,
     result,
-    fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
-    replay: (options = {}) => replay(options),
-    state: load,
-    messages: async () => [...(await loadTranscript(store, id, await load())).messages],
+    async fork(options = {}) {
+      checkCall.fork(options);
+      const { at, sessionId = makeId() } = options;
+      checkSessionId(sessionId);
+      return fork(at ?? (await load()).seq, sessionId);
+    },
+    async replay(options = {}) {
+      checkCall.replay(options);
+      return freeze(await replay(options));
+    },
+    state: async () => freeze(await known()),
+    messages: async () => freeze((await loadTranscript(store, id, await known())).messages),
     events,
   };
 }

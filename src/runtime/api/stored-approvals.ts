@@ -3,6 +3,7 @@
  * lease.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { Calling } from "../../core/machine/calls.js";
 import { advance } from "../../core/machine/consequences.js";
 import type { Entry } from "../../core/machine/event.js";
@@ -50,7 +51,9 @@ async function approvalsIn(
   const state = inbox > 0 ? await stateAfterInbox(store, sessionId, loaded) : loaded;
   if (askedAt(state) === null) return [];
   const calls = await callsOf(store, sessionId, loaded);
-  return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
+  return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) =>
+    freeze({ ...approval, session }),
+  );
 }
 
 /** The state after the messages in the inbox: the next driver takes those first. */

@@ -6,6 +6,7 @@
  * 3. The input after hooks is what is validated, permitted and approved. If a hook changes a person's edit, the person is asked again.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { Json } from "../../core/data/message.js";
 import type { EventBody, PolicyDecision } from "../../core/machine/event.js";
 import { type Call, type CallPolicy, callOf, type Recover } from "../../core/machine/state.js";
@@ -19,7 +20,6 @@ import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { hashInput } from "../lib/hash.js";
 import type { SettledCall } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";

@@ -9,13 +9,14 @@ import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
 import { initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
+import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import type { CommittedEntry } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
+import { appendFrozen } from "./frozen-transcript.js";
 
 /** The part of a store that reading a log needs. */
 export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
@@ -62,9 +63,9 @@ export async function loadTranscript(store: Pick<Store, "read">, sessionId: stri
   if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
-    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendEntry(transcript, entry);
+    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendFrozen(transcript, entry);
   }
-  for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendEntry(transcript, entry);
+  for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
   return transcript;
 }
 
@@ -108,7 +109,7 @@ export async function openFollower(store: LogStore, sessionId: string, seq: numb
 export function followEntry(follower: Follower, entry: Entry): readonly PublicEvent[] {
   const before = follower.state;
   follower.state = transition(before, entry.event);
-  appendEntry(follower.transcript, entry);
+  appendFrozen(follower.transcript, entry);
   return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
 }
 

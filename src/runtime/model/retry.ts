@@ -2,6 +2,7 @@
  * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { ModelFailure } from "../../core/data/message.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 
@@ -70,7 +71,7 @@ export function retryDelayMs(
   elapsedMs: number,
 ): number | undefined {
   try {
-    const decision = policy.decide(failure, attempts, Math.max(0, elapsedMs));
+    const decision = policy.decide(freeze(failure), attempts, Math.max(0, elapsedMs));
     if (!("retryInMs" in decision) || !Number.isFinite(decision.retryInMs)) return undefined;
     return Math.max(0, decision.retryInMs);
   } catch {

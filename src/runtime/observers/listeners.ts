@@ -6,13 +6,14 @@
  * 3. Listeners have heard of everything before a run's result is given, before a run waits for a person, and before a
  *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { createRedaction, guarded, type Redact } from "./redact.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;

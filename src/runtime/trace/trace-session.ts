@@ -1,6 +1,7 @@
 /**
  * The trace of a session, read from its log.
  */
+import { freeze } from "../../core/data/freeze.js";
 import { isResting } from "../../core/machine/state.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { type LogStore, readCommittedEntries } from "../log/read-log.js";
@@ -34,10 +35,10 @@ export async function traceSession(
   for await (const committed of readCommittedEntries(store, sessionId, await startOfRun(store, sessionId, after))) {
     const completed = builder.add(committed);
     if (committed.entry.seq > after) records.push(...completed);
-    if (records.length >= limit) return records.slice(0, limit);
+    if (records.length >= limit) return freeze(records.slice(0, limit));
   }
   const open = asOf === undefined ? null : builder.underWay(asOf);
-  return open === null ? records : [...records, open];
+  return freeze(open === null ? records : [...records, open]);
 }
 
 /** The entry before the run to which an entry belongs. */
