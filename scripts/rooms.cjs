@@ -5,7 +5,7 @@
  * The order is the order of reading, from the bottom up. A room imports only rooms above its own line in this list, so there is no cycle.
  */
 const core = ["core/data", "core/machine", "core/transcript", "core/view"];
-const contracts = [...core, "check-options.ts", "errors.ts", "ports"];
+const contracts = [...core, "check-options.ts", "check-tool.ts", "errors.ts", "ports"];
 
 const rooms = [
   { room: "core/data", about: "messages, JSON, reasons: plain data and what can be done with it", imports: [] },

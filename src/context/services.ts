@@ -2,7 +2,7 @@
  * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
  */
 
-import { checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { anything, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import { freeze } from "../core/data/freeze.js";
 import type { Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
@@ -75,6 +75,7 @@ function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
 
 function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {
   if (usage === null) return null;
+  checkOptions("usage", usageRules, usage ?? {});
   const prices = usage?.prices ?? listPrices;
   for (const [modelId, { long, ...price }] of Object.entries(prices))
     for (const rate of [...Object.values(price), ...Object.values(long ?? {})])
@@ -85,6 +86,8 @@ function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageS
         );
   return createUsageService(prices);
 }
+
+const usageRules: OptionTable<NonNullable<ServiceOptions["usage"]>> = { prices: anything };
 
 const toolOutputRules: OptionTable<ToolOutputOptions> = {
   maxBytes: wholeNumber(1, "bytes"),

@@ -4,6 +4,7 @@
  * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
  * So nobody gets the demo model who expects another model.
  */
+import { aFunction, anObject, anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
@@ -35,6 +36,15 @@ export type ChooseOptions = {
   readonly registry?: ModelRegistry;
 };
 
+const optionRules: OptionTable<ChooseOptions> = {
+  name: anything,
+  env: anObject,
+  fetch: aFunction,
+  timeoutMs: numberFrom(0),
+  importPackage: aFunction,
+  registry: anObject,
+};
+
 export type Choice = {
   readonly model: Model;
   /** One sentence for people: which model was chosen, and why. */
@@ -49,6 +59,7 @@ export type Choice = {
  *   `unknown_model` if the server at `OPENAI_BASE_URL` lists no model
  */
 export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> {
+  checkOptions("chooseModel()", optionRules, options);
   const environment = options.env ?? process.env;
   const registry =
     options.registry ??

@@ -7,6 +7,7 @@
  *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
 
+import { aFunction, anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -65,7 +66,16 @@ export function compileListeners(options: WatchOptions): {
 
 type Watcher = Omit<Listener, "catchUp">;
 
+const observerRules: OptionTable<Observer> = {
+  name: anything,
+  onEvent: aFunction,
+  onDelta: aFunction,
+  onTrace: aFunction,
+  traceContent: trueOrFalse,
+};
+
 function observe(observer: Observer, call: Call): Watcher {
+  checkPlainOptions("An observer", observerRules, observer);
   const { name = "observer", onEvent, onDelta, onTrace, traceContent = false } = observer;
   const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {
