@@ -5,7 +5,7 @@
  * The order is the order of reading, from the bottom up. A room imports only rooms above its own line in this list, so there is no cycle.
  */
 const core = ["core/data", "core/machine", "core/transcript", "core/view"];
-const contracts = [...core, "check-options.ts", "errors.ts", "ports"];
+const contracts = [...core, "check-options.ts", "check-tool.ts", "errors.ts", "ports"];
 
 const rooms = [
   { room: "core/data", about: "messages, JSON, reasons: plain data and what can be done with it", imports: [] },
@@ -170,7 +170,7 @@ const rooms = [
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
   { room: "stores/sqlite", about: "the store in one SQLite file", imports: [...contracts, "stores/shared"] },
-  { room: "models/facts", about: "prices and context windows", imports: ["ports"] },
+  { room: "models/facts", about: "prices and context windows", imports: ["core/data", "ports"] },
   { room: "models/ai-sdk", about: "language models of the AI SDK as Pawl's", imports: contracts },
   { room: "models/demo", about: "the demo model, which needs no key", imports: [...core, "ports"] },
   {

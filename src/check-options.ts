@@ -1,7 +1,9 @@
 /**
  * Checks options by one total table: a new option that is not in its table does not compile.
  */
-import { PawlError } from "./errors.js";
+
+import { nearestName } from "./core/data/nearest-name.js";
+import { type ErrorCode, PawlError } from "./errors.js";
 
 /** What one option may be: `takes` tests a value, `wanted` describes it in messages. */
 export type OptionRule = { readonly takes: (value: unknown) => boolean; readonly wanted: string };
@@ -9,28 +11,77 @@ export type OptionRule = { readonly takes: (value: unknown) => boolean; readonly
 /** A rule for each option. */
 export type OptionTable<Options> = { readonly [Name in keyof Options]-?: OptionRule };
 
+export type CheckSettings = {
+  /** The code of the error. Default: `bad_configuration`. */
+  readonly code?: ErrorCode;
+  /** Names that other libraries use, and the option that is meant. */
+  readonly otherNames?: { readonly [name: string]: string };
+};
+
 /**
  * Refuses unknown names, and values that an option may not have. `undefined` counts as left out, and passes.
- * @param what the name of the options in messages: "limits", "compaction"
- * @throws PawlError `bad_configuration`
+ * @param what where the options are, in messages: "limits", or a function, "createAgent()"
+ * @throws PawlError `bad_configuration`, or the code of the settings
  */
-export function checkOptions<Options extends object>(what: string, table: OptionTable<Options>, given: Options): void {
+export function checkOptions<Options extends object>(
+  what: string,
+  table: OptionTable<Options>,
+  given: Options,
+  { code = "bad_configuration", otherNames = {} }: CheckSettings = {},
+): void {
+  const fail = (message: string): never => {
+    throw new PawlError(code, message);
+  };
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    fail(`The options of ${what} are ${shown(given)}; they must be an object.`);
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(table, name))
-      throw misconfigured(`There is no ${what}.${name}. There are ${Object.keys(table).join(", ")}.`);
+    if (!Object.hasOwn(table, name)) fail(unknownName(what, name, Object.keys(table), otherNames));
     const { takes, wanted } = table[name as keyof Options];
     if (value === undefined || takes(value)) continue;
-    throw misconfigured(`${what}.${name} is ${shown(value)}; it must be ${wanted}. Leave it out for its default.`);
+    const where = what.endsWith(")") ? `The option ${name} of ${what}` : `${what}.${name}`;
+    fail(`${where} is ${shown(value)}; it must be ${wanted}. Leave it out for its default.`);
   }
 }
 
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
+/** The same for parts that may be instances of classes, which may hold more: only plain objects are checked. */
+export function checkPlainOptions<Options extends object>(
+  what: string,
+  table: OptionTable<Options>,
+  given: Options,
+  settings?: CheckSettings,
+): void {
+  const prototype: unknown = typeof given === "object" && given !== null ? Object.getPrototypeOf(given) : undefined;
+  if (prototype === Object.prototype || prototype === null) checkOptions(what, table, given, settings);
+}
+
+function unknownName(
+  what: string,
+  name: string,
+  known: readonly string[],
+  otherNames: NonNullable<CheckSettings["otherNames"]>,
+): string {
+  const meant = Object.hasOwn(otherNames, name) ? otherNames[name] : nearestName(name, known);
+  const hint = meant === undefined ? "" : ` Do you mean ${meant}?`;
+  return `${what} has no option ${JSON.stringify(name.slice(0, 100))}.${hint} It has ${known.join(", ")}.`;
 }
 
 function shown(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : String(value);
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
+  return typeof value === "function" ? "a function" : String(value);
 }
+
+export const aFunction: OptionRule = { takes: (value) => typeof value === "function", wanted: "a function" };
+
+/** A text, which may be empty. */
+export const anyText: OptionRule = { takes: (value) => typeof value === "string", wanted: "a text" };
+
+export const aList: OptionRule = { takes: (value) => Array.isArray(value), wanted: "an array" };
+
+export const anObject: OptionRule = {
+  takes: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  wanted: "an object",
+};
 
 export const trueOrFalse: OptionRule = { takes: (value) => typeof value === "boolean", wanted: "true or false" };
 

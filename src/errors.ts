@@ -4,7 +4,7 @@
  *
  * Each code has a heading in docs/errors.md, and a test checks that.
  */
-export const errorCodes = [
+export const errorCodes = Object.freeze([
   "bad_configuration",
   "bad_input",
   "duplicate_tool",
@@ -28,7 +28,7 @@ export const errorCodes = [
   "store_closed",
   "not_storable",
   "internal",
-] as const;
+] as const);
 
 export type ErrorCode = (typeof errorCodes)[number];
 

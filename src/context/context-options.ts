@@ -2,6 +2,7 @@
  * Checks the agent's `context` options.
  */
 
+import { anything, checkOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
 import type { ContextManager, Hint } from "../ports/context.js";
 import { contextManager } from "./manager.js";
@@ -17,19 +18,20 @@ export type ContextOptions = {
 
 export type CompiledContext = Required<ContextOptions>;
 
+const contextRules: OptionTable<ContextOptions> = { data: anything, hints: anything, manager: anything };
+
 /** @throws PawlError `bad_configuration` */
-export function compileContext({
-  data = {},
-  hints = [],
-  manager = contextManager,
-}: ContextOptions = {}): CompiledContext {
+export function compileContext(options: ContextOptions = {}): CompiledContext {
+  checkOptions("context", contextRules, options);
+  const { data = {}, hints = [], manager = contextManager } = options;
   for (const [name, value] of Object.entries(data))
     if (typeof value !== "string") throw misconfigured(`data.${name} is not a string. Give its value as text`);
   if (!Array.isArray(hints) || hints.some((hint) => typeof hint?.name !== "string" || typeof hint.text !== "function"))
     throw misconfigured("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
   if (typeof manager?.build !== "function")
     throw misconfigured("manager has no function build(view). Add it, or leave manager out");
-  return { data, hints, manager };
+  // Copies: hints and context managers are handed the data.
+  return { data: Object.freeze({ ...data }), hints, manager };
 }
 
 function misconfigured(what: string): PawlError {

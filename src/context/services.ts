@@ -2,7 +2,8 @@
  * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
  */
 
-import { checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { anything, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { freeze } from "../core/data/freeze.js";
 import type { Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
@@ -52,13 +53,14 @@ export function compileServices(
   store: Store,
 ): Services {
   const { usage, toolOutput, tokens, services = {} } = options;
-  return {
+  // Tools see this object.
+  return Object.freeze({
     ...services,
     usage: services.usage ?? usageOf(usage, listPrices),
     output: services.output ?? outputOf(toolOutput, store),
     compaction: services.compaction ?? compactionServiceOf(options.compaction),
     tokens: services.tokens ?? tokensOf(tokens),
-  };
+  });
 }
 
 /** The services of a client, which talks to a session without its agent. */
@@ -73,6 +75,7 @@ function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
 
 function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {
   if (usage === null) return null;
+  checkOptions("usage", usageRules, usage ?? {});
   const prices = usage?.prices ?? listPrices;
   for (const [modelId, { long, ...price }] of Object.entries(prices))
     for (const rate of [...Object.values(price), ...Object.values(long ?? {})])
@@ -83,6 +86,8 @@ function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageS
         );
   return createUsageService(prices);
 }
+
+const usageRules: OptionTable<NonNullable<ServiceOptions["usage"]>> = { prices: anything };
 
 const toolOutputRules: OptionTable<ToolOutputOptions> = {
   maxBytes: wholeNumber(1, "bytes"),
@@ -124,7 +129,7 @@ export function withCost(usage: Usage, modelId: string, { usage: service }: Serv
 
 function knownCost(usage: Usage, modelId: string, service: UsageService): number | undefined {
   try {
-    const cost = service.costOf(modelId, usage);
+    const cost = service.costOf(modelId, freeze(usage));
     return cost !== undefined && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
   } catch {
     return undefined;

@@ -4,7 +4,8 @@
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { AnyTool } from "../ports/tool.js";
-import type { Agent, AgentOptions } from "../runtime/api/build-agent.js";
+import type { AgentOptions } from "../runtime/api/agent-options.js";
+import type { Agent } from "../runtime/api/build-agent.js";
 import { type Fallback, isFallback } from "../runtime/model/models.js";
 import { listTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";

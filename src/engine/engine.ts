@@ -7,15 +7,19 @@
  * 2. Plugins' hooks and observers come before an agent's own, in the order of registration.
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
+
+import { aList, anObject, anything, checkOptions, type OptionTable } from "../check-options.js";
+import { freeze } from "../core/data/freeze.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
-import type { Agent, AgentOptions } from "../runtime/api/build-agent.js";
+import type { AgentOptions } from "../runtime/api/agent-options.js";
+import type { Agent } from "../runtime/api/build-agent.js";
 import { normaliseTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
 import { type EngineAgent, type Shared, withShared } from "./engine-agent.js";
 import { createPluginManager } from "./plugins.js";
-import type { Worker, WorkerOptions } from "./worker.js";
+import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "./worker.js";
 
 export type EngineOptions<ModelLike> = {
   /** Created in this order. An agent can have earlier agents as tools. */
@@ -60,10 +64,24 @@ export type EngineParts<ModelLike> = {
   readonly resolveModel: (name: string) => Promise<ModelLike>;
 };
 
+const engineRules: OptionTable<EngineOptions<unknown>> = {
+  agents: aList,
+  plugins: aList,
+  tools: anything,
+  models: anObject,
+  store: anObject,
+  worker: anObject,
+};
+
+const { concurrency, pollMs, onReport } = workerOptionRules;
+const workerRules: OptionTable<NonNullable<EngineOptions<unknown>["worker"]>> = { concurrency, pollMs, onReport };
+
 export async function buildEngine<ModelLike>(
   options: EngineOptions<ModelLike>,
   parts: EngineParts<ModelLike>,
 ): Promise<Engine<ModelLike>> {
+  checkOptions<object>("createEngine()", engineRules, options, { otherNames: { name: "agents" } });
+  if (options.worker !== undefined) checkOptions("worker", workerRules, options.worker);
   const manager = createPluginManager(options.plugins ?? []);
   const store = options.store ?? parts.createStore();
   const contributions = await manager.load(store);
@@ -98,10 +116,12 @@ export async function buildEngine<ModelLike>(
   return {
     agent: (name) => agentNamed(name, agents),
     store,
-    plugins: manager.plugins.map(({ name, version }) => ({ name, version })),
+    plugins: freeze(manager.plugins.map(({ name, version }) => ({ name, version }))),
     recover: worker.runUntilIdle,
     work: worker.run,
-    shutdown({ graceMs } = {}) {
+    shutdown(options = {}) {
+      checkGrace("shutdown()", options);
+      const { graceMs } = options;
       ending ??= shutDown(graceMs);
       return ending;
     },

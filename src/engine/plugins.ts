@@ -7,6 +7,7 @@
  * 3. A plugin gets two minutes for its setup and 10 s for its dispose; then it has failed.
  * 4. Two plugins cannot register the same name, because then their order would decide which of the two is used.
  */
+import { anything, checkPlainOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
@@ -69,7 +70,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
   }
 
   return {
-    plugins: ordered,
+    plugins: Object.freeze(ordered),
     load,
     async dispose() {
       const errors = await disposeAll();
@@ -131,8 +132,17 @@ function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plu
   return [...ordered];
 }
 
+const pluginRules: OptionTable<Plugin<unknown>> = {
+  name: anything,
+  version: anything,
+  dependencies: anything,
+  setup: anything,
+  dispose: anything,
+};
+
 function checkPlugin<ModelLike>(plugin: Plugin<ModelLike>): void {
   const { name, version, dependencies = [], setup, dispose } = plugin;
+  checkPlainOptions<Plugin<unknown>>(`The plugin "${String(name)}"`, pluginRules, plugin);
   if (typeof name !== "string" || name === "" || name.length > 100)
     throw misconfigured("A plugin has no valid name. Give it a name of 1 to 100 characters.");
   if (typeof version !== "string" || version === "")

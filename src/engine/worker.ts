@@ -5,6 +5,7 @@
  * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
  */
 
+import { aFunction, anObject, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
@@ -52,9 +53,28 @@ export type Worker = {
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
+export const workerOptionRules: OptionTable<WorkerOptions> = {
+  store: anObject,
+  agents: { takes: (value) => Array.isArray(value) || typeof value === "function", wanted: "an array or a function" },
+  concurrency: wholeNumber(1),
+  pollMs: numberFrom(1),
+  onReport: aFunction,
+};
+
+type Grace = { readonly graceMs?: number };
+
+const graceRules: OptionTable<Grace> = { graceMs: numberFrom(0) };
+
+/** @throws PawlError `bad_input` */
+export function checkGrace(what: "stop()" | "shutdown()", options: Grace): void {
+  const otherNames = { timeout: "graceMs", timeoutMs: "graceMs" };
+  checkOptions(what, graceRules, options, { code: "bad_input", otherNames });
+}
+
 type WorkerDefaults = { readonly clock: Clock; readonly isDead: (holder: Holder) => boolean };
 
 export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDefaults): Worker {
+  checkOptions("createWorker()", workerOptionRules, options);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   const running = new Map<string, Promise<void>>();
   const refused = new Set<string>();
@@ -155,7 +175,9 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     });
   }
 
-  async function stop({ graceMs = 5_000 }: { readonly graceMs?: number } = {}): Promise<void> {
+  async function stop(options: Grace = {}): Promise<void> {
+    checkGrace("stop()", options);
+    const { graceMs = 5_000 } = options;
     stopped = true;
     wake();
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));

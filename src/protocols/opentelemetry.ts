@@ -7,7 +7,14 @@
  * 3. Content is exported only on request, and then redacted (SEC-14).
  */
 import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
-import type { LoopTrace, Observer, TracedCall, TraceRecordOf, TraceSpan } from "../index.js";
+import {
+  type LoopTrace,
+  type Observer,
+  PawlError,
+  type TracedCall,
+  type TraceRecordOf,
+  type TraceSpan,
+} from "../index.js";
 import * as names from "./genai.js";
 import { type OpenTelemetryApi, openTelemetryApi } from "./opentelemetry-api.js";
 import {
@@ -26,6 +33,17 @@ export type OpenTelemetryOptions = {
   readonly captureContent?: boolean;
 };
 
+const known: readonly string[] = ["tracer", "captureContent"] satisfies (keyof OpenTelemetryOptions)[];
+
+function checkNames(options: OpenTelemetryOptions): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new PawlError(
+      "bad_configuration",
+      `The OpenTelemetry observer has no option ${JSON.stringify(unknown)}. It has ${known.join(", ")}.`,
+    );
+}
+
 /**
  * Creates an observer that exports each run as spans when it ends:
  * `createAgent({ observers: [createOpenTelemetryObserver()] })`.
@@ -33,6 +51,7 @@ export type OpenTelemetryOptions = {
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
+  checkNames(options);
   const { captureContent = false } = options;
   openTelemetryApi();
   return {
@@ -50,6 +69,7 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
  */
 export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
+  checkNames(options);
   const api = openTelemetryApi();
   for (const finished of records) {
     if (finished.type !== "run_finished") continue;

@@ -2,7 +2,19 @@
  * The crash kit. It plays a user's agent to its end, then again with a crash before and after every commit, in one
  * process and without waiting. After each play it checks what Pawl promises.
  */
+
 import { randomUUID } from "node:crypto";
+import {
+  aFunction,
+  aList,
+  anObject,
+  anything,
+  checkOptions,
+  numberFrom,
+  type OptionTable,
+  oneOf,
+  trueOrFalse,
+} from "../check-options.js";
 import type { Entry } from "../core/machine/event.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Agent } from "../create-agent.js";
@@ -60,6 +72,20 @@ export type CrashTestOptions = {
   readonly quietMs?: number;
 };
 
+const optionRules: OptionTable<CrashTestOptions> = {
+  agent: aFunction,
+  input: anything,
+  respond: aFunction,
+  check: aFunction,
+  reset: aFunction,
+  pairs: trueOrFalse,
+  points: oneOf("commits", "waits"),
+  at: aList,
+  store: anObject,
+  patienceMs: numberFrom(0),
+  quietMs: numberFrom(0),
+};
+
 /** A play that has ended. */
 export type CrashPlay = {
   readonly result: RunResult;
@@ -105,6 +131,7 @@ export class CrashFailure extends Error {
  * @throws CrashFailure
  */
 export async function crashTest(options: CrashTestOptions): Promise<CrashReport> {
+  checkOptions("crashTest()", optionRules, options);
   const store = options.store ?? createMemoryStore();
   const prefix = randomUUID().slice(0, 8);
   const endings: Ending[] = [];

@@ -2,10 +2,21 @@
  * Kills a user's program with SIGKILL before and after every commit, or at random, and starts it again until it has
  * done its work. After every death it checks the store.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import {
+  aFunction,
+  aList,
+  anObject,
+  anything,
+  checkOptions,
+  numberFrom,
+  type OptionTable,
+  wholeNumber,
+} from "../check-options.js";
 import type { Entry } from "../core/machine/event.js";
 import { isResting } from "../core/machine/state.js";
 import type { Store } from "../ports/store.js";
@@ -44,6 +55,19 @@ export type KillTestOptions = {
   readonly atOnce?: number;
   /** How long a life may take, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
+};
+
+const optionRules: OptionTable<KillTestOptions> = {
+  script: anything,
+  args: aList,
+  env: anObject,
+  nodeOptions: aList,
+  openStore: aFunction,
+  check: aFunction,
+  prepare: aFunction,
+  kills: anything,
+  atOnce: wholeNumber(1),
+  timeoutMs: numberFrom(1),
 };
 
 /** A play in which the program has done its work. */
@@ -91,6 +115,7 @@ export class KillFailure extends Error {
  * @throws KillFailure
  */
 export async function killTest(options: KillTestOptions): Promise<KillReport> {
+  checkOptions("killTest()", optionRules, options);
   const { kills = "commits", atOnce = 2 } = options;
   const plays: Played[] = [];
   const next =

@@ -1,6 +1,7 @@
 /**
  * A model that gives the answers of a script, in order.
  */
+import { checkOptions, type OptionTable, someText, trueOrFalse, wholeNumber } from "../check-options.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 
@@ -55,6 +56,12 @@ export type ScriptedModelOptions = {
   readonly record?: boolean;
 };
 
+const optionRules: OptionTable<ScriptedModelOptions> = {
+  id: someText,
+  contextWindow: wholeNumber(1, "tokens"),
+  record: trueOrFalse,
+};
+
 export type ScriptedModel = Model & {
   /** All requests so far, each with its messages at that time. */
   readonly requests: readonly ModelRequest[];
@@ -69,6 +76,7 @@ export type ScriptedModel = Model & {
  * ```
  */
 export function createScriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {
+  checkOptions("createScriptedModel()", optionRules, options);
   const requests: ModelRequest[] = [];
   let count = 0;
   return {

@@ -1,6 +1,7 @@
 /**
  * Tools for the files of one folder.
  */
+import { aList, anything, checkOptions, type OptionTable } from "../check-options.js";
 import type { AnyTool } from "../ports/tool.js";
 import { createListFiles, createReadFile } from "./read-files.js";
 import { createRoot } from "./root.js";
@@ -18,13 +19,17 @@ export type FileToolsOptions = {
   readonly protect?: readonly string[];
 };
 
+const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aList };
+
 /**
  * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and
  * `edit_file`.
  *
  * @throws PawlError `bad_configuration` if the root is not a folder
  */
-export function createFileTools({ root, protect }: FileToolsOptions): readonly AnyTool[] {
+export function createFileTools(options: FileToolsOptions): readonly AnyTool[] {
+  checkOptions("createFileTools()", optionRules, options, { otherNames: { cwd: "root", folder: "root" } });
+  const { root, protect } = options;
   const opened = createRoot(root, protect);
   const inTurn = createTurns();
   return [

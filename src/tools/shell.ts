@@ -1,6 +1,15 @@
 /**
  * A tool that runs commands (SEC-7). An agent has it only if its author adds it, and each command needs approval.
  */
+import {
+  anObject,
+  anything,
+  checkOptions,
+  numberFrom,
+  type OptionTable,
+  oneOf,
+  wholeNumber,
+} from "../check-options.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { createRoot } from "./root.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
@@ -21,6 +30,15 @@ export type ShellToolOptions = {
   readonly killGraceMs?: number;
   /** `auto`: bubblewrap if it works, else no sandbox. Default: `auto`. */
   readonly sandbox?: "auto" | "off";
+};
+
+const optionRules: OptionTable<ShellToolOptions> = {
+  root: anything,
+  env: anObject,
+  timeoutMs: numberFrom(1),
+  maxOutputBytes: wholeNumber(1, "bytes"),
+  killGraceMs: numberFrom(0),
+  sandbox: oneOf("auto", "off"),
 };
 
 type ShellInput = { readonly command: string; readonly timeoutMs?: number };
@@ -47,6 +65,7 @@ const inheritedVariables = [
  * @throws PawlError `bad_configuration` if the root is not a folder
  */
 export function createShellTool(options: ShellToolOptions): Tool<ShellInput, string> {
+  checkOptions("createShellTool()", optionRules, options, { otherNames: { cwd: "root", timeout: "timeoutMs" } });
   const { timeoutMs = defaultTimeoutMs, killGraceMs = defaultKillGraceMs } = options;
   const root = createRoot(options.root).path;
   const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();

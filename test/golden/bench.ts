@@ -3,7 +3,8 @@
  */
 import { createMemoryStore, type Model, type Store } from "../../src/index.js";
 import type { Holder } from "../../src/ports/store.js";
-import { type Agent, type AgentOptions, buildAgent } from "../../src/runtime/api/build-agent.js";
+import type { AgentOptions } from "../../src/runtime/api/agent-options.js";
+import { type Agent, buildAgent } from "../../src/runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
 
 export type Parts = Pick<

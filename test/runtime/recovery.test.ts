@@ -116,7 +116,7 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
       const failed = {
         status: "interrupted",
         reason: "store_failed",
-        resumable: true,
+        resumable: false,
         error: { code: "store_failed" },
       };
       expect(await agent.run("Go", ids)).toMatchObject(failed);
@@ -432,10 +432,10 @@ describe("an abort leaves a session that can be used, in every state", () => {
     });
   });
 
-  test("idle: nothing happens", verifies("REC-8"), async () => {
+  test("unknown: it is refused, and nothing is made", verifies("REC-8"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ model: createScriptedModel([{ text: "First." }]), store });
-    await agent.session("s").abort();
+    await expect(agent.session("s").abort()).rejects.toThrow(expect.objectContaining({ code: "no_session" }));
     expect(await store.list()).toEqual([]);
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ text: "First." });
   });

@@ -185,8 +185,9 @@ test("of two that are sent with reject at once, one is refused", verifies("LOOP-
 });
 
 test("a steer where nothing is under way starts a run", verifies("LOOP-8#one-process"), async () => {
-  const model = createScriptedModel([{ text: "Yes?" }]);
+  const model = createScriptedModel([{ text: "Done." }, { text: "Yes?" }]);
   const agent = createAgent({ model });
+  await agent.run("Go", { sessionId: "s" });
   const session = agent.session("s");
   const { runId } = await session.send("Hello", { mode: "steer" });
   expect(await agent.run("Hello", { sessionId: "s", runId })).toMatchObject({

@@ -3,6 +3,7 @@
  *
  * An assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
  */
+import { freeze } from "./freeze.js";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -176,11 +177,11 @@ export type ModelFailure = {
 /**
  * The failure if a provider ends its answer with the reason `error` and nothing else. It is handled like a status 500.
  */
-export const endedWithError: ModelFailure = {
+export const endedWithError: ModelFailure = freeze({
   kind: "provider",
   message: "The provider ended its answer with an error.",
   statusCode: 500,
-};
+});
 
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
@@ -241,11 +242,11 @@ function lacksCost(usage: Usage): boolean {
 }
 
 /** The counts of a usage, each of which may be unknown. */
-export const usageCounts = [
+export const usageCounts = freeze([
   "inputTokens",
   "outputTokens",
   "reasoningTokens",
   "cacheReadTokens",
   "cacheWriteTokens",
   "costUsd",
-] as const;
+] as const);

@@ -1,12 +1,13 @@
 /**
  * Why a run ended. docs/guide/outcomes.md shows this table; a test compares the two.
  */
+import { freeze } from "./freeze.js";
 
 /**
  * The reasons for which a run ends: a closed set. Each has the status of the run, the exit code of the command line,
  * and the text of the result if the model gave none.
  */
-export const reasons = {
+export const reasons = freeze({
   stop: { status: "completed", exitCode: 0, text: "" },
   done: { status: "completed", exitCode: 0, text: "" },
   other: { status: "completed", exitCode: 0, text: "The model stopped without giving an answer." },
@@ -33,13 +34,13 @@ export const reasons = {
   denied_stop: { status: "aborted", exitCode: 5, text: "A tool call was denied and the run was stopped." },
   repeated_call: { status: "failed", exitCode: 4, text: "The model kept repeating the same tool call." },
   crash_loop: { status: "failed", exitCode: 5, text: "The run was restarted too often without progress." },
-} as const satisfies Record<string, { status: "completed" | "failed" | "aborted"; exitCode: number; text: string }>;
+} as const satisfies Record<string, { status: "completed" | "failed" | "aborted"; exitCode: number; text: string }>);
 
 /** Why a run ended. */
 export type Reason = keyof typeof reasons;
 
 /**
- * Why a run stopped in this process and can still be resumed: the store failed, the process is draining, another
+ * Why a run stopped in this process without an end: the store failed, the process is draining, another
  * process took over, or the run before it in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost" | "held_back";

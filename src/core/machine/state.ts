@@ -9,6 +9,7 @@
  *
  * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
+import { freeze } from "../data/freeze.js";
 import type { Fault, Usage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
@@ -291,7 +292,7 @@ export type TerminalState = Completed | Failed | Aborted;
 export type Status = State["status"];
 
 /** A session with an empty log. */
-export const initialState: Idle = {
+export const initialState: Idle = freeze({
   v: formatVersion,
   seq: 0,
   session: null,
@@ -299,7 +300,7 @@ export const initialState: Idle = {
   queue: [],
   interrupted: [],
   context: { readFrom: 1 },
-};
+});
 
 /** A run fails at this many restarts without progress (rule 16 of docs/architecture.md). */
 export const maxRestarts = 5;

@@ -3,6 +3,7 @@
  *
  * An event that can apply may still be stale: it may name a run, step, attempt or call that is not the present one.
  */
+import { freeze } from "../data/freeze.js";
 import type { EventType } from "./event.js";
 import type { ReservedEventType } from "./reserved-events.js";
 import type { Status } from "./state.js";
@@ -81,7 +82,7 @@ const terminal = {
 } as const;
 
 /** For each status of a session and each type of event: whether the event can apply. */
-export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = {
+export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = freeze({
   idle: { ...resting, session_created: "applies", late_result: "stale" },
   preparing: {
     ...active,
@@ -109,4 +110,4 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
   completed: terminal,
   failed: terminal,
   aborted: terminal,
-};
+});

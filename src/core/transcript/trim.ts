@@ -6,6 +6,7 @@
  * 3. Once the results exceed the budget, the oldest are left out until half of it is used. The rest then stays the same
  *    for many steps, which providers' caches need.
  */
+import { freeze } from "../data/freeze.js";
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";
 import { leftOutResultText } from "./loop-prompts.js";
 import { seqOfShown, textOfOutput } from "./results.js";
@@ -78,7 +79,7 @@ function without(message: ToolMessage, left: ReadonlySet<ToolResultPart>): ToolM
   const known = views.get(message);
   if (known?.left === count) return known.message;
   const parts = message.parts.map((part) => (left.has(part) ? leftOutPart(part) : part));
-  const view: ToolMessage = { role: "tool", parts };
+  const view: ToolMessage = freeze({ role: "tool", parts });
   views.set(message, { left: count, message: view });
   return view;
 }

@@ -40,7 +40,8 @@ export type RunResult<Output = never> = ResultBase &
     | {
         readonly status: "interrupted";
         readonly reason: InterruptedReason;
-        readonly resumable: true;
+        /** If false, the store has nothing of the request: there is nothing to resume. Send the request again. */
+        readonly resumable: boolean;
         readonly error?: Fault;
       }
   );

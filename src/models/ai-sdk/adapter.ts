@@ -4,6 +4,15 @@
  * The provider's stream is read once, with a reader. This generator is the only layer between the stream and the
  * consumer.
  */
+import {
+  aFunction,
+  aList,
+  anObject,
+  checkOptions,
+  type OptionTable,
+  someText,
+  wholeNumber,
+} from "../../check-options.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
@@ -29,6 +38,14 @@ export type AiSdkOptions = {
   readonly providerTools?: readonly ProviderTool[];
 };
 
+const optionRules: OptionTable<AiSdkOptions> = {
+  id: someText,
+  contextWindow: wholeNumber(1, "tokens"),
+  takesInResults: aFunction,
+  providerOptions: anObject,
+  providerTools: aList,
+};
+
 /**
  * Turns an AI SDK language model of specification v3 or v4 into a model.
  *
@@ -36,6 +53,7 @@ export type AiSdkOptions = {
  */
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
   assertUsable(languageModel);
+  checkOptions("fromAiSdk()", optionRules, options);
   const convert = createPromptConverter(
     languageModel.specificationVersion,
     options.providerTools ?? [],

@@ -5,6 +5,7 @@
  * shortest lifetime. Batches, priority, regions and searches are not included. An unlisted model has no price, which is
  * not zero.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 
 export type PriceList = {
@@ -94,7 +95,7 @@ const ownModel: PriceList = {
 };
 
 /** The lists that `listPrices` combines. */
-export const priceLists: readonly PriceList[] = [anthropic, openai, google, ownModel];
+export const priceLists: readonly PriceList[] = freeze([anthropic, openai, google, ownModel]);
 
 /** The default prices of an agent. To add your own: `usage: { prices: { ...listPrices, "own/model": { … } } }`. */
-export const listPrices: PriceTable = Object.assign({}, ...priceLists.map((list) => list.prices));
+export const listPrices: PriceTable = freeze(Object.assign({}, ...priceLists.map((list) => list.prices)));

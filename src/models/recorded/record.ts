@@ -1,8 +1,10 @@
 /**
  * Wraps a model, and records its requests and answers in a file.
  */
+
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
+import { checkOptions, type OptionTable, someText } from "../../check-options.js";
 import type { ModelFailure } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest } from "../../ports/model.js";
@@ -18,6 +20,8 @@ export type RecordOptions = {
   readonly path: string;
 };
 
+const optionRules: OptionTable<RecordOptions> = { path: someText };
+
 /**
  * Returns a model that records each attempt of `model`, as a JSON line, before it yields the attempt's last delta.
  * `createReplayModel` answers from the file. If a line cannot be written, further calls throw, so that no call goes
@@ -25,7 +29,9 @@ export type RecordOptions = {
  *
  * @throws PawlError `bad_configuration` if the file cannot be written
  */
-export function recordModel(model: Model | LanguageModel, { path }: RecordOptions): Model {
+export function recordModel(model: Model | LanguageModel, options: RecordOptions): Model {
+  checkOptions("recordModel()", optionRules, options, { otherNames: { file: "path" } });
+  const { path } = options;
   const recorded = asModel(model);
   const { add, check } = openRecording(path);
   return {

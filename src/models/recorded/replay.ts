@@ -6,6 +6,7 @@
  * 2. A request that was not recorded fails without a retry. The failure names the first difference from a recorded
  *    request.
  */
+import { checkOptions, type OptionTable, oneOf, someText } from "../../check-options.js";
 import { type Difference, differenceText, firstDifference } from "../../core/data/difference.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
 import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
@@ -37,6 +38,8 @@ export type ReplayModel = Model & {
   readonly remaining: () => number;
 };
 
+const optionRules: OptionTable<ReplayModelOptions> = { match: oneOf("exact", "order"), id: someText };
+
 /**
  * Creates a model that answers from a recording.
  *
@@ -48,6 +51,7 @@ export function createReplayModel(
   recording: string | readonly RecordedAttempt[],
   options: ReplayModelOptions = {},
 ): ReplayModel {
+  checkOptions("createReplayModel()", optionRules, options);
   const { match = "exact", id = "replay" } = options;
   const left = [...(typeof recording === "string" ? readRecording(recording) : recording)];
   const differences: RequestDifference[] = [];

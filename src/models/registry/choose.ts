@@ -4,6 +4,8 @@
  * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
  * So nobody gets the demo model who expects another model.
  */
+import { aFunction, anObject, anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { createDemoModel } from "../demo/demo-model.js";
@@ -13,12 +15,12 @@ import { type ProviderEnvironment, variable } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
 /** The default model of each provider. The first provider whose key is set is used. */
-export const defaultModels = [
+export const defaultModels = freeze([
   { key: "ANTHROPIC_API_KEY", model: "anthropic/claude-sonnet-5-5" },
   { key: "OPENAI_API_KEY", model: "openai/gpt-6-astra" },
   { key: "GOOGLE_GENERATIVE_AI_API_KEY", model: "google/gemini-flash-latest" },
   { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
-] as const;
+] as const);
 
 export type ChooseOptions = {
   /** `provider/model`, or `demo`. If given, the environment is ignored. */
@@ -32,6 +34,15 @@ export type ChooseOptions = {
   readonly importPackage?: ImportPackage;
   /** Looks up names. Default: a registry of the known providers. */
   readonly registry?: ModelRegistry;
+};
+
+const optionRules: OptionTable<ChooseOptions> = {
+  name: anything,
+  env: anObject,
+  fetch: aFunction,
+  timeoutMs: numberFrom(0),
+  importPackage: aFunction,
+  registry: anObject,
 };
 
 export type Choice = {
@@ -48,6 +59,7 @@ export type Choice = {
  *   `unknown_model` if the server at `OPENAI_BASE_URL` lists no model
  */
 export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> {
+  checkOptions("chooseModel()", optionRules, options);
   const environment = options.env ?? process.env;
   const registry =
     options.registry ??

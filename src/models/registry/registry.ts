@@ -1,6 +1,7 @@
 /**
  * Models by name: `provider/model`. A provider's package is imported only when a name needs it.
  */
+import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { fromAiSdk, isModel } from "../ai-sdk/adapter.js";
@@ -31,8 +32,11 @@ export interface ModelRegistry {
   resolve(name: string): Promise<Model>;
 }
 
+const optionRules: OptionTable<RegistryOptions> = { providers: anObject, env: anObject, importPackage: aFunction };
+
 /** Creates a registry of the known providers and your own. */
 export function createModelRegistry(options: RegistryOptions = {}): ModelRegistry {
+  checkOptions("createModelRegistry()", optionRules, options);
   const environment = options.env ?? process.env;
   const importPackage = options.importPackage ?? importInstalledPackage;
   const providers = new Map<string, ModelProvider>();

@@ -2,6 +2,7 @@
  * An agent as a tool: each call is a session of its own. The parent waits for it and holds nothing meanwhile (TOOL-11).
  */
 
+import { aFunction, anything, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
 import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
@@ -35,8 +36,18 @@ const taskSchema = {
   additionalProperties: false,
 } as const;
 
+const agentToolRules: OptionTable<AgentToolOptions<never>> = {
+  name: anything,
+  description: anything,
+  input: anything,
+  request: aFunction,
+  budgetShare: anything,
+};
+const agentToolNames = { toolName: "name", toolDescription: "description", inputSchema: "input", prompt: "request" };
+
 /** @throws PawlError `bad_configuration` */
 export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, options: AgentToolOptions<Input>): Tool {
+  checkOptions<object>("asTool()", agentToolRules, options, { otherNames: agentToolNames });
   const { name = agentName, description, input = taskSchema, request, budgetShare = 0.5 } = options;
   if (!(budgetShare > 0 && budgetShare <= 1))
     throw new PawlError(

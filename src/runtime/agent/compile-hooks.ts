@@ -1,6 +1,7 @@
 /**
  * The hooks of an agent: checked once, and grouped by the point at which they are called.
  */
+import { anything, checkPlainOptions, type OptionTable } from "../../check-options.js";
 import type { HookPoint } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import type { Hook, HookContext } from "../../ports/hook.js";
@@ -53,6 +54,25 @@ function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
   return [{ name, timeoutMs, isClosed, call: (subject, context) => call.call(hook, subject, context) }];
 }
 
+const pointRules = Object.fromEntries(hookPoints.map((point) => [point, anything])) as OptionTable<
+  Pick<Hook, HookPoint>
+>;
+const hookRules: OptionTable<Hook> = { name: anything, timeoutMs: anything, onFailure: anything, ...pointRules };
+
+/** The names of other libraries for these points. */
+const otherNames = {
+  beforeModel: "beforeLLMCall",
+  afterModel: "afterLLMCall",
+  before_model: "beforeLLMCall",
+  after_model: "afterLLMCall",
+  wrapToolCall: "beforeToolCall and afterToolCall",
+  beforeTool: "beforeToolCall",
+  afterTool: "afterToolCall",
+  beforeAgent: "beforeRun",
+  afterAgent: "afterRun",
+  timeout: "timeoutMs",
+};
+
 function checkHook(hook: Hook, index: number): void {
   if (typeof hook !== "object" || hook === null)
     throw misconfigured(`Hook ${index + 1} is no object. Give it a name, and functions at points of a run.`);
@@ -69,6 +89,7 @@ function checkHook(hook: Hook, index: number): void {
     throw misconfigured(
       `The hook "${name}" has onFailure ${JSON.stringify(onFailure)}; it must be "open" or "closed".`,
     );
+  checkPlainOptions(`The hook "${name}"`, hookRules, hook, { otherNames });
   for (const [key, value] of Object.entries(hook)) {
     const isPoint = (hookPoints as readonly string[]).includes(key);
     // A misspelt point would never be called, and what the hook guards would go through.

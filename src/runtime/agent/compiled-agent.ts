@@ -4,6 +4,7 @@
 
 import type { Compaction } from "../../context/compaction-options.js";
 import type { CompiledContext } from "../../context/context-options.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { HolderDefaults } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { State } from "../../core/machine/state.js";
@@ -72,7 +73,7 @@ export function compileTools(
   const compiled = new Map(normaliseTools(tools));
   if (compiled.size > 0)
     for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
-  return { tools: compiled, specifications: [...compiled.values()].map((one) => one.specification) };
+  return { tools: compiled, specifications: freeze([...compiled.values()].map((one) => one.specification)) };
 }
 
 /** What the lease holder fills in for a message whose sender has no agent. */

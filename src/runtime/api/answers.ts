@@ -4,10 +4,11 @@
  *
  * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { childCallsOf } from "../../core/machine/parent.js";
-import { type Call, hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
+import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
@@ -18,6 +19,7 @@ import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { checkDecision, checkWords, editedInput } from "./check-answer.js";
+import { checkCall } from "./check-call-options.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
@@ -26,21 +28,25 @@ type Answering = Answers & {
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
-/** @param childSession gives a child session for answers; undefined if the tool that started it is gone */
+/**
+ * @param load the state of the session; throws `no_session` if there is none
+ * @param childSession gives a child session for answers; undefined if the tool that started it is gone
+ */
 export function createAnswering(
   id: string,
   parts: Pick<CompiledAgent, "store" | "clock" | "makeId" | "services" | "tools">,
+  load: () => Promise<State>,
   post: Post,
   childSession: (toolName: string, childId: string) => Answers | undefined,
 ): Answering {
   const { store, clock, makeId } = parts;
-  const load = async () => (await store.load(id))?.state ?? initialState;
 
   async function answer(
     callKey: string,
     decision: ApprovalDecision,
     options: AnswerOptions = {},
   ): Promise<"first" | "second"> {
+    checkCall.answer(options);
     const state = await load();
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
@@ -62,7 +68,9 @@ export function createAnswering(
     return said === "said" ? "first" : "second";
   }
 
-  async function abort({ note, by }: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+  async function abort(options: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+    checkCall.abort(options);
+    const { note, by } = options;
     checkWords({ note, by });
     const state = await load();
     if (isResting(state)) return;
@@ -73,12 +81,13 @@ export function createAnswering(
   async function provideResult(
     callKey: string,
     output: unknown,
-    { isError = false }: { readonly isError?: boolean } = {},
+    options: { readonly isError?: boolean } = {},
   ): Promise<"first" | "second"> {
+    checkCall.provideResult(options);
+    const { isError = false } = options;
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined)
-      return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, { isError }));
+    if (call === undefined) return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
     const shown = await capOutput(toToolOutput(output), call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
@@ -112,7 +121,7 @@ export function createAnswering(
     return childCallsOf(state).flatMap(({ name, childId }) => childSession(name, childId) ?? []);
   }
 
-  const pendingApprovals = async () => openQuestions(store, id, await load());
+  const pendingApprovals = async () => freeze(await openQuestions(store, id, await load()));
 
   return { answer, abort, provideResult, pendingApprovals };
 }
@@ -133,8 +142,13 @@ function findCall(state: State, callKey: string): Call | undefined {
 }
 
 function orUnknown(error: unknown): "unknown" {
-  if (error instanceof PawlError && error.code === "no_such_call") return "unknown";
+  if (isUnknown(error)) return "unknown";
   throw error;
+}
+
+/** The session of a child may not have begun. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
 }
 
 /** Refuses an answer to another input before it is posted: the store would take the call's message id for it. */

@@ -3,19 +3,16 @@
  * nothing globally (LOOP-1).
  */
 
-import { type CompactionOptions, compileCompaction } from "../../context/compaction-options.js";
-import { type ContextOptions, compileContext } from "../../context/context-options.js";
-import { compileServices, outputToolsOf, type ServiceOptions } from "../../context/services.js";
+import { compileCompaction } from "../../context/compaction-options.js";
+import { compileContext } from "../../context/context-options.js";
+import { compileServices, outputToolsOf } from "../../context/services.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Clock, MakeId } from "../../ports/clock.js";
-import type { Hook } from "../../ports/hook.js";
-import type { Model, ModelTimeouts } from "../../ports/model.js";
-import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
+import type { Model } from "../../ports/model.js";
 import type { PriceTable } from "../../ports/services.js";
 import type { Holder, Store } from "../../ports/store.js";
-import type { AnyTool, CanExecuteTool, Tool } from "../../ports/tool.js";
+import type { AnyTool, Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
 import {
   type AgentToolOptions,
@@ -24,20 +21,22 @@ import {
   familyOf,
   makeAgentTool,
 } from "../agent/agent-tool.js";
+import { checkSessionId } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
-import { type Limits, limitsOf, unpricedModels } from "../agent/limits.js";
+import { limitsOf, unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { shutDownError } from "../log/driver-errors.js";
-import { compileModels, type Fallback } from "../model/models.js";
-import { compileListeners, type WatchOptions } from "../observers/listeners.js";
+import { compileModels } from "../model/models.js";
+import { compileListeners } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
 import { attend, deliver, takeUp } from "../session/deliver.js";
+import type { InterruptedRuns } from "../session/interrupted-runs.js";
 import {
   createLocalSession,
   drainLocalSession,
@@ -47,49 +46,12 @@ import {
 } from "../session/local-session.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
-import type { Tools } from "../tools/compile-tools.js";
+import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
+import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
 import { type RunMethod, startRun } from "./start-run.js";
-
-export type AgentOptions<ModelLike = Model> = WatchOptions &
-  ServiceOptions & {
-    /** Sessions belong to the agent of this name. Default: "agent". */
-    readonly name?: string;
-    /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
-    readonly model: ModelLike;
-    readonly tools?: Tools;
-    readonly systemPrompt?: string;
-    readonly limits?: Limits;
-    /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
-    readonly context?: ContextOptions;
-    /**
-     * How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own.
-     */
-    readonly compaction?: CompactionOptions<ModelLike> | null;
-    /** Models to try in order. When the retry policy gives a model up, the next one serves for the rest of the run. */
-    readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
-    /** A retry policy, or changes to the default policy. */
-    readonly retry?: RetryOptions | RetryPolicy;
-    /** How long to wait for a model, in milliseconds. */
-    readonly timeouts?: ModelTimeouts;
-    /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
-    readonly canExecuteTool?: CanExecuteTool;
-    /** Code that is called at points of a run, in this order. */
-    readonly hooks?: readonly Hook[];
-    /** Tools get this as `context.deps`. */
-    readonly deps?: unknown;
-    /** The folder in which the agent works. A session is bound to it. */
-    readonly root?: string;
-    /** Default: a store in memory. */
-    readonly store?: Store;
-    /** Default: the system clock. Tests may pass their own. */
-    readonly clock?: Clock;
-    readonly makeId?: MakeId;
-    /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
-    readonly leaseMs?: number;
-  };
 
 /** A run as a stream of events and deltas. Leaving the loop does not cancel the run. */
 export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
@@ -99,7 +61,7 @@ export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
 };
 
 export type Agent<ModelLike = Model> = {
-  /** The options that the agent was created with. */
+  /** The options that the agent was created with, and its store. Frozen. */
   readonly options: AgentOptions<ModelLike>;
   /** Runs a request until it ends or waits. A failure inside the run is in the result; only misuse throws. */
   readonly run: RunMethod;
@@ -111,7 +73,7 @@ export type Agent<ModelLike = Model> = {
   /** The same as `run`, with a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
   readonly session: (sessionId: string) => Session;
-  /** A new agent with these options changed. This agent stays as it is. */
+  /** A new agent with these options changed, and the same store and other parts. This agent stays as it is. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
   /**
    * This agent as a tool of another agent. Each call is a session of its own in the store of the other agent, which
@@ -139,14 +101,17 @@ export type AgentDefaults<ModelLike> = {
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
 export function buildAgent<ModelLike>(
-  options: AgentOptions<ModelLike>,
+  given: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
 ): Agent<ModelLike> {
-  const { parts, live, session, shutdown } = assemble(options, surroundings);
-  const start = (input: Input, startOptions: StartOptions) => startRun(input, startOptions, parts, live);
-  const run = async (input: Input, startOptions: StartOptions = {}) => start(input, startOptions).begin();
+  checkAgentOptions(given);
+  const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
+  const { parts, live, session, shutdown, interrupted } = assemble(options, surroundings);
+  const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
+    startRun(what, input, startOptions, parts, live, interrupted);
+  const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
   const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
-    const { sessionId, runId, begin } = start(input, startOptions);
+    const { sessionId, runId, begin } = start("runStream()", input, startOptions);
     const subscription = subscribe(live(sessionId), { runId });
     const result = begin(subscription);
     result.catch(() => {});
@@ -160,11 +125,14 @@ export function buildAgent<ModelLike>(
     run: run as RunMethod,
     runStream: runStream as Agent["runStream"],
     iterate(input, startOptions = {}) {
-      const { sessionId, runId, begin } = start(input, startOptions);
+      const { sessionId, runId, begin } = start("iterate()", input, startOptions);
       return createIterator(() => live(sessionId), runId, begin);
     },
     session,
-    with: (changes) => buildAgent({ ...options, ...changes }, surroundings),
+    with: (changes) => {
+      const { store = options.store } = changes;
+      return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings);
+    },
     asTool(toolOptions) {
       if (options.name === undefined)
         throw new PawlError(
@@ -186,6 +154,7 @@ type Assembled = {
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
+  readonly interrupted: InterruptedRuns;
 };
 
 function assemble<ModelLike>(
@@ -200,6 +169,7 @@ function assemble<ModelLike>(
   const parts = compileParts(options, surroundings, link);
   const { store, clock, leaseMs } = parts;
   const sessions = new Map<string, LocalSession>();
+  const interrupted: InterruptedRuns = new Map();
   let ending: Promise<void> | null = null;
   const holder = surroundings.createHolder();
   const keeper = createLeaseKeeper({ store, clock, leaseMs, holder, isDead: surroundings.isDead });
@@ -229,8 +199,11 @@ function assemble<ModelLike>(
   }
 
   function session(sessionId: string): Session {
+    checkSessionId(sessionId);
     return createSession(sessionId, parts, {
       live: () => live(sessionId),
+      isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
+      interrupted,
       async fork(at, targetId) {
         await forkSession(sessionId, targetId, at, parts, keeper);
         return session(targetId);
@@ -242,7 +215,9 @@ function assemble<ModelLike>(
   const replay: Assembled["replay"] = (sessionId, replayOptions) =>
     replaySession(sessionId, parts, surroundings.createStore(), replayOptions);
 
-  function shutdown({ graceMs = 5_000 } = {}): Promise<void> {
+  function shutdown(options: { readonly graceMs?: number } = {}): Promise<void> {
+    checkCall.shutdown(options);
+    const { graceMs = 5_000 } = options;
     ending ??= shutDown(graceMs);
     return ending;
   }
@@ -256,7 +231,7 @@ function assemble<ModelLike>(
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  return { parts, live, session, replay, shutdown };
+  return { parts, live, session, replay, shutdown, interrupted };
 }
 
 function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {

@@ -6,6 +6,7 @@
  * 2. A client may answer a child's call in the child session or in a session above it.
  */
 
+import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { servicesOf } from "../../context/services.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -14,11 +15,13 @@ import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
-import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
+import { checkSessionId } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
+import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { loadKnown } from "../log/known-session.js";
 import { readEntries } from "../log/read-entries.js";
 import { createAnswering } from "./answers.js";
 
@@ -61,13 +64,19 @@ export type Client = {
  * @throws PawlError `bad_configuration` if the clock is unusable
  */
 export function createClient(options: ClientOptions): Client {
+  checkOptions("createClient()", clientRules, options);
   const store = checkedStore(options.store);
   const { makeId = makeRandomId } = options;
   const clock = checkedClock(options.clock ?? systemClock);
   return {
-    session: (sessionId) => clientSession(sessionId, store, clock, makeId),
+    session(sessionId) {
+      checkSessionId(sessionId);
+      return clientSession(sessionId, store, clock, makeId);
+    },
   };
 }
+
+const clientRules: OptionTable<ClientOptions> = { store: anObject, clock: anObject, makeId: aFunction };
 
 function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): ClientSession {
   const post = async (messageId: string, body: InboxBody) => {
@@ -93,7 +102,8 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
 
   const noAgent = { tools: new Map(), services: servicesOf(store) };
   const childSession = (_: string, childId: string) => clientSession(childId, store, clock, makeId);
-  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, post, childSession);
+  const load = () => loadKnown(store, id);
+  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, load, post, childSession);
   return { id, ...answering, answerTo: (callKey) => answerTo(store, id, callKey), steer };
 }
 

@@ -1,10 +1,11 @@
 /**
  * A run as a sequence of frozen views.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
-import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { LocalSession } from "../session/local-session.js";
 import { onEntry } from "../subscribers/broadcast.js";

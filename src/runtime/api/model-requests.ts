@@ -8,13 +8,15 @@ import { appendEntry, type Transcript } from "../../core/transcript/transcript.j
 import { PawlError } from "../../errors.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
-import { requestFrom } from "../effects/model-request.js";
+import { checkSessionId } from "../agent/check-run-options.js";
+import { closed, requestFrom } from "../effects/model-request.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { openFollower } from "../log/read-log.js";
 import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
+import { checkCall } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
@@ -26,8 +28,11 @@ import { requestMessages } from "../work/request-messages.js";
 export async function* modelRequests(
   store: Store,
   sessionId: string,
-  { after = 0 }: ModelRequestsOptions = {},
+  options: ModelRequestsOptions = {},
 ): AsyncGenerator<ModelRequest, void, undefined> {
+  checkCall.modelRequests(options);
+  checkSessionId(sessionId);
+  const { after = 0 } = options;
   const checked = checkedStore(store);
   const follower = await openFollower(checked, sessionId, after);
   const textsOf = createTexts(sessionId, store);
@@ -42,8 +47,7 @@ export async function* modelRequests(
     const messages = await requestMessages(transcript, {}, { sessionId, store });
     const texts = await textsOf(transcript);
     const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
-    // A copy, because the transcript grows while the caller holds the request.
-    yield { ...request, messages: [...request.messages] };
+    yield closed(request);
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }

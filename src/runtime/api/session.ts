@@ -2,6 +2,7 @@
  * The public handle of a session: sends messages to it, and reads its results, events and state.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -10,6 +11,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import type { Answers } from "../agent/answer-types.js";
+import { checkResumeOptions, checkSendOptions, checkSessionId } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -17,13 +19,16 @@ import { type Input, inputBody, type OutputOptions, type StartOptions, type Stee
 import { withOutput } from "../agent/structured-output.js";
 import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { loadKnown } from "../log/known-session.js";
 import { presentResult } from "../log/present-result.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
+import { checkCall } from "./check-call-options.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -44,18 +49,20 @@ export type SendOptions = Pick<
   readonly mode?: "queue" | "steer" | "reject";
 } & SteerOptions;
 
+/** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
 export type Session = Answers & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** `send` with mode `steer`. @throws PawlError `bad_input` */
+  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
   readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+  /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
   /**
-   * Carries on an interrupted run, and gives its result. A child session of this agent is carried on by the agent behind
-   * the tool.
-   * @throws PawlError `no_session`, `run_finished`
+   * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
+   * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
+   * that run.
+   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
    */
   readonly resume: Resume;
   /**
@@ -100,13 +107,18 @@ export type Resume = {
 /** What a session needs of its process. */
 export type SessionDependencies = {
   readonly live: () => LocalSession;
+  /** Whether a request of this process to the session is under way. */
+  readonly isStarting: () => boolean;
+  readonly interrupted: InterruptedRuns;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: CompiledAgent, { live, fork, replay }: SessionDependencies): Session {
+export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
+  const { live, fork, replay, isStarting, interrupted } = dependencies;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
+  const known = () => loadKnown(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
@@ -119,11 +131,13 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   }
 
   async function send(input: Input, options: SendOptions = {}) {
+    checkSendOptions(options, parts);
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
+    if (mode === "steer") await known();
     const said = await requestRun(live(), runId, message, {
       shared,
       ...(signal === undefined ? {} : { signal }),
@@ -133,10 +147,15 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
   }
 
   const childSession = (name: string, childId: string) => childAgentOf(name, parts.family)?.session(childId);
-  const answering = createAnswering(id, parts, post, childSession);
+  const answering = createAnswering(id, parts, known, post, childSession);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
+    checkResumeOptions(options);
     const locals = compileLocalOptions(options, parts.deps);
+    const ended = await endedMeanwhile(interrupted, store, id);
+    if (ended !== null && locals === undefined) return freeze(ended);
+    if (ended !== null && locals !== undefined)
+      return withOutput(ended.runId, locals, parts, async () => freeze(ended));
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
@@ -159,18 +178,23 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
         `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
-    if (!waits) return resumeLive(live(), state.seq);
     // A child may be due although others ask: it goes on while they wait.
-    await takeUpChildren(state, parts.family);
-    return (await result()) ?? resumeLive(live(), state.seq);
+    if (waits) await takeUpChildren(state, parts.family);
+    const waiting = waits ? await result() : null;
+    return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
 
-  const result = async () => presentResult(store, id, await load());
+  const result = async () => freeze(await presentResult(store, id, await known()));
 
-  async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
+  async function* events(options: NonNullable<Parameters<Session["events"]>[0]> = {}) {
+    checkCall.events(options);
+    const { after = 0, follow = true, signal } = options;
     const from = parseCursor(after);
-    if (!follow) return yield* readEvents(store, id, from);
-    const { seq } = await load();
+    const { seq } = await known();
+    if (!follow) {
+      for await (const event of readEvents(store, id, from)) yield freeze(event);
+      return;
+    }
     const subscription = subscribe(live(), { stayAfter: Math.max(seq, from.seq) });
     const leave = () => endSubscription(subscription);
     signal?.addEventListener("abort", leave, { once: true });
@@ -181,7 +205,7 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
       for await (const event of readEvents(store, id, from)) {
         known.upTo = behindEvent(event);
         if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
-        yield event;
+        yield freeze(event);
       }
       for await (const item of items) if (!isKnown(item, known)) yield item;
     } finally {
@@ -197,10 +221,18 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     ...answering,
     resume: resume as Resume,
     result,
-    fork: async ({ at, sessionId = makeId() } = {}) => fork(at ?? (await load()).seq, sessionId),
-    replay: (options = {}) => replay(options),
-    state: load,
-    messages: async () => [...(await loadTranscript(store, id, await load())).messages],
+    async fork(options = {}) {
+      checkCall.fork(options);
+      const { at, sessionId = makeId() } = options;
+      checkSessionId(sessionId);
+      return fork(at ?? (await load()).seq, sessionId);
+    },
+    async replay(options = {}) {
+      checkCall.replay(options);
+      return freeze(await replay(options));
+    },
+    state: async () => freeze(await known()),
+    messages: async () => freeze((await loadTranscript(store, id, await known())).messages),
     events,
   };
 }

@@ -5,11 +5,12 @@ import { consequences } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
+import { appendFrozen } from "../log/frozen-transcript.js";
 import { type KnownQuestions, questionsFrom } from "../log/open-questions.js";
 import { lateResult } from "./internal-messages.js";
 
@@ -50,7 +51,7 @@ export function createDraft(
     const after = transition(before, event);
     if (after === before) return;
     const entry = { seq: after.seq, event };
-    appendEntry(transcript, entry);
+    appendFrozen(transcript, entry);
     state = after;
     const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
     steps.push({ entry, events, before, after, shown: transcript.messages.length });

@@ -5,6 +5,8 @@
  * 2. An answer is read once, within the guard: a getter may throw, or answer differently the next time.
  * 3. A check that failed is recorded as a hook that failed is, so that events and traces name it.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool, PermissionRequest } from "../../ports/tool.js";
@@ -13,7 +15,6 @@ import { callWithContext } from "../hooks/call-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";

@@ -6,6 +6,7 @@
  */
 
 import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
@@ -70,7 +71,7 @@ async function sumUp(
   const earlier = transcript.compaction;
   const task: CompactionTask = {
     messages: transcript.messages.slice(earlier === null ? 0 : 1, cut),
-    earlier,
+    earlier: freeze(earlier),
     size: sizeOf(context),
     summariserBudget,
     estimator: parts.services.tokens,

@@ -1,6 +1,7 @@
 /**
  * The request of a model call: the conversation, and the run's options, or the options that hooks chose for this step instead.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { State } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
@@ -30,12 +31,21 @@ function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): C
   const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(parts, transcript)));
   if (prompt.type === "missing") return prompt;
   const messages = yield* wait(requestMessages(transcript, model, { sessionId, store: parts.store }));
-  return { type: "request", request: requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt }) };
+  const request = requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
+  return { type: "request", request: closed(request) };
 }
 
 /** The prompt of a step of this agent, unless a hook changes it. */
 function presentPrompt({ systemPrompt, specifications }: CompiledAgent, { run }: Transcript): Prompt {
   return { systemPrompt: run?.options.systemPrompt ?? systemPrompt, specifications };
+}
+
+/**
+ * The request as it is handed out: frozen, with an array of messages of its own, because the transcript grows. The
+ * messages in it are frozen already, so none of them is looked at.
+ */
+export function closed(request: ModelRequest): ModelRequest {
+  return freeze({ ...request, messages: Object.freeze(request.messages.slice()) });
 }
 
 export type RequestMaterial = {
@@ -83,4 +93,4 @@ function withOutputPrompt(prompt: string | undefined, output: AskedOutput | unde
 }
 
 /** The message after the conversation that asks for the final summary. */
-export const summaryRequest: Message = { role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] };
+export const summaryRequest: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] });

@@ -5,6 +5,8 @@
  * 2. A hook that throws, takes too long, or returns what it may not return has no effect but what its `onFailure` says.
  * 3. What a hook does after it was given up has no effect.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import type { HookPoint, HookRecord } from "../../core/machine/event.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledHook } from "../agent/compile-hooks.js";
@@ -12,7 +14,6 @@ import { depsOf } from "../agent/local-run-options.js";
 import { abort, type Cancellation, createCancellation, signalOf } from "../lib/cancellation.js";
 import { type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { EffectContext, OwnHookContext } from "../work/effect-context.js";
 

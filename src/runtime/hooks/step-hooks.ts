@@ -3,6 +3,7 @@
  */
 
 import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
@@ -12,7 +13,6 @@ import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
-import { freeze } from "../lib/freeze.js";
 import type { EffectContext } from "../work/effect-context.js";
 import {
   callHooks,

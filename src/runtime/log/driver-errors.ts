@@ -25,7 +25,7 @@ export function brokenError(sessionId: string, cause: unknown): PawlError {
 export function throwNoSession(sessionId: string): never {
   throw new PawlError(
     "no_session",
-    `There is no session ${sessionId} in this store. List the sessions, or check the store's path.`,
+    `There is no session ${sessionId} in this store. List the sessions, or check the store's path. If a result had resumable: false, nothing was kept: send the request again.`,
   );
 }
 

@@ -9,13 +9,14 @@ import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
 import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
+import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Store } from "../../ports/store.js";
 import type { CommittedEntry } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
+import { appendFrozen } from "./frozen-transcript.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
 import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
 
@@ -26,9 +27,9 @@ export async function loadTranscript(store: Pick<Store, "read">, sessionId: stri
   if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
-    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendEntry(transcript, entry);
+    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendFrozen(transcript, entry);
   }
-  for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendEntry(transcript, entry);
+  for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
   return transcript;
 }
 
@@ -79,7 +80,7 @@ export async function followEntry(follower: Follower, entry: Entry): Promise<rea
   const places = questionPlaces(before, entry.event, after);
   if (places.length > 0) await readQuestions(store, questions, places);
   follower.state = after;
-  appendEntry(transcript, entry);
+  appendFrozen(transcript, entry);
   const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
   if (!hasCalls(after)) questions.clear();
   return events;

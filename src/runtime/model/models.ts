@@ -2,7 +2,7 @@
  * The models of an agent: its own, and the fallbacks that a run tries in order after it gives the model up (RTRY-7).
  * Each has a retry policy and timeouts.
  */
-import { checkOptions, type OptionTable, timeLimit } from "../../check-options.js";
+import { anything, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
@@ -46,8 +46,15 @@ export function compileModels<ModelLike>(
   });
   return [
     compile({ model }),
-    ...fallbacks.map((fallback) => compile(isFallback(fallback) ? fallback : { model: fallback })),
+    ...fallbacks.map((fallback) => compile(isFallback(fallback) ? checkedFallback(fallback) : { model: fallback })),
   ];
+}
+
+const fallbackRules: OptionTable<Fallback<unknown>> = { model: anything, retry: anything, timeouts: anything };
+
+function checkedFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<ModelLike> {
+  checkPlainOptions<Fallback<unknown>>("A fallback", fallbackRules, fallback);
+  return fallback;
 }
 
 /** The model that a run uses now. If an agent with fewer fallbacks carries a session on, it is the last one. */

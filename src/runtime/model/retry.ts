@@ -2,6 +2,7 @@
  * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { ModelFailure } from "../../core/data/message.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 
@@ -70,7 +71,9 @@ export function retryDelayMs(
   elapsedMs: number,
 ): number | undefined {
   try {
-    const { retryInMs } = policy.decide(failure, attempts, Math.max(0, elapsedMs)) as { readonly retryInMs?: unknown };
+    const { retryInMs } = policy.decide(freeze(failure), attempts, Math.max(0, elapsedMs)) as {
+      readonly retryInMs?: unknown;
+    };
     return typeof retryInMs === "number" && Number.isFinite(retryInMs) ? Math.max(0, retryInMs) : undefined;
   } catch {
     return undefined;

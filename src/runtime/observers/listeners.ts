@@ -6,13 +6,15 @@
  * 3. Listeners have heard of everything before a run's result is given, before a run waits for a person, and before a
  *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
+
+import { aFunction, anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { textOfError } from "../lib/error-text.js";
-import { freeze } from "../lib/freeze.js";
 import { createRedaction, guarded, type Redact } from "./redact.js";
 
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
@@ -64,7 +66,16 @@ export function compileListeners(options: WatchOptions): {
 
 type Watcher = Omit<Listener, "catchUp">;
 
+const observerRules: OptionTable<Observer> = {
+  name: anything,
+  onEvent: aFunction,
+  onDelta: aFunction,
+  onTrace: aFunction,
+  traceContent: trueOrFalse,
+};
+
 function observe(observer: Observer, call: Call): Watcher {
+  checkPlainOptions("An observer", observerRules, observer);
   const { name = "observer", onEvent, onDelta, onTrace, traceContent = false } = observer;
   const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {

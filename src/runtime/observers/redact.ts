@@ -4,6 +4,8 @@
  * 1. Every pattern takes time linear in the text: none backtracks over text that it has failed to match.
  * 2. Texts that are stored for the model are not redacted: only hooks can change those.
  */
+
+import { aList, checkOptions, type OptionTable } from "../../check-options.js";
 import { skeletonOf } from "../../core/data/escapes.js";
 import type { Json } from "../../core/data/message.js";
 
@@ -19,6 +21,8 @@ export type RedactOptions = {
   /** Patterns in addition to the built-in ones. Each needs the flag `g`. */
   readonly shapes?: readonly RegExp[];
 };
+
+const redactRules: OptionTable<RedactOptions> = { values: aList, shapes: aList };
 
 const mask = "[redacted]";
 const shortestValue = 6;
@@ -49,7 +53,9 @@ const knownShapes: readonly RegExp[] = [
 ];
 
 /** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
-export function createRedaction({ values = [], shapes = [] }: RedactOptions = {}): Redact {
+export function createRedaction(options: RedactOptions = {}): Redact {
+  checkOptions("createRedaction()", redactRules, options);
+  const { values = [], shapes = [] } = options;
   const secrets = values.filter((value) => value.length >= shortestValue).sort((a, b) => b.length - a.length);
   const skeletons = secrets.map((secret) => skeletonOf(secret).text).filter(({ length }) => length >= shortestValue);
   return (text) => {

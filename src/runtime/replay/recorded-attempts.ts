@@ -6,6 +6,7 @@
  *    only by hash, and they are not looked up.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import {
   type AssistantPart,
   emptyResponse,
@@ -34,7 +35,7 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
       attempts.push(attemptOf(sessionId, event, transcript));
     appendEntry(transcript, entry);
   }
-  return attempts;
+  return freeze(attempts);
 }
 
 function attemptOf(sessionId: string, event: AttemptEvent, transcript: Transcript): RecordedAttempt {

@@ -15,12 +15,13 @@ import { effects } from "../../core/machine/effects.js";
 import type { Entry, Event, EventBody } from "../../core/machine/event.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { refusal, transition } from "../../core/machine/transition.js";
-import { appendEntry, createTranscript } from "../../core/transcript/transcript.js";
+import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 import { childAgentOf } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { appendFrozen } from "../log/frozen-transcript.js";
 import { readEntries } from "../log/read-entries.js";
 import { createRecall, type Recall } from "./recall.js";
 
@@ -52,7 +53,7 @@ export async function replaySession(
     if (difference !== undefined) return replayWith(difference);
     noteChild(entry, state, children);
     state = transition(state, entry.event);
-    appendEntry(transcript, entry);
+    appendFrozen(transcript, entry);
     entries += 1;
   }
   const difference = differenceAtEnd(state, loaded.state);

@@ -17,7 +17,7 @@ import { lostMessageError, shutDownError, throwNoSession } from "../log/driver-e
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
-import { knownResult } from "./known-result.js";
+import { isRequested, knownResult } from "./known-result.js";
 import { follow, type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
@@ -27,9 +27,11 @@ type DeliveryOptions = {
   readonly known?: State;
   /** The caller looks for the result of a message that was posted before, and settles the session if there is none. */
   readonly looksForResult?: boolean;
+  /** Called as soon as the message is in the store. A failure may follow. */
+  readonly onKept?: () => void;
 };
 /** `check` runs first. No other request of this process comes between it and the request. */
-type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult"> & {
+type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult" | "onKept"> & {
   readonly signal?: AbortSignal;
   readonly check?: () => Promise<void>;
 };
@@ -48,7 +50,7 @@ export function deliver(live: LocalSession, message: InboxMessage, options: Deli
 async function deliverAll(
   live: LocalSession,
   messages: readonly InboxMessage[],
-  { shared, known, looksForResult = false }: DeliveryOptions,
+  { shared, known, looksForResult = false, onKept = () => {} }: DeliveryOptions,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
   while (!shared && (await open(live)) === "driving") {
@@ -62,6 +64,7 @@ async function deliverAll(
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) posted.push(await parts.store.post(sessionId, message));
+  onKept();
   const isKnown = posted.every(({ type }) => type === "duplicate");
   if (!(isKnown && looksForResult)) await settleHere(live);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
@@ -107,14 +110,21 @@ export function runToResult(
   live: LocalSession,
   runId: string,
   message: InboxMessage,
-  options: Omit<RequestOptions, "looksForResult"> & { readonly subscription?: Subscription },
+  options: Omit<RequestOptions, "looksForResult" | "onKept"> & { readonly subscription?: Subscription },
 ): Promise<RunResult> {
   const waiter = wait(live, { runId });
   live.operationsUnderWay += 1;
   const { subscription, ...request } = options;
-  const asked = requestRun(live, runId, message, { ...request, looksForResult: true });
-  return awaitResult(live, runId, waiter, asked, subscription);
+  const kept: Kept = { isKept: false };
+  const onKept = () => {
+    kept.isKept = true;
+  };
+  const asked = requestRun(live, runId, message, { ...request, looksForResult: true, onKept });
+  return awaitResult(live, runId, waiter, asked, kept, subscription);
 }
+
+/** Whether the request is in the store. */
+type Kept = { isKept: boolean };
 
 /** A separate function, so that the closure of a waiting run does not retain the message: a process may hold many. */
 async function awaitResult(
@@ -122,13 +132,18 @@ async function awaitResult(
   runId: string,
   waiter: Waiter,
   asked: Promise<Delivery>,
+  kept: Kept,
   subscription: Subscription | undefined,
 ): Promise<RunResult> {
   try {
-    const told = (await asked) === "said" ? resultIn(await waiter.outcome) : undefined;
+    const delivery = await asked;
+    kept.isKept = true;
+    const told = delivery === "said" ? resultIn(await waiter.outcome) : undefined;
     return told ?? (await knownResult(live, runId, subscription, () => settleHere(live)));
   } catch (error) {
-    return storeFailed(live.sessionId, waiter.awaited, error);
+    // A commit whose answer was lost may be durable all the same.
+    const isKept = kept.isKept || (await isRequested(live.parts.store, live.sessionId, runId).catch(() => false));
+    return storeFailed(live.sessionId, waiter.awaited, error, isKept);
   } finally {
     if (subscription !== undefined) endSubscription(subscription);
     stopWaiting(live, waiter);
@@ -146,7 +161,7 @@ export function resume(live: LocalSession, after: number): Promise<RunResult> {
       if ((await open(live)) === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
       return resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
     } catch (error) {
-      return storeFailed(live.sessionId, waiter.awaited, error);
+      return storeFailed(live.sessionId, waiter.awaited, error, true);
     } finally {
       stopWaiting(live, waiter);
     }

@@ -41,13 +41,18 @@ export async function knownResult(
   }
 }
 
-/** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input` */
-async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
+/** Whether the store has the request of a run that has not ended. */
+export async function isRequested(store: Store, sessionId: string, runId: string): Promise<boolean> {
   const posted = await store.inbox(sessionId);
   const state = (await store.load(sessionId))?.state ?? initialState;
   const isPresent = state.status !== "idle" && state.runId === runId;
   const isQueued = state.queue.some((one) => one.kind === "run" && one.runId === runId);
-  if (isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`)) return;
+  return isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`);
+}
+
+/** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input` */
+async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
+  if (await isRequested(store, sessionId, runId)) return;
   if ((await findFinalEvent(store, sessionId, runId)) === null)
     throw new PawlError(
       "bad_input",

@@ -5,6 +5,7 @@
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
  * only.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { AssistantMessage } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
@@ -196,9 +197,10 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
   return item;
 }
 
+/** Other consumers get the same objects, and so do the next requests of the model: what is given is frozen. */
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
   if (item.type !== "delta" && "seq" in item) subscription.seen = behindEvent(item);
-  return item;
+  return freeze(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */

@@ -105,11 +105,20 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
   }
 }
 
-/** The result of a run whose store failed. @throws the error, if it does not come from the store */
-export function storeFailed(sessionId: string, awaited: Awaited, error: unknown): RunResult {
+/**
+ * The result of a run whose store failed.
+ * @param isKept whether the store has the request, so that the run can be resumed
+ * @throws the error, if it does not come from the store
+ */
+export function storeFailed(sessionId: string, awaited: Awaited, error: unknown, isKept: boolean): RunResult {
   if (!isOfStore(error)) throw error;
-  return interrupted(sessionId, initialState, createTranscript(), awaited, { reason: "store_failed", error });
+  return {
+    ...interrupted(sessionId, initialState, createTranscript(), awaited, { reason: "store_failed", error }),
+    resumable: isKept,
+  };
 }
+
+type Interrupted = Extract<RunResult, { status: "interrupted" }>;
 
 /** Only committed steps count: the transcript may hold entries that the store then refused. */
 function interrupted(
@@ -117,8 +126,8 @@ function interrupted(
   state: State,
   transcript: Transcript,
   awaited: Awaited,
-  { reason, error }: Pick<Extract<RunResult, { status: "interrupted" }>, "reason"> & { readonly error?: unknown },
-): RunResult {
+  { reason, error }: Pick<Interrupted, "reason"> & { readonly error?: unknown },
+): Interrupted {
   const present = state.status === "idle" ? null : state;
   const runId = "runId" in awaited ? awaited.runId : (present?.runId ?? "");
   const run = present?.runId === runId ? present : null;

@@ -35,8 +35,9 @@ type ExecutionOptions = {
  * the model as the provider's own.
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
-  const execute = aiTool.execute as ((input: unknown, options: ExecutionOptions) => unknown) | undefined;
-  const toModelOutput = aiTool.toModelOutput as ToModelOutput | undefined;
+  // Called as methods: a tool may be an instance of a class.
+  const execute = methodOf<(input: unknown, options: ExecutionOptions) => unknown>(aiTool, aiTool.execute);
+  const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
   const run = async (input: unknown, context: ToolContext): Promise<unknown> => {
     const output = await lastOf(execute?.(input, optionsOf(context)));
     if (toModelOutput === undefined) return output;
@@ -46,7 +47,7 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
     name,
     description: typeof aiTool.description === "string" ? aiTool.description : "",
     input: inputSchemaOf(aiTool.inputSchema),
-    needsApproval: needsApprovalOf(aiTool.needsApproval),
+    needsApproval: needsApprovalOf(aiTool),
     ...providerOf(aiTool),
     ...(execute === undefined ? {} : { execute: run }),
   };
@@ -64,8 +65,13 @@ function inputSchemaOf(schema: unknown): InputSchema<unknown> {
   return schema as InputSchema<unknown>;
 }
 
-function needsApprovalOf(needsApproval: unknown): NonNullable<Tool["needsApproval"]> {
-  if (typeof needsApproval !== "function") return needsApproval === true;
+function methodOf<Method>(tool: AiSdkTool, method: unknown): Method | undefined {
+  return typeof method === "function" ? (method.bind(tool) as Method) : undefined;
+}
+
+function needsApprovalOf(tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
+  const needsApproval = methodOf<(input: unknown, options: object) => unknown>(tool, tool.needsApproval);
+  if (needsApproval === undefined) return tool.needsApproval === true;
   return async (input) => (await needsApproval(input, { toolCallId: "", messages: [] })) === true;
 }
 

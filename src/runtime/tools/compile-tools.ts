@@ -1,6 +1,7 @@
 /**
  * The tools of an agent, compiled once and looked up by name.
  */
+import { checkTool } from "../../check-tool.js";
 import { PawlError } from "../../errors.js";
 import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
 import type { AnyTool } from "../../ports/tool.js";
@@ -40,6 +41,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
       "bad_configuration",
       `The tool "${tool.name}" has no description. Say what it does and when to use it.`,
     );
+  checkTool(`The tool "${tool.name}"`, tool);
   try {
     const { jsonSchema, validate } = compileInput(tool.input);
     const { name, description, provider } = tool;

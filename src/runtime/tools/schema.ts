@@ -184,7 +184,7 @@ function asInputSchema(schema: unknown): JsonSchema {
     throw unusable("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
-  measured(jsonSchema);
+    measured(jsonSchema);
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object")
     throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
   return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;

@@ -1,7 +1,11 @@
 /**
  * The trace of a session, read from its log.
  */
+import { aFunction, anything, checkOptions, numberFrom, type OptionTable, trueOrFalse } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
+import { problemOfId, refusedId } from "../../core/data/ids.js";
 import { isResting } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readCommittedEntries } from "../log/read-log.js";
@@ -21,24 +25,32 @@ export type TraceOptions = {
   readonly limit?: number;
 };
 
+const traceRules: OptionTable<TraceOptions> = {
+  redact: aFunction,
+  content: trueOrFalse,
+  asOf: numberFrom(0),
+  after: numberFrom(0),
+  limit: anything,
+};
+
 /**
  * The trace of a session, from its log: the traces of its runs, one after another. Empty if there is no such session.
  * @throws PawlError `store_corrupt`; also what the store throws
  */
-export async function traceSession(
-  store: LogStore,
-  sessionId: string,
-  { redact = createRedaction(), content = false, asOf, after = 0, limit = Number.POSITIVE_INFINITY }: TraceOptions = {},
-): Promise<LoopTrace> {
+export async function traceSession(store: LogStore, sessionId: string, options: TraceOptions = {}): Promise<LoopTrace> {
+  checkOptions("traceSession()", traceRules, options, { code: "bad_input" });
+  const problem = problemOfId(sessionId);
+  if (problem !== null) throw new PawlError("bad_input", refusedId("session", sessionId, problem));
+  const { redact = createRedaction(), content = false, asOf, after = 0, limit = Number.POSITIVE_INFINITY } = options;
   const builder = createTraceBuilder({ sessionId, redact: guarded(redact), content });
   const records: TraceRecord[] = [];
   for await (const committed of readCommittedEntries(store, sessionId, await startOfRun(store, sessionId, after))) {
     const completed = builder.add(committed);
     if (committed.entry.seq > after) records.push(...completed);
-    if (records.length >= limit) return records.slice(0, limit);
+    if (records.length >= limit) return freeze(records.slice(0, limit));
   }
   const open = asOf === undefined ? null : builder.underWay(asOf);
-  return open === null ? records : [...records, open];
+  return freeze(open === null ? records : [...records, open]);
 }
 
 /** The entry before the run to which an entry belongs. */

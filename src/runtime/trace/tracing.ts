@@ -4,9 +4,10 @@
  * If a driver takes a run up in its middle, the builders read the run's earlier entries from the log first. So the live
  * trace equals the trace from the log.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import { isResting, isTerminal, type State } from "../../core/machine/state.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import { freeze } from "../lib/freeze.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import type { TraceListener } from "../observers/listeners.js";

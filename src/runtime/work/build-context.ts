@@ -1,6 +1,8 @@
 /**
  * What a step's model call sends beside the conversation: the prompt, the tools, and messages that follow the conversation.
  */
+import { contextManager } from "../../context/manager.js";
+import { freeze } from "../../core/data/freeze.js";
 import type { UserMessage } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
@@ -33,10 +35,11 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, context
       ...(transcript.run?.options.systemPrompt === undefined
         ? {}
         : { runSystemPrompt: transcript.run.options.systemPrompt }),
-      messages: transcript.messages,
-      input: transcript.later.map(({ message }) => message),
+      // The built-in manager changes nothing. Another one gets a copy, because the transcript grows.
+      messages: manager === contextManager ? transcript.messages : Object.freeze(transcript.messages.slice()),
+      input: freeze(transcript.later.map(({ message }) => message)),
       hints,
-      appended: transcript.appended?.messages ?? null,
+      appended: freeze(transcript.appended?.messages ?? null),
       tools: parts.specifications,
     });
     const specifications = tools.every(({ name }) => parts.tools.has(name)) ? tools : null;

@@ -1,6 +1,8 @@
 /**
  * How much of the model's context window a conversation takes, and whether compaction can make it smaller.
  */
+
+import { freeze } from "../../core/data/freeze.js";
 import { type Message, openProviderCalls } from "../../core/data/message.js";
 import type { RunState } from "../../core/machine/state.js";
 import { mayCompact } from "../../core/machine/steps.js";
@@ -61,8 +63,8 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
   if (cuts.length === 0) return null;
   const fixed = estimator.request({ ...besideMessages(context), messages: [] });
   const view: CompactionView = {
-    messages: transcript.messages,
-    cuts,
+    messages: Object.freeze(transcript.messages.slice()),
+    cuts: freeze(cuts),
     tokens,
     budget: isForced ? Math.min(budget, tokens) : budget,
     fixed,

@@ -5,6 +5,7 @@
  * A message is made ready for a model once, and is the same object in every later request.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { FilePart, Message, TextPart, ToolMessage, ToolOutput, ToolResultPart } from "../../core/data/message.js";
 import { blobOf, describeFile } from "../../core/transcript/blob-references.js";
 import { seqOfShown } from "../../core/transcript/results.js";
@@ -66,7 +67,7 @@ async function makeReady(
     });
     return { ...part, output: joined(await Promise.all(made)) };
   });
-  return { role: "tool", parts: await Promise.all(parts) };
+  return freeze({ role: "tool", parts: await Promise.all(parts) });
 }
 
 /** The files that a model takes unless it says otherwise. */

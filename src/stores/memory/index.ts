@@ -1,8 +1,10 @@
 /**
  * A store in memory: for tests, and for sessions that need not outlive their process.
  *
- * It serialises nothing and copies no events: callers must not change what they have committed.
+ * It serialises nothing and copies no events: callers must not change what they have committed or posted. What it gives is frozen
+ * when it is first given, so that a commit costs nothing for it.
  */
+import { freeze } from "../../core/data/freeze.js";
 import type { Entry, Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
@@ -66,25 +68,27 @@ export function createMemoryStore(): Store {
     commit: async (lease, commit) => append(memory, find(lease.sessionId), lease, commit),
     load: async (sessionId) => {
       const session = find(sessionId);
-      return session === undefined || session.state === null ? null : { seq: session.log.length, state: session.state };
+      return session === undefined || session.state === null
+        ? null
+        : freeze({ seq: session.log.length, state: session.state });
     },
     loadAt: async (sessionId, seq) => {
       const session = find(sessionId);
-      return session === undefined ? null : stateAt(session, seq);
+      return session === undefined ? null : freeze(stateAt(session, seq));
     },
     read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
-      entriesAfter(find(sessionId)?.log ?? [], after, limit),
+      freeze(entriesAfter(find(sessionId)?.log ?? [], after, limit)),
     post: async (sessionId, message) => post(memory, sessionId, message),
-    inbox: async (sessionId) => [...(find(sessionId)?.inbox.values() ?? [])],
-    list: async (options = {}) => list(all(), options),
+    inbox: async (sessionId) => freeze([...(find(sessionId)?.inbox.values() ?? [])]),
+    list: async (options = {}) => freeze(list(all(), options)),
     describe: async (sessionId) => {
       const session = find(sessionId);
-      return session === undefined ? null : summaryOf(session);
+      return session === undefined ? null : freeze(summaryOf(session));
     },
     asking: async (options = {}) => {
       const sessions = sessionsOf(memory).values();
       memory.asking ??= askingOf(sessions);
-      return askingFrom(memory.asking, options);
+      return freeze(askingFrom(memory.asking, options));
     },
     due: async (now, limit, isDead = nobodyIsDead) => due(all(), now, limit, isDead),
     watch: (listener) => {
@@ -149,15 +153,17 @@ function holds(session: Session, lease: Lease): boolean {
 }
 
 function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimResult {
-  const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { now, leaseMs, isDead = nobodyIsDead } = options;
+  // A copy: the caller keeps its own.
+  const holder = { ...options.holder };
   const { hold, sessionId } = session;
-  if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
+  if (isHeld(hold, now, isDead)) return freeze({ type: "held", holder: hold.holder, expiresAt: hold.expiresAt });
   // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
   memory.epoch += 1;
   session.epoch = memory.epoch;
   session.hold = { holder, expiresAt: now + leaseMs, leaseMs };
   const lease: Lease = { sessionId, epoch: session.epoch, holder, expiresAt: now + leaseMs };
-  return { type: "claimed", lease, seq: session.log.length, state: session.state };
+  return freeze({ type: "claimed", lease, seq: session.log.length, state: session.state });
 }
 
 function renew(session: Session | undefined, lease: Lease, now: number, leaseMs: number): boolean {

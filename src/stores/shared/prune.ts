@@ -1,6 +1,7 @@
 /**
  * Deleting sessions by age.
  */
+import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 
@@ -10,13 +11,15 @@ export type Pruned = {
   readonly kept: readonly string[];
 };
 
+type PruneOptions = { readonly before: number; readonly now: number };
+
+const pruneRules: OptionTable<PruneOptions> = { before: numberFrom(0), now: numberFrom(0) };
+
 const pageSize = 100;
 
 /** Deletes the sessions whose last commit is before `before` (epoch milliseconds), but none that is held, active or has an inbox. */
-export async function pruneSessions(
-  store: Store,
-  options: { readonly before: number; readonly now: number },
-): Promise<Pruned> {
+export async function pruneSessions(store: Store, options: PruneOptions): Promise<Pruned> {
+  checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
   const deleted: string[] = [];
   const kept: string[] = [];
   // An empty id comes before every other, so that the list begins with the sessions of this very time. The loop skips those.

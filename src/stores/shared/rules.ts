@@ -2,35 +2,24 @@
  * Checks that every store makes, with the same messages.
  */
 import { createHash } from "node:crypto";
+import { problemOfId, refusedId } from "../../core/data/ids.js";
 import { PawlError } from "../../errors.js";
 import type { Commit } from "../../ports/store.js";
 
-const longestId = 512;
-const unpaired = /\p{Surrogate}/u;
-
 /** Whether there can be a session or a message with this id. */
 export function isPossibleId(id: string): boolean {
-  return problemOf(id) === null;
+  return problemOfId(id) === null;
 }
 
-/** An id has 1 to 512 characters, no NUL and no lone surrogate (a database would take two such ids for one). */
+/** @throws PawlError `bad_input` */
 export function checkId(what: "session" | "message", id: string): void {
-  const problem = problemOf(id);
-  if (problem === null) return;
-  const shown = id.length > longestId ? `that starts with ${id.slice(0, 40)}` : JSON.stringify(id);
-  throw new PawlError("bad_input", `The ${what} id ${shown} ${problem}. Use an id of 1 to ${longestId} characters.`);
+  const problem = problemOfId(id);
+  if (problem !== null) throw new PawlError("bad_input", refusedId(what, id, problem));
 }
 
 /** Whether every database gives this text back as it is. */
 export function isPossibleText(text: string): boolean {
-  return !text.includes("\0") && !unpaired.test(text);
-}
-
-function problemOf(id: string): string | null {
-  if (id.length === 0) return "is empty";
-  if (id.length > longestId) return `has ${id.length} characters`;
-  if (id.includes("\0")) return "has a NUL";
-  return unpaired.test(id) ? "has half of a surrogate pair" : null;
+  return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
 
 /** The state of a commit is the one after its last event. */

@@ -4,6 +4,8 @@
  * The library is the SQLite built into Node (22.13 and later), the package `libsql`, or a handle that the caller opened.
  */
 import { resolve } from "node:path";
+import { anObject, checkOptions, numberFrom, type OptionTable, oneOf, someText } from "../../check-options.js";
+import { PawlError } from "../../errors.js";
 import type { CommitResult, ReleaseResult, Store } from "../../ports/store.js";
 import { nobodyIsDead } from "../shared/lease.js";
 import { checkId, hashOf } from "../shared/rules.js";
@@ -13,6 +15,7 @@ import { createCheckpoints, noCheckpoints } from "./checkpoints.js";
 import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./driver.js";
 import { openFailure, storeFailure } from "./failure.js";
 import { createFile, fileOf, prepareFile, protectFiles, type Synchronous } from "./file.js";
+import { createIdentityCheck, noIdentityCheck } from "./identity.js";
 import { createTransactions, type Transactions, whileBusy } from "./queue.js";
 import * as reads from "./reads.js";
 import { prepareStatements } from "./schema.js";
@@ -44,8 +47,9 @@ export type SqliteOptions = (Named | Given) & {
  * read-only or no database, `store_corrupt` if it is damaged, `older_format` or `newer_format` if it has the tables of another version.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  checkSqliteOptions(options);
   const { synchronous = "full", busyMs = 5000, pollMs = 250 } = options;
-  const { handle, file } = await open(options);
+  const { handle, file, isFile } = await open(options);
   const isOurs = options.database === undefined;
   try {
     const prepare = { synchronous, guardsCheckpoints: isOurs };
@@ -54,7 +58,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const db = { statements: prepareStatements(handle), file };
     // The last step that may fail: the error handler below need not close its connection.
     const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
-    const transactions = createTransactions({ handle, file, busyMs, checkpoints });
+    const checkIdentity = isFile ? createIdentityCheck(file) : noIdentityCheck;
+    const transactions = createTransactions({ handle, file, busyMs, checkpoints, checkIdentity });
     return assemble(db, transactions, pollMs, () => {
       checkpoints.close();
       if (isOurs) handle.close();
@@ -65,18 +70,43 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
+/** Of both kinds of options together. */
+type AllOptions = { readonly path?: string; readonly database?: SqliteHandle } & Pick<
+  SqliteOptions,
+  "synchronous" | "busyMs" | "pollMs"
+>;
+
+const optionRules: OptionTable<AllOptions> = {
+  path: someText,
+  database: anObject,
+  synchronous: oneOf("full", "normal"),
+  busyMs: numberFrom(0),
+  pollMs: numberFrom(1),
+};
+
+const otherNames = { file: "path", filename: "path", url: "path", db: "database", connection: "database" };
+
+function checkSqliteOptions(options: SqliteOptions): void {
+  checkOptions<AllOptions>("openSqliteStore()", optionRules, options, { otherNames });
+  if ((options.path === undefined) === (options.database === undefined))
+    throw new PawlError("bad_configuration", "openSqliteStore() takes either a path or a database. Give one of them.");
+}
+
 const memoryPath = ":memory:";
 
-async function open(options: SqliteOptions): Promise<{ readonly handle: SqliteHandle; readonly file: string }> {
+type Opened = { readonly handle: SqliteHandle; readonly file: string; readonly isFile: boolean };
+
+async function open(options: SqliteOptions): Promise<Opened> {
   if (options.database !== undefined) {
     checkHandle(options.database);
-    return { handle: options.database, file: fileOf(options.database) || "in memory" };
+    const file = fileOf(options.database);
+    return { handle: options.database, file: file || "in memory", isFile: file !== "" };
   }
-  if (options.path === memoryPath) return { handle: await openHandle(memoryPath), file: "in memory" };
+  if (options.path === memoryPath) return { handle: await openHandle(memoryPath), file: "in memory", isFile: false };
   const file = resolve(options.path);
   try {
     createFile(file);
-    return { handle: await openHandle(file), file };
+    return { handle: await openHandle(file), file, isFile: true };
   } catch (error) {
     throw openFailure(error, file);
   }

@@ -4,10 +4,12 @@
  * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
  * 2. Work that refuses (returns another result than `ok`) has written nothing.
  * 3. Reads see only committed rows, all of the same moment: a transaction never spans turns.
+ * 4. A transaction whose file is gone has failed, although SQLite committed it.
  */
 import { PawlError } from "../../errors.js";
 import type { Checkpoints } from "./checkpoints.js";
 import { inTransaction, isBusy, type SqliteHandle } from "./driver.js";
+import type { IdentityCheck } from "./identity.js";
 
 export type Transactions = {
   /**
@@ -31,6 +33,8 @@ export type TransactionOptions = {
   /** How long to wait for a lock, in milliseconds. */
   readonly busyMs: number;
   readonly checkpoints: Checkpoints;
+  /** Called after each transaction, before anybody is told of its end. */
+  readonly checkIdentity: IdentityCheck;
 };
 
 type Job = { readonly work: () => unknown; readonly bytes: number; readonly settle: (outcome: Outcome) => void };
@@ -40,7 +44,7 @@ type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: f
 const largestGroup = 256;
 
 export function createTransactions(options: TransactionOptions): Transactions {
-  const { handle, file, busyMs, checkpoints } = options;
+  const { handle, file, busyMs, checkpoints, checkIdentity } = options;
   const waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let isOpen = true;
@@ -75,7 +79,9 @@ export function createTransactions(options: TransactionOptions): Transactions {
     async read(work) {
       const attempt = (): ReturnType<typeof work> => {
         check();
-        return inTransaction(handle, "read", work);
+        const result = inTransaction(handle, "read", work);
+        checkIdentity();
+        return result;
       };
       return await whileBusy(attempt, busyMs);
     },
@@ -88,13 +94,16 @@ export function createTransactions(options: TransactionOptions): Transactions {
 }
 
 async function runGroup(group: readonly Job[], options: TransactionOptions): Promise<void> {
+  let isWritten = false;
   try {
     const values = await whileBusy(() => transact(group, options), options.busyMs);
+    isWritten = true;
+    options.checkIdentity();
     group.forEach((job, index) => {
       job.settle({ ok: true, value: values[index] });
     });
   } catch (error) {
-    if (group.length === 1 || isBusy(error)) for (const job of group) job.settle({ ok: false, error });
+    if (isWritten || group.length === 1 || isBusy(error)) for (const job of group) job.settle({ ok: false, error });
     else for (const job of group) await runGroup([job], options);
   }
 }

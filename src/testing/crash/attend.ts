@@ -27,7 +27,8 @@ export async function attendRun({ agent }: Pick<Process, "agent">, request: Atte
       const { callKey, why } = approval;
       const decision = await respond(approval);
       if (why !== "external") await session.answer(callKey, decision);
-      else if (decision.type === "result") await session.provideResult(callKey, decision.output, decision);
+      else if (decision.type === "result")
+        await session.provideResult(callKey, decision.output, { isError: decision.isError === true });
       else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);
     }
     result = await session.resume().catch((error) => {

@@ -1,7 +1,18 @@
 /**
  * The options of an MCP server, and how a server is shown and pinned (SEC-10).
  */
+
 import { createHash } from "node:crypto";
+import {
+  aList,
+  anObject,
+  anything,
+  checkOptions,
+  type OptionTable,
+  oneOf,
+  someText,
+  timeLimit,
+} from "../../check-options.js";
 import { showHidden } from "../../core/data/hidden-characters.js";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
@@ -55,8 +66,35 @@ export type McpServerOptions = {
   readonly connectTimeoutMs?: number;
 };
 
+const serverRules: OptionTable<McpServerOptions> = {
+  name: anything,
+  transport: anObject,
+  trust: oneOf("ask", "hints", "all"),
+  pins: anObject,
+  tools: aList,
+  timeoutMs: timeLimit,
+  connectTimeoutMs: timeLimit,
+};
+
+type Stdio = Extract<McpTransport, { type: "stdio" }>;
+type Http = Extract<McpTransport, { type: "http" }>;
+
+const stdioRules: OptionTable<Stdio> = { type: anything, command: someText, args: aList, env: anObject, cwd: someText };
+const httpRules: OptionTable<Http> = { type: anything, url: anything, headers: anObject };
+
+function checkTransport(transport: McpTransport): void {
+  if (transport.type === "stdio") checkOptions("transport", stdioRules, transport);
+  else if (transport.type === "http") checkOptions("transport", httpRules, transport);
+  else throw new PawlError("bad_configuration", 'The transport of an MCP server must be of type "stdio" or "http".');
+}
+
 /** @throws PawlError `bad_configuration` */
-export function checkMcpOptions({ name, transport, pins }: McpServerOptions): void {
+export function checkMcpOptions(options: McpServerOptions): void {
+  checkOptions("An MCP server", serverRules, options, {
+    otherNames: { command: "transport.command", url: "transport.url" },
+  });
+  const { name, transport, pins } = options;
+  checkTransport(transport);
   if (!/^[a-zA-Z0-9_-]{1,32}$/.test(name))
     throw new PawlError(
       "bad_configuration",

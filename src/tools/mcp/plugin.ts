@@ -2,6 +2,7 @@
  * A plugin of MCP servers. They connect in parallel, each with its own trust, and close when the engine shuts down
  * (PLUG-3).
  */
+import { aFunction, aList, checkOptions, type OptionTable, someText } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { Plugin } from "../../ports/plugin.js";
 import type { McpServerOptions } from "./options.js";
@@ -20,13 +21,17 @@ export type McpPluginOptions = {
   readonly name?: string;
 };
 
+const optionRules: OptionTable<McpPluginOptions> = { servers: aList, onConnect: aFunction, name: someText };
+
 /**
  * Creates a plugin that registers the tools of MCP servers. If a server cannot be reached, or differs from its pin, the
  * setup fails and the other servers are closed.
  *
  * @throws PawlError `bad_configuration` if two servers have the same name
  */
-export function createMcpPlugin({ servers, onConnect = warnOfProblems, name = "mcp" }: McpPluginOptions): Plugin {
+export function createMcpPlugin(options: McpPluginOptions): Plugin {
+  checkOptions("createMcpPlugin()", optionRules, options);
+  const { servers, onConnect = warnOfProblems, name = "mcp" } = options;
   const names = servers.map((server) => server.name);
   const duplicate = names.find((candidate, index) => names.indexOf(candidate) !== index);
   if (duplicate !== undefined)

@@ -2,7 +2,8 @@
  * Processes: agents over the same store, each with its own holder, its own way to the store and its own timers.
  */
 import type { Observer } from "../../../src/ports/observer.js";
-import { type AgentOptions, buildAgent } from "../../../src/runtime/api/build-agent.js";
+import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
+import { buildAgent } from "../../../src/runtime/api/build-agent.js";
 import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
 import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
 import { storeOf } from "../../../src/testing/world/store.js";

@@ -1,5 +1,8 @@
 /**
  * Freezes plain data that others may read and must not change, with everything in it.
+ *
+ * An object that is frozen already counts as frozen with everything in it. So data is frozen once, however often it is
+ * handed out.
  */
 export function freeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;

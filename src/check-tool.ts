@@ -1,0 +1,66 @@
+/**
+ * The names that a tool may have. A misspelt one would be ignored: the tool would run without its approval or its limit.
+ */
+import {
+  aFunction,
+  anObject,
+  anything,
+  type CheckSettings,
+  checkPlainOptions,
+  numberFrom,
+  type OptionTable,
+  timeLimit,
+  trueOrFalse,
+  wholeNumber,
+} from "./check-options.js";
+import type { AnyTool } from "./ports/tool.js";
+
+const rules: OptionTable<AnyTool> = {
+  name: anything,
+  description: anything,
+  input: anything,
+  readOnly: trueOrFalse,
+  recover: anything,
+  needsApproval: {
+    takes: (value) => ["boolean", "function"].includes(typeof value),
+    wanted: "true, false or a function",
+  },
+  sequential: trueOrFalse,
+  timeoutMs: timeLimit,
+  graceMs: numberFrom(0),
+  maxOutputBytes: wholeNumber(1, "bytes"),
+  executeRaw: aFunction,
+  execute: aFunction,
+  provider: anObject,
+};
+
+/** The names of other libraries for these. */
+const otherNames = {
+  inputSchema: "input",
+  parameters: "input",
+  schema: "input",
+  args: "input",
+  argsSchema: "input",
+  args_schema: "input",
+  func: "execute",
+  fn: "execute",
+  run: "execute",
+  handler: "execute",
+  invoke: "execute",
+  requireApproval: "needsApproval",
+  requiresApproval: "needsApproval",
+  needs_approval: "needsApproval",
+  timeout: "timeoutMs",
+  id: "name",
+};
+
+const settings: CheckSettings = { otherNames };
+
+/**
+ * Refuses unknown names of a tool that is a plain object. An instance of a class may hold more.
+ * @param what names the tool in messages
+ * @throws PawlError `bad_configuration`
+ */
+export function checkTool(what: string, tool: AnyTool): void {
+  checkPlainOptions(what, rules, tool, settings);
+}

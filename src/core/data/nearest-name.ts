@@ -1,0 +1,42 @@
+/**
+ * The known name that was probably meant by an unknown one.
+ */
+
+/** The most characters of a name that is compared. A longer one is no slip of the pen. */
+const longestName = 64;
+
+/** The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count. */
+export function nearestName(name: string, known: Iterable<string>): string | undefined {
+  if (name.length > longestName) return undefined;
+  const wanted = folded(name);
+  let nearest: string | undefined;
+  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of known) {
+    if (candidate.length > longestName) continue;
+    const distance = distanceBetween(wanted, folded(candidate));
+    if (distance < least) [nearest, least] = [candidate, distance];
+  }
+  return nearest;
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replace(/[_-]/g, "");
+}
+
+/** The number of characters to insert, delete or replace. Two neighbours that change places count as one. */
+function distanceBetween(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const isSame = a[i - 1] === b[j - 1];
+      let cost = Math.min((row[j - 1] ?? 0) + 1, (last[j] ?? 0) + 1, (last[j - 1] ?? 0) + (isSame ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, (before[j - 2] ?? 0) + 1);
+      row.push(cost);
+    }
+    [before, last] = [last, row];
+  }
+  return last[b.length] ?? 0;
+}

@@ -1,0 +1,129 @@
+/**
+ * Checks the options of one run: their names and kinds, and the names of tools in them.
+ */
+import {
+  anObject,
+  anyText,
+  anything,
+  checkOptions,
+  type OptionRule,
+  type OptionTable,
+  oneOf,
+  trueOrFalse,
+} from "../../check-options.js";
+import { problemOfId, refusedId } from "../../core/data/ids.js";
+import { nearestName } from "../../core/data/nearest-name.js";
+import { PawlError } from "../../errors.js";
+import type { CompiledAgent } from "./compiled-agent.js";
+import type { LocalOptions } from "./local-run-options.js";
+import type { StartOptions } from "./run-input.js";
+
+export const aSignal: OptionRule = {
+  takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+  wanted: "an AbortSignal",
+};
+
+const localRules: OptionTable<LocalOptions> = { output: anything, dependencyOverrides: anObject };
+
+const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
+  signal: aSignal,
+  runId: anything,
+  limits: anObject,
+  systemPrompt: anyText,
+  activeTools: anything,
+  toolChoice: anything,
+  interactive: trueOrFalse,
+  providerOptions: anObject,
+  ...localRules,
+};
+
+const startRules: OptionTable<StartOptions> = { ...runRules, sessionId: anything };
+
+const modes = oneOf("queue", "steer", "reject");
+const { dependencyOverrides: _, ...sentRules } = runRules;
+const sendRules = { ...sentRules, mode: modes };
+
+/** The names of other libraries for these options. */
+const otherNames = {
+  instructions: "systemPrompt",
+  system: "systemPrompt",
+  maxSteps: "limits.maxSteps",
+  maxTurns: "limits.maxSteps",
+  recursionLimit: "limits.maxSteps",
+  maxTokens: "limits.maxTokens",
+  abortSignal: "signal",
+  threadId: "sessionId",
+  thread_id: "sessionId",
+  conversationId: "sessionId",
+  resourceId: "sessionId",
+  outputSchema: "output",
+  outputType: "output",
+  schema: "output",
+  responseFormat: "output",
+  tools: "the option tools of createAgent, or activeTools",
+  model: "the option model of createAgent",
+};
+
+const settings = { code: "bad_input", otherNames } as const;
+
+/** @throws PawlError `bad_input` */
+export function checkStartOptions(
+  what: "run()" | "runStream()" | "iterate()",
+  options: StartOptions,
+  agent: Pick<CompiledAgent, "tools">,
+): void {
+  checkOptions(what, startRules, options, settings);
+  checkToolNames(options, agent);
+  if (options.sessionId !== undefined) checkSessionId(options.sessionId);
+}
+
+/** @throws PawlError `bad_input` */
+export function checkSendOptions(
+  options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
+  agent: Pick<CompiledAgent, "tools">,
+): void {
+  checkOptions<object>("send()", sendRules, options, settings);
+  checkToolNames(options, agent);
+}
+
+/** @throws PawlError `bad_input` */
+export function checkResumeOptions(options: LocalOptions): void {
+  checkOptions("resume()", localRules, options, settings);
+}
+
+/** @throws PawlError `bad_input` for an id that no session can have */
+export function checkSessionId(id: string): void {
+  const problem = problemOfId(id);
+  if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
+}
+
+/** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
+function checkToolNames({ activeTools, toolChoice }: StartOptions, { tools }: Pick<CompiledAgent, "tools">): void {
+  const check = (option: string, name: unknown): void => {
+    if (typeof name === "string" && tools.has(name)) return;
+    const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;
+    const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : String(name);
+    const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
+    const known = tools.size === 0 ? "The agent has no tools." : `The agent has ${[...tools.keys()].join(", ")}.`;
+    throw new PawlError(
+      "bad_input",
+      `${option} names the tool ${shown}, which the agent does not have.${hint} ${known}`,
+    );
+  };
+  if (activeTools !== undefined) {
+    if (!Array.isArray(activeTools))
+      throw new PawlError("bad_input", "activeTools is no array. Give the names of tools as an array.");
+    for (const name of activeTools) check("activeTools", name);
+  }
+  const choice: unknown = toolChoice;
+  if (choice === undefined || choice === "auto" || choice === "none" || choice === "required") return;
+  const { tool, required, everyStep, ...others } = Object(choice) as { readonly [key: string]: unknown };
+  const isForced =
+    (tool !== undefined) !== (required === true) && [undefined, true, false].includes(everyStep as boolean);
+  if (typeof choice !== "object" || !isForced || Object.keys(others).length > 0)
+    throw new PawlError(
+      "bad_input",
+      'toolChoice must be "auto", "none", "required" or { tool: name }, with the name of a tool of the agent.',
+    );
+  if (tool !== undefined) check("toolChoice", tool);
+}

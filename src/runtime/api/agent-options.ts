@@ -1,0 +1,156 @@
+/**
+ * The options of an agent: their names and shapes. What each means is checked where it is compiled.
+ */
+import { aFunction, aList, anObject, anyText, anything, checkOptions, type OptionTable } from "../../check-options.js";
+import type { CompactionOptions } from "../../context/compaction-options.js";
+import type { ContextOptions } from "../../context/context-options.js";
+import type { ServiceOptions } from "../../context/services.js";
+import type { Clock, MakeId } from "../../ports/clock.js";
+import type { Hook } from "../../ports/hook.js";
+import type { Model, ModelTimeouts } from "../../ports/model.js";
+import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
+import type { Store } from "../../ports/store.js";
+import type { CanExecuteTool } from "../../ports/tool.js";
+import type { Limits } from "../agent/limits.js";
+import type { Fallback } from "../model/models.js";
+import type { WatchOptions } from "../observers/listeners.js";
+import type { Tools } from "../tools/compile-tools.js";
+
+export type AgentOptions<ModelLike = Model> = WatchOptions &
+  ServiceOptions & {
+    /** Sessions belong to the agent of this name. Default: "agent". */
+    readonly name?: string;
+    /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
+    readonly model: ModelLike;
+    readonly tools?: Tools;
+    readonly systemPrompt?: string;
+    readonly limits?: Limits;
+    /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
+    readonly context?: ContextOptions;
+    /**
+     * How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own.
+     */
+    readonly compaction?: CompactionOptions<ModelLike> | null;
+    /** Models to try in order. When the retry policy gives a model up, the next one serves for the rest of the run. */
+    readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
+    /** A retry policy, or changes to the default policy. */
+    readonly retry?: RetryOptions | RetryPolicy;
+    /** How long to wait for a model, in milliseconds. */
+    readonly timeouts?: ModelTimeouts;
+    /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
+    readonly canExecuteTool?: CanExecuteTool;
+    /** Code that is called at points of a run, in this order. */
+    readonly hooks?: readonly Hook[];
+    /** Tools get this as `context.deps`. */
+    readonly deps?: unknown;
+    /** The folder in which the agent works. A session is bound to it. */
+    readonly root?: string;
+    /** Default: a store in memory, which agents made with `with` share. */
+    readonly store?: Store;
+    /** Default: the system clock. Tests may pass their own. */
+    readonly clock?: Clock;
+    readonly makeId?: MakeId;
+    /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
+    readonly leaseMs?: number;
+  };
+
+const optionRules: OptionTable<AgentOptions<unknown>> = {
+  name: anything,
+  model: anything,
+  tools: anything,
+  systemPrompt: anyText,
+  limits: anObject,
+  context: anObject,
+  compaction: anything,
+  fallbacks: aList,
+  retry: anObject,
+  timeouts: anObject,
+  canExecuteTool: aFunction,
+  hooks: aList,
+  deps: anything,
+  root: anyText,
+  store: anObject,
+  clock: anObject,
+  makeId: aFunction,
+  leaseMs: anything,
+  usage: anything,
+  toolOutput: anything,
+  tokens: anObject,
+  services: anObject,
+  observers: aList,
+  redact: aFunction,
+  onText: aFunction,
+  onToolCall: aFunction,
+  onToolResult: aFunction,
+  onStepFinish: aFunction,
+  onResponse: aFunction,
+  onCompacted: aFunction,
+};
+
+/** The names of other libraries for these options. */
+const otherNames = {
+  instructions: "systemPrompt",
+  system: "systemPrompt",
+  prompt: "systemPrompt",
+  systemMessage: "systemPrompt",
+  system_prompt: "systemPrompt",
+  llm: "model",
+  maxSteps: "limits.maxSteps",
+  maxTurns: "limits.maxSteps",
+  maxIterations: "limits.maxSteps",
+  recursionLimit: "limits.maxSteps",
+  stopWhen: "limits.maxSteps, or a beforeStop hook",
+  maxTokens: "limits.maxTokens",
+  maxCostUsd: "limits.maxCostUsd",
+  maxRetries: "retry.maxRetries",
+  temperature: "the settings of the model",
+  checkpointer: "store",
+  memory: "store",
+  storage: "store",
+  toolChoice: "the option toolChoice of run",
+  activeTools: "the option activeTools of run",
+  output: "the option output of run",
+  outputType: "the option output of run",
+  responseFormat: "the option output of run",
+  middleware: "hooks",
+  callbacks: "hooks, observers, or onText and its like",
+  onStepEnd: "onStepFinish",
+  onFinish: "onResponse",
+  handoffs: "tools, with agent.asTool()",
+  subagents: "tools, with agent.asTool()",
+  context_window: "compaction.contextWindow",
+  contextWindow: "compaction.contextWindow",
+  dependencies: "deps",
+  cwd: "root",
+};
+
+/** @throws PawlError `bad_configuration` for an unknown name, or a value of the wrong kind */
+export function checkAgentOptions<ModelLike>(options: AgentOptions<ModelLike>): void {
+  checkOptions<AgentOptions<unknown>>("createAgent()", optionRules, options, { otherNames });
+}
+
+/** The options that are plain lists and records. The others are parts with an identity, such as a model or a store. */
+const records = [
+  "tools",
+  "limits",
+  "context",
+  "compaction",
+  "fallbacks",
+  "timeouts",
+  "hooks",
+  "usage",
+  "toolOutput",
+  "services",
+  "observers",
+] as const;
+
+/** A frozen copy, which the agent can hand out. The author may change their own objects later; the agent stays as it is. */
+export function closedOptions<ModelLike>(options: AgentOptions<ModelLike>): AgentOptions<ModelLike> {
+  const closed: { [name: string]: unknown } = { ...options };
+  for (const name of records) {
+    const value = options[name];
+    if (Array.isArray(value)) closed[name] = Object.freeze([...value]);
+    else if (typeof value === "object" && value !== null) closed[name] = Object.freeze({ ...value });
+  }
+  return Object.freeze(closed) as AgentOptions<ModelLike>;
+}

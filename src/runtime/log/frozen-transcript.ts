@@ -1,0 +1,20 @@
+/**
+ * Adds entries to a transcript whose messages are frozen: models, hooks and callers get these objects themselves.
+ *
+ * Only new messages are frozen, so that a step does not look at the whole conversation.
+ */
+import { freeze } from "../../core/data/freeze.js";
+import type { Entry, Event } from "../../core/machine/event.js";
+import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
+
+export function appendFrozen(transcript: Transcript, entry: Entry): void {
+  const { messages } = transcript;
+  const known = mayReplaceMessages(entry.event) ? 0 : messages.length;
+  appendEntry(transcript, entry);
+  for (let index = known; index < messages.length; index += 1) freeze(messages[index]);
+}
+
+/** A compaction replaces the oldest messages, and a hook may replace the input of a run. */
+function mayReplaceMessages(event: Event): boolean {
+  return event.type === "compacted" || (event.type === "prepared" && event.input !== undefined);
+}

@@ -1,0 +1,35 @@
+/**
+ * Notices that the file of an open database was deleted or replaced. SQLite itself goes on with the file that it has
+ * open, and what it commits is lost with it.
+ *
+ * The number of an open file is not given to another file, so a file with the same number is the same file.
+ */
+import { type BigIntStats, statSync } from "node:fs";
+import { PawlError } from "../../errors.js";
+
+/** Throws a PawlError `store_failed` if the file is no longer the one that was opened. */
+export type IdentityCheck = () => void;
+
+export const noIdentityCheck: IdentityCheck = () => {};
+
+/** Call it when the tables exist: by then a write-ahead log exists, too, if the file has one. */
+export function createIdentityCheck(file: string): IdentityCheck {
+  const opened = [file, `${file}-wal`].flatMap((path) => {
+    const stats = statsOf(path);
+    return stats === undefined ? [] : [{ path, stats }];
+  });
+  return () => {
+    for (const { path, stats } of opened) {
+      const present = statsOf(path);
+      if (present?.ino === stats.ino && present.dev === stats.dev) continue;
+      throw new PawlError(
+        "store_failed",
+        `The file ${path} was ${present === undefined ? "deleted" : "replaced"} while the store was open. What is written from now on would be lost. Put the file back, or open the store again.`,
+      );
+    }
+  };
+}
+
+function statsOf(path: string): BigIntStats | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
