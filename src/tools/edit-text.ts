@@ -15,19 +15,23 @@ export type Occurrences = {
 export async function findOccurrences(text: string, oldText: string, pace: Pace): Promise<Occurrences> {
   const lines: number[] = [];
   let count = 0;
-  await findText(text, prepareWanted(oldText), pace, ({ line }) => {
-    count += 1;
-    if (lines.length < 10) lines.push(line);
-    return "after";
+  await findText(text, prepareWanted(oldText), pace, {
+    onMatch: ({ line }) => {
+      count += 1;
+      if (lines.length < 10) lines.push(line);
+      return "after";
+    },
   });
   return { count, lines };
 }
 
 export async function contains(text: string, part: string, pace: Pace): Promise<boolean> {
   let isFound = false;
-  await findText(text, prepareWanted(part), pace, () => {
-    isFound = true;
-    return "stop";
+  await findText(text, prepareWanted(part), pace, {
+    onMatch: () => {
+      isFound = true;
+      return "stop";
+    },
   });
   return isFound;
 }
@@ -38,16 +42,18 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
   let parts: string[] = [];
   let from = 0;
   let held = 0;
-  await findText(text, prepareWanted(oldText), pace, ({ at }) => {
-    parts.push(text.slice(from, at), newText);
-    from = at + oldText.length;
-    // Joined now and then, so that a million small parts are never held at once.
-    held += newText.length;
-    if (parts.length >= 2 * mostParts || held > pieceSize) {
-      joined.push(parts.join(""));
-      [parts, held] = [[], 0];
-    }
-    return "after";
+  await findText(text, prepareWanted(oldText), pace, {
+    onMatch: ({ at }) => {
+      parts.push(text.slice(from, at), newText);
+      from = at + oldText.length;
+      // Joined now and then, so that a million small parts are never held at once.
+      held += newText.length;
+      if (parts.length >= 2 * mostParts || held > pieceSize) {
+        joined.push(parts.join(""));
+        [parts, held] = [[], 0];
+      }
+      return "after";
+    },
   });
   return joined.join("") + parts.join("") + text.slice(from);
 }

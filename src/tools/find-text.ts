@@ -48,13 +48,14 @@ export function prepareWanted(text: string, options: { readonly ignoreCase?: boo
 
 const newline = 10;
 
-/** Calls `onMatch` for each match, from the start of the text on. */
-export async function findText(
-  text: string,
-  wanted: Wanted,
-  pace: Pace,
-  onMatch: (found: FoundAt) => GoOn,
-): Promise<void> {
+export type Finder = {
+  /** Called for each match, from the start of the text on. */
+  onMatch(found: FoundAt): GoOn;
+  /** Called when a piece of the text has been searched, with the place where the next one begins. */
+  onPiece?(to: number): void;
+};
+
+export async function findText(text: string, wanted: Wanted, pace: Pace, { onMatch, onPiece }: Finder): Promise<void> {
   const { units, shorter, ignoreCase, innerLines } = wanted;
   const count = units.length;
   const last = count - 1;
@@ -80,18 +81,9 @@ export async function findText(
         isSkipping = false;
       }
     }
+    onPiece?.(to);
     await pace();
   }
-}
-
-/** Counts matches that do not overlap. */
-export async function countText(text: string, wanted: Wanted, pace: Pace): Promise<number> {
-  let count = 0;
-  await findText(text, wanted, pace, () => {
-    count += 1;
-    return "after";
-  });
-  return count;
 }
 
 /**

@@ -28,7 +28,7 @@ export function assertLength(name: string, text: string, most: number): void {
 export function assertWholeCharacters(name: string, text: string): void {
   if (!loneSurrogate.test(text)) return;
   throw new Error(
-    `${name} holds half of a character (a lone surrogate), which no text file can hold. Give the whole character.`,
+    `${name} holds half of a character (a lone surrogate), which UTF-8 cannot hold. Give the whole character.`,
   );
 }
 

@@ -7,7 +7,7 @@
  */
 import { realpathSync, statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, parse, relative, resolve, sep } from "node:path";
 import { PawlError } from "../errors.js";
 import { type Access, type Folder, makeInner, openInner, openTop, ReplacedError, usualAccess } from "./folder.js";
 import { assertLength, maxPathCharacters } from "./input-bounds.js";
@@ -182,22 +182,42 @@ async function targetOfLink(path: string): Promise<string | null> {
 
 /** Follows links as far as the path exists. The rest of the path is added as it is. */
 async function realPathOf(resolved: string, asked: string): Promise<string> {
-  let [existing, missing] = [resolved, ""];
-  for (;;) {
-    try {
-      return join(await realpath(existing), missing);
-    } catch (error) {
-      if (codeOf(error) !== "ENOENT") throw explained(error, showAsked(asked));
-    }
-    // Creating a file would follow a link whose target is missing, possibly out of the root.
-    const isLink = await lstat(existing).then(
-      (stats) => stats.isSymbolicLink(),
-      () => false,
-    );
-    if (isLink) throw new Error(`${showAsked(asked)} is a link to something that does not exist.`);
-    missing = join(basename(existing), missing);
-    existing = dirname(existing);
+  try {
+    return await realpath(resolved);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw explained(error, showAsked(asked));
   }
+  const existing = await deepestExisting(resolved);
+  // Creating a file would follow a link whose target is missing, possibly out of the root.
+  const real = await realpath(existing).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw explained(error, showAsked(asked));
+    throw new Error(`${showAsked(asked)} is a link to something that does not exist.`);
+  });
+  return join(real, relative(existing, resolved));
+}
+
+/** The deepest part of a path at which there is something, by halving: a path may have thousands of names. */
+async function deepestExisting(path: string): Promise<string> {
+  const ends: number[] = [];
+  for (let end = path.indexOf(sep, 1); end !== -1; end = path.indexOf(sep, end + 1)) ends.push(end);
+  let [exists, missing] = [-1, ends.length];
+  while (missing - exists > 1) {
+    const middle = Math.floor((exists + missing) / 2);
+    const isMissing = await lstat(path.slice(0, ends[middle])).then(
+      () => false,
+      (error: unknown) => codeOf(error) === "ENOENT",
+    );
+    if (isMissing) missing = middle;
+    else exists = middle;
+  }
+  const end = ends[exists];
+  const folder = end === undefined ? parse(path).root : path.slice(0, end);
+  // The whole path may be a link itself, whose target is missing.
+  if (missing < ends.length) return folder;
+  return await lstat(path).then(
+    () => path,
+    () => folder,
+  );
 }
 
 function realAsFarAsItExists(path: string): string {

@@ -31,11 +31,13 @@ export async function findLines(
 ): Promise<number> {
   const length = wanted.units.length;
   let lines = 0;
-  await findText(text, wanted, pace, (found) => {
-    if (wholeWord && !isWord(text, found.at, length)) return "overlapping";
-    lines += 1;
-    if (lines <= most) onMatch({ line: found.line, text: cutAround(text, found) });
-    return "next line";
+  await findText(text, wanted, pace, {
+    onMatch: (found) => {
+      if (wholeWord && !isWord(text, found.at, length)) return "overlapping";
+      lines += 1;
+      if (lines <= most) onMatch({ line: found.line, text: cutAround(text, found) });
+      return "next line";
+    },
   });
   return lines;
 }

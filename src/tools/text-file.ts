@@ -3,8 +3,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
-import { startOfCharacter } from "../core/data/text-bytes.js";
 import { type Folder, openFile } from "./folder.js";
+import { decodeInPieces } from "./long-bytes.js";
 import { type Pace, pieceSize } from "./pace.js";
 import { type FilePosition, inFolderOf, type Root } from "./root.js";
 
@@ -35,7 +35,12 @@ export async function readTextIn(folder: Folder, name: string, shown: string, pa
     if (stats.size > maxFileBytes) return { refused: "large", bytes: stats.size };
     const bytes = await handle.readFile();
     if (bytes.subarray(0, 8192).includes(0)) return { refused: "binary", bytes: bytes.length };
-    return { text: await decode(bytes, pace), isDamaged: !isUtf8(bytes), bytes, stats };
+    return {
+      text: await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace),
+      isDamaged: !isUtf8(bytes),
+      bytes,
+      stats,
+    };
   } finally {
     await handle.close();
   }
@@ -61,19 +66,6 @@ export function notRegular(shown: string): Error {
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-
-/** Bytes that are not UTF-8 become U+FFFD. */
-async function decode(bytes: Buffer, pace: Pace): Promise<string> {
-  const parts: string[] = [];
-  for (let from = 0; from < bytes.length; ) {
-    const end = from + pieceSize;
-    const to = end >= bytes.length ? bytes.length : startOfCharacter(bytes, end);
-    parts.push(decoder.decode(bytes.subarray(from, to)));
-    from = to;
-    await pace();
-  }
-  return parts.join("");
-}
 
 /** Counts lines. A line end at the end of the text begins no further line. */
 export async function countLines(text: string, pace: Pace): Promise<number> {
