@@ -28,23 +28,14 @@ test("no tool keeps the event loop for long, whatever its input", {
     let longest = { blockMs: 0, passMs: 1, what: "" };
     for (const { what, input } of inputs) {
       const name = `${tool.name}: ${what}`;
-      const t0 = performance.now();
       const work = async () => {
         const checked = await validate(input as never);
         if (checked.ok) await tool.execute?.(checked.value, await arrange());
       };
       try {
         const block = await expectShortBlocks(name, JSON.stringify(input), work);
-        (await import("node:fs")).appendFileSync(
-          "/tmp/w/fuzz.log",
-          `${name} ${block.blockMs.toFixed(1)} ${(performance.now() - t0).toFixed(0)}\n`,
-        );
         if (block.blockMs > longest.blockMs) longest = { ...block, what };
       } catch (error) {
-        (await import("node:fs")).appendFileSync(
-          "/tmp/w/fuzz.log",
-          `FAIL ${name} ${error} ${(performance.now() - t0).toFixed(0)}\n`,
-        );
         failed.push(error instanceof Error ? error.message : String(error));
       }
     }

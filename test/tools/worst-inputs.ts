@@ -31,6 +31,9 @@ const texts = {
 /** Bytes that are no UTF-8, and no text of several lines. */
 const damaged = Buffer.alloc(million, 0xff);
 
+/** The texts as outputs of tools: the first is output 1. */
+const outputs = Object.values(texts).map(bytesOfText);
+
 const paths = {
   "a long path": "a/".repeat(million / 2),
   "many folders": "a/".repeat(2000),
@@ -89,13 +92,14 @@ const worstInputs: { readonly [tool: string]: readonly WorstInput[] } = {
     ...Object.keys(texts).map((what) => ({ what, input: { path: `${what}.txt`, startLine: 1_000, endLine: 9e15 } })),
     ...Object.keys(texts).map((what) => ({ what, input: { path: `${what}.txt`, endLine: million } })),
     { what: "damaged", input: { path: "damaged.txt" } },
-    { what: "large", input: { path: "large.txt", startLine: 15_000_000 } },
+    { what: "large", input: { path: "node_modules/large.txt", startLine: 8_000_000 } },
   ],
   search_files: [
     ...each(paths, (path) => ({ path, text: "a" })),
     ...each(patterns, (pattern) => ({ pattern, text: "a" })),
     ...each(wanted, (text) => ({ text, wholeWord: true })),
     ...each(wanted, (text) => ({ text, ignoreCase: true, limit: 5_000 })),
+    { what: "large", input: { path: "node_modules/large.txt", text: "a", wholeWord: true, ignoreCase: true } },
   ],
   write_file: [
     ...each(paths, (path) => ({ path, content: "" })),
@@ -152,9 +156,8 @@ async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
     for (const file of ["one letter.txt", "line ends of two.txt"])
       await copyFile(join(root, file), join(root, "edited", file));
   const context = createContext();
-  const outputs = Object.values(texts);
   const read = async (_session: string, output: number) => ({
-    bytes: bytesOfText(outputs[output - 1] ?? ""),
+    bytes: outputs[output - 1] ?? damaged,
     mediaType: null,
   });
   const output = { read, cap: (whole: ToolOutput) => whole };
@@ -165,12 +168,12 @@ async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
 function createHostileFolder(): string {
   const root = createFolder({
     "damaged.txt": damaged,
-    "large.txt": "a\n".repeat(8 * million),
+    "node_modules/large.txt": "a\n".repeat(8 * million),
     "edited/x": "",
   });
   for (const [what, text] of Object.entries(texts)) writeFileSync(join(root, `${what}.txt`), text);
-  mkdirSync(join(root, "a/".repeat(1500)), { recursive: true });
+  mkdirSync(join(root, "a/".repeat(300)), { recursive: true });
   mkdirSync(join(root, "names"));
-  for (let name = 0; name < 600; name += 1) writeFileSync(join(root, "names", `${"a".repeat(240)}${name}`), "");
+  for (let name = 0; name < 300; name += 1) writeFileSync(join(root, "names", `${"a".repeat(240)}${name}`), "");
   return root;
 }
