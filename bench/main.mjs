@@ -13,6 +13,7 @@ const benches = {
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
+  "worst-input": "the worst inputs of each built-in tool beside an abort: how soon the run ends, and the longest block",
   profile: "where the time of a step and the memory of a waiting run go (--only W1,W4,W5,sessions)",
 };
 

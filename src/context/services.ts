@@ -108,9 +108,8 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
 }
 
 /**
- * The tools that read the rest of a cut output, if outputs are cut. The agent has them from its first call, and last in
- * its list. A provider caches tool specifications first, so a tool added later would invalidate the cache of the whole
- * conversation.
+ * The tools that read the rest of a cut output, if outputs are cut. They are last in the agent's list, and a model is
+ * offered them once it sees that an output was cut.
  */
 export function outputToolsOf(
   { toolOutput }: ServiceOptions,

@@ -45,7 +45,10 @@ export type ContextView = {
   readonly hints: readonly { readonly name: string; readonly text: string }[];
   /** The last additions that the model still sees; null if there are none. */
   readonly appended: readonly UserMessage[] | null;
-  /** The specifications of all tools. It is the same array from one call to the next. */
+  /**
+   * The specifications of the tools that the model is offered. It is the same array from one call to the next. It is
+   * another one, with two tools more at its end, from the call on that follows the first cut output.
+   */
   readonly tools: readonly ToolSpecification[];
 };
 

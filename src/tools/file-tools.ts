@@ -6,7 +6,7 @@ import type { AnyTool } from "../ports/tool.js";
 import { createListFiles, createReadFile } from "./read-files.js";
 import { createRoot } from "./root.js";
 import { createSearchFiles } from "./search-files.js";
-import { createEditFile, createTurns, createWriteFile } from "./write-files.js";
+import { createEditFile, createWriteFile } from "./write-files.js";
 
 export type FileToolsOptions = {
   /** The tools read and write nothing outside this folder, also not through links. */
@@ -31,12 +31,11 @@ export function createFileTools(options: FileToolsOptions): readonly AnyTool[] {
   checkOptions("createFileTools()", optionRules, options, { otherNames: { cwd: "root", folder: "root" } });
   const { root, protect } = options;
   const opened = createRoot(root, protect);
-  const inTurn = createTurns();
   return [
     createListFiles(opened),
     createReadFile(opened),
     createSearchFiles(opened),
-    createWriteFile(opened, inTurn),
-    createEditFile(opened, inTurn),
+    createWriteFile(opened),
+    createEditFile(opened),
   ];
 }

@@ -4,10 +4,13 @@
  * The number of an output is that of its entry in the session's own log, so a model cannot name another session's
  * output. The results of these tools stay within the limit of any output, so they are never cut themselves.
  */
-import { countLines, lineAt, startOfCharacter, startOfLine, textOfBytes } from "../core/data/text-bytes.js";
+import { countLines, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { hexLines } from "./hex.js";
+import { assertLength, maxSearchCharacters } from "./input-bounds.js";
+import { countLineEnds, decodeInPieces, startOfLineIn } from "./long-bytes.js";
+import { createPace, type Pace } from "./pace.js";
 import { findInOutput } from "./search-output.js";
 
 type ReadInput = {
@@ -62,7 +65,8 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
       },
       readOnly: true,
       maxOutputBytes: most + frameBytes,
-      execute: async (input, context) => page(input, await wholeOf(input.output, context), most),
+      execute: async (input, context) =>
+        page(input, await wholeOf(input.output, context), most, createPace(context.signal)),
     },
     {
       name: "search_output",
@@ -72,7 +76,7 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
         type: "object",
         properties: {
           output: outputNumber,
-          text: { type: "string", minLength: 1, description: "A part of one line." },
+          text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "A part of one line." },
           ignoreCase: { type: "boolean" },
           fromByte: { ...byteNumber, description: "Where to go on." },
           limit: { type: "integer", minimum: 1, maximum: 1_000, description: "Places shown. Default 100." },
@@ -83,10 +87,11 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
       readOnly: true,
       maxOutputBytes: most + frameBytes,
       execute: async (input, context) => {
+        assertLength("The text", input.text, maxSearchCharacters);
         const { bytes, mediaType } = await wholeOf(input.output, context);
         if (mediaType !== null)
           throw new Error(`Output ${input.output} is ${mediaType}, not a text. Read it with read_output.`);
-        return findInOutput(bytes, { limit: 100, ...input, most });
+        return await findInOutput(bytes, { limit: 100, ...input, most }, createPace(context.signal));
       },
     },
   ];
@@ -98,33 +103,40 @@ async function wholeOf(output: number, { services, sessionId }: ToolContext): Pr
   throw new Error(`This session has no output ${output}. Use the number that follows a cut output.`);
 }
 
-function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: number): string {
+async function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: number, pace: Pace): Promise<string> {
   if (mediaType !== null) return binaryPage(input, bytes, mediaType, most);
   const { fromLine, toLine, fromByte, toByte } = input;
   const isByLine = fromByte === undefined && toByte === undefined;
-  const from = isByLine ? startOfLine(bytes, fromLine ?? 1) : startOfCharacter(bytes, fromByte ?? 0);
+  const from = isByLine ? await startOfLineIn(bytes, fromLine ?? 1, pace) : startOfCharacter(bytes, fromByte ?? 0);
   if (from >= bytes.length && bytes.length > 0)
     throw new Error(
-      `Output ${input.output} has only ${bytes.length} bytes in ${countLines(bytes)} lines. Read from an earlier place.`,
+      `Output ${input.output} has only ${bytes.length} bytes in ${await countLinesFrom(bytes, 0, pace)} lines. Read from an earlier place.`,
     );
-  const requestedEnd = isByLine ? (toLine === undefined ? bytes.length : startOfLine(bytes, toLine + 1)) : toByte;
-  const to = endOfPage(bytes, from, Math.min(requestedEnd ?? bytes.length, bytes.length), { most, isByLine });
-  const shown = bytes.subarray(from, to);
-  const text = textOfBytes(shown);
+  const lineEnd = toLine === undefined ? bytes.length : await startOfLineIn(bytes, toLine + 1, pace);
+  const requestedEnd = isByLine ? lineEnd : (toByte ?? bytes.length);
+  const to = endOfPage(bytes, from, Math.min(requestedEnd, bytes.length), { most, isByLine });
+  const text = await decodeInPieces(bytes.subarray(from, to), textOfBytes, pace);
   // A control character takes six bytes as JSON.
   if (text.length * 6 > maxPageJsonBytes && Buffer.byteLength(JSON.stringify(text)) > maxPageJsonBytes)
-    return page(input, { bytes, mediaType }, Math.floor(most / 6));
-  return `(output ${input.output}, ${placesOf(bytes, from, to, isByLine)})\n${text}`;
+    return await page(input, { bytes, mediaType }, Math.floor(most / 6), pace);
+  return `(output ${input.output}, ${await placesOf(bytes, { from, to, isByLine }, pace)})\n${text}`;
 }
 
 const newline = 10;
 
+/** The number of lines from a byte on. A last line without a line end counts. */
+async function countLinesFrom(bytes: Uint8Array, from: number, pace: Pace): Promise<number> {
+  return from >= bytes.length ? 0 : 1 + (await countLineEnds(bytes, from, bytes.length - 1, pace));
+}
+
+type Shown = { readonly from: number; readonly to: number; readonly isByLine: boolean };
+
 /** Tells the model where a page is from, the size of the whole, and how to go on. */
-function placesOf(bytes: Uint8Array, from: number, to: number, isByLine: boolean): string {
-  const first = lineAt(bytes, from);
+async function placesOf(bytes: Uint8Array, { from, to, isByLine }: Shown, pace: Pace): Promise<string> {
+  const first = 1 + (await countLineEnds(bytes, 0, from, pace));
   const last = first + Math.max(1, countLines(bytes.subarray(from, to))) - 1;
   const isAtLine = bytes[to - 1] === newline;
-  const rest = countLines(bytes.subarray(to));
+  const rest = await countLinesFrom(bytes, to, pace);
   const lines = last + (isAtLine ? rest : Math.max(0, rest - 1));
   const next = isByLine && isAtLine ? `fromLine ${last + 1}` : `fromByte ${to}`;
   const more = to >= bytes.length ? "the end" : `go on with ${next}`;

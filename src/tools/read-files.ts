@@ -3,12 +3,16 @@
  */
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
-import { type Root, resolveInRoot } from "./root.js";
-import { linesOf, readTextOrThrow } from "./text-file.js";
-import { filterByPattern, maxEntriesWalked, walk } from "./walk.js";
+import { maxPathCharacters, maxPatternCharacters } from "./input-bounds.js";
+import { createPace } from "./pace.js";
+import { inFolder, type Root, resolveInRoot } from "./root.js";
+import { countLines, readTextOrThrow, startOfLine } from "./text-file.js";
+import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
 
 const maxLineCharacters = 2000;
-const maxReadCharacters = 256 * 1024;
+
+/** The most characters of a result, whatever its limits by lines are. */
+const maxShownCharacters = 256 * 1024;
 
 type ListInput = {
   readonly path?: string;
@@ -27,8 +31,16 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
     input: {
       type: "object",
       properties: {
-        path: { type: "string", description: "The folder, from the root. Default: the root." },
-        pattern: { type: "string", description: "Only paths that fit: *.ts, src/**/*.{js,ts}" },
+        path: {
+          type: "string",
+          maxLength: maxPathCharacters,
+          description: "The folder, from the root. Default: the root.",
+        },
+        pattern: {
+          type: "string",
+          maxLength: maxPatternCharacters,
+          description: "Only paths that fit: *.ts, src/**/*.{js,ts}",
+        },
         depth: {
           type: "integer",
           minimum: 1,
@@ -45,24 +57,33 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
 }
 
 async function listFiles(root: Root, input: ListInput, { signal }: ToolContext): Promise<string> {
-  const { path = ".", pattern, limit = 1000, depth } = input;
+  const { path = ".", pattern, limit = 1000, depth, all } = input;
   const place = await resolveInRoot(root, path);
   const fits = filterByPattern(place, pattern);
   const shown: string[] = [];
-  let [walked, total] = [0, 0];
-  for await (const found of walk(place, { ...input, signal })) {
-    walked += 1;
-    if (walked > maxEntriesWalked) break;
-    if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;
-    if (!fits(found)) continue;
-    total += 1;
-    if (total <= limit) shown.push(found.kind === "folder" ? `${found.shown}/` : found.shown);
-  }
-  const stopped = walked > maxEntriesWalked ? `, among the first ${maxEntriesWalked} entries` : "";
-  if (total === 0) return `No files${pattern === undefined ? "" : ` that fit ${pattern}`} in ${place.shown}${stopped}.`;
+  const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
+  let [total, characters] = [0, 0];
+  await inFolder(root, place, async (folder) => {
+    for await (const found of walk(folder, place, { depth, all, pace: createPace(signal) }, leftOut)) {
+      if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;
+      if (!fits(found)) continue;
+      total += 1;
+      if (shown.length >= limit || characters > maxShownCharacters) continue;
+      shown.push(found.kind === "folder" ? `${found.shown}/` : found.shown);
+      characters += found.shown.length + 1;
+    }
+  });
+  const notes = notesOn(leftOut);
+  if (total === 0)
+    return `No files${pattern === undefined ? "" : ` that fit ${pattern}`} in ${place.shown === "." ? "the root" : place.shown}${notes}.`;
   const noun = depth === undefined || pattern !== undefined ? "file" : "entry";
-  const count = total > limit ? `${counted(total, noun)}, the first ${limit} shown` : counted(total, noun);
-  return `${shown.join("\n")}\n(${count}${stopped})`;
+  const cut = total > shown.length ? `, the first ${shown.length} shown` : "";
+  return `${shown.join("\n")}\n(${counted(total, noun)}${cut}${notes})`;
+}
+
+function notesOn({ tooMany, tooDeep }: LeftOut): string {
+  const many = tooMany ? `, among the first ${maxEntriesWalked} entries` : "";
+  return `${many}${tooDeep > 0 ? `; folders below ${maxDepth} levels left out` : ""}`;
 }
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };
@@ -76,7 +97,7 @@ export function createReadFile(root: Root): Tool<ReadInput, string> {
     input: {
       type: "object",
       properties: {
-        path: { type: "string", description: "From the root." },
+        path: { type: "string", maxLength: maxPathCharacters, description: "From the root." },
         startLine: { type: "integer", minimum: 1, description: "From 1. Default: the first." },
         endLine: { type: "integer", minimum: 1, description: "Included. Default: 2000 lines from the start." },
       },
@@ -84,38 +105,51 @@ export function createReadFile(root: Root): Tool<ReadInput, string> {
       additionalProperties: false,
     },
     readOnly: true,
-    execute: (input) => readFile(root, input),
+    execute: (input, context) => readFile(root, input, context),
   };
 }
 
-async function readFile(root: Root, { path, startLine = 1, endLine }: ReadInput): Promise<string> {
+async function readFile(
+  root: Root,
+  { path, startLine = 1, endLine }: ReadInput,
+  { signal }: ToolContext,
+): Promise<string> {
+  const pace = createPace(signal);
   const place = await resolveInRoot(root, path);
-  const { text, isDamaged } = await readTextOrThrow(root, place);
-  const lines = linesOf(text);
-  if (lines.length === 0) return `(${place.shown} is empty)`;
-  if (startLine > lines.length)
-    throw new Error(`${place.shown} has only ${counted(lines.length, "line")}. Give a smaller startLine.`);
+  const { text, isDamaged } = await readTextOrThrow(root, place, pace);
+  const lines = await countLines(text, pace);
+  if (lines === 0) return `(${place.shown} is empty)`;
+  if (startLine > lines)
+    throw new Error(`${place.shown} has only ${counted(lines, "line")}. Give a smaller startLine.`);
   if (endLine !== undefined && endLine < startLine)
     throw new Error("endLine is before startLine. Give a larger endLine.");
-  const lastLine = Math.min(endLine ?? startLine + 1999, lines.length);
-  const shown: string[] = [];
-  let [number, characters] = [startLine, 0];
-  for (; number <= lastLine && characters < maxReadCharacters; number++) {
-    const line = `${number}\t${cutLine(lines[number - 1] ?? "")}`;
-    shown.push(line);
-    characters += line.length;
-  }
+  const lastLine = Math.min(endLine ?? startLine + 1999, lines);
+  const shown = linesFrom(text, await startOfLine(text, startLine, pace), startLine, lastLine);
+  const next = startLine + shown.length;
   const notes = [
-    ...(number <= lines.length || startLine > 1 ? [`lines ${startLine} to ${number - 1} of ${lines.length}`] : []),
-    ...(number <= lastLine || (endLine === undefined && number <= lines.length)
-      ? [`go on with startLine ${number}`]
-      : []),
+    ...(next <= lines || startLine > 1 ? [`lines ${startLine} to ${next - 1} of ${lines}`] : []),
+    ...(next <= lastLine || (endLine === undefined && next <= lines) ? [`go on with startLine ${next}`] : []),
     ...(isDamaged ? ["bytes that are not UTF-8 are shown as \ufffd"] : []),
   ];
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
 }
 
-function cutLine(line: string): string {
-  if (line.length <= maxLineCharacters) return line;
-  return `${line.slice(0, maxLineCharacters)}… (cut: the line has ${line.length} characters)`;
+/** The numbered lines from a place on, as many as fit. */
+function linesFrom(text: string, start: number, firstLine: number, lastLine: number): readonly string[] {
+  const shown: string[] = [];
+  let characters = 0;
+  for (let [number, from] = [firstLine, start]; number <= lastLine && characters < maxShownCharacters; number += 1) {
+    const end = text.indexOf("\n", from);
+    const to = end === -1 ? text.length : end;
+    const line = `${number}\t${cutLine(text, from, end !== -1 && text[end - 1] === "\r" && end > from ? to - 1 : to)}`;
+    shown.push(line);
+    characters += line.length;
+    from = to + 1;
+  }
+  return shown;
+}
+
+function cutLine(text: string, from: number, to: number): string {
+  if (to - from <= maxLineCharacters) return text.slice(from, to);
+  return `${text.slice(from, from + maxLineCharacters)}… (cut: the line has ${to - from} characters)`;
 }

@@ -2,25 +2,32 @@
  * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written
  * (SEC-8).
  *
- * A path is checked three times: by its text, by the real path of its deepest existing parent, and by the file that was
- * actually opened, because links can change in between.
+ * A path is resolved first, as far as it exists: links within the root are followed then. What is done follows the
+ * resolved path, name by name and through no link (folder.ts), because links can change in between.
  */
 import { realpathSync, statSync } from "node:fs";
-import { constants, type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { lstat, realpath } from "node:fs/promises";
+import { basename, dirname, join, parse, relative, resolve, sep } from "node:path";
 import { PawlError } from "../errors.js";
+import { type Access, type Folder, makeInner, openInner, openTop, ReplacedError, usualAccess } from "./folder.js";
+import { assertLength, maxPathCharacters } from "./input-bounds.js";
+import { showAsked, showPath } from "./shown-path.js";
+import { codeOf, explained } from "./system-errors.js";
 
 export type Root = {
   /** The real path. */
   readonly path: string;
   /** Absolute paths that are never written, nor anything below them. They need not exist. */
   readonly protect: readonly string[];
+  readonly access: Access;
 };
 
 export type FilePosition = {
   /** The real path, as far as it exists. */
   readonly absolute: string;
   /** Relative to the root, with `/` between names; `.` for the root itself. */
+  readonly relative: string;
+  /** The relative path as a model is shown it: on one line, with escapes. */
   readonly shown: string;
 };
 
@@ -29,8 +36,15 @@ export type FilePosition = {
  */
 const protectedName = /^(\.git|\.pawl|pawl\.config\.[a-z]+)$/i;
 
+/** The names of `protectedName` that may be links to the files that count. */
+const linkedNames = [
+  ".git",
+  ".pawl",
+  ...["ts", "mts", "cts", "js", "mjs", "cjs", "json"].map((end) => `pawl.config.${end}`),
+];
+
 /** @throws PawlError `bad_configuration` if the root is not a folder */
-export function createRoot(path: string, protect: readonly string[] = []): Root {
+export function createRoot(path: string, protect: readonly string[] = [], access = usualAccess): Root {
   let real: string;
   try {
     real = realpathSync(resolve(path));
@@ -41,12 +55,13 @@ export function createRoot(path: string, protect: readonly string[] = []): Root 
       cause,
     });
   }
-  return { path: real, protect: protect.map((place) => realAsFarAsItExists(resolve(real, place))) };
+  return { path: real, protect: protect.map((place) => realAsFarAsItExists(resolve(real, place))), access };
 }
 
-/** @throws Error if the path leads out of the root, or cannot be resolved */
+/** @throws Error if the path leads out of the root, is too long, or cannot be resolved */
 export async function resolveInRoot(root: Root, path: string): Promise<FilePosition> {
-  if (path.includes("\0")) throw new Error(`The path ${JSON.stringify(path)} contains a NUL character.`);
+  assertLength("The path", path, maxPathCharacters);
+  if (path.includes("\0")) throw new Error(`The path ${showAsked(path)} contains a NUL character.`);
   if (path === "~" || path.startsWith("~/"))
     throw new Error(`"~" is not expanded. Give ${JSON.stringify(path)} as a path relative to the root folder.`);
   const resolved = resolve(root.path, path);
@@ -55,102 +70,154 @@ export async function resolveInRoot(root: Root, path: string): Promise<FilePosit
     throw isWithin(root.path, resolved) ? error : outside(path);
   });
   if (!isWithin(root.path, absolute)) throw outside(path);
-  return { absolute, shown: show(root, absolute) };
+  return positionOf(absolute, relativePath(root, absolute));
 }
 
 /** Resolves a path that may be written. The file need not exist: its future name is checked. */
 export async function resolveForWriting(root: Root, path: string): Promise<FilePosition> {
   const place = await resolveInRoot(root, path);
-  assertWritable(root, place);
+  await assertWritable(root, place, path);
   return place;
 }
 
+export function positionOf(absolute: string, relativePath: string): FilePosition {
+  return { absolute, relative: relativePath, shown: showPath(relativePath) };
+}
+
 /**
- * Opens a regular file for reading. It never blocks, because a pipe is refused.
+ * Opens the folder in which a file lies, hands it over with the file's name, and closes it.
  *
- * @throws Error if it is not a regular file, or lies outside the root
+ * @param options `make`: missing folders are made
+ * @throws Error, in words, also for what `use` throws
  */
-export async function openToRead(root: Root, place: FilePosition): Promise<FileHandle> {
-  await assertRegular(place);
-  // The path is real, so its last name is a link only if somebody has just replaced the file. O_NOFOLLOW refuses that.
-  const handle = await open(place.absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+export async function inFolderOf<Result>(
+  root: Root,
+  place: FilePosition,
+  use: (folder: Folder, name: string) => Promise<Result>,
+  { make = false }: { readonly make?: boolean } = {},
+): Promise<Result> {
+  if (place.relative === ".") throw new Error(`${place.shown} is a folder.`);
+  return await withFolder(root, place, dirname(place.relative), make, (folder) =>
+    use(folder, basename(place.relative)),
+  );
+}
+
+/** Opens a folder, hands it over, and closes it. @throws Error, in words, also for what `use` throws */
+export async function inFolder<Result>(
+  root: Root,
+  place: FilePosition,
+  use: (folder: Folder) => Promise<Result>,
+): Promise<Result> {
+  return await withFolder(root, place, place.relative, false, use);
+}
+
+async function withFolder<Result>(
+  root: Root,
+  { shown }: FilePosition,
+  path: string,
+  make: boolean,
+  use: (folder: Folder) => Promise<Result>,
+): Promise<Result> {
+  let folder: Folder | undefined;
   try {
-    await assertOpenedInRoot(root, handle, place);
-    if (!(await handle.stat()).isFile()) throw notRegular(place);
-    return handle;
+    folder = await openTop(root.path, root.access);
+    for (const name of path === "." ? [] : path.split("/")) {
+      const inner: Folder = make ? await makeInner(folder, name) : await openInner(folder, name);
+      await folder.handle.close();
+      folder = inner;
+    }
+    return await use(folder);
   } catch (error) {
-    await handle.close();
-    throw error;
+    if (error instanceof ReplacedError)
+      throw new Error(`A folder on the way to ${shown} was replaced by a link meanwhile. Try again.`, { cause: error });
+    throw explained(error, shown);
+  } finally {
+    await folder?.handle.close();
   }
 }
-
-/** @throws Error if the opened file lies outside the root, because a folder of its path became a link */
-export async function assertOpenedInRoot(root: Root, handle: FileHandle, place: FilePosition): Promise<void> {
-  const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(place.absolute));
-  if (!isWithin(root.path, opened)) throw outside(place.shown);
-}
-
-/** @throws Error if the file does not exist, or is not a regular file */
-export async function assertRegular(place: FilePosition): Promise<void> {
-  const stats = await lstat(place.absolute).catch((error: unknown) => {
-    throw explained(error, place.shown);
-  });
-  if (stats.isDirectory()) throw new Error(`${place.shown} is a folder.`);
-  if (!stats.isFile()) throw notRegular(place);
-}
-
-/** Puts a system error about a path into words. */
-export function explained(error: unknown, shown: string): Error {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const reason = systemErrors.get(code);
-  if (reason !== undefined) return new Error(`${shown} ${reason}`, { cause: error });
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-const systemErrors: ReadonlyMap<string, string> = new Map([
-  ["ENOENT", "does not exist."],
-  ["ENOTDIR", "is not a folder, or has a parent that is not a folder."],
-  ["EACCES", "may not be accessed: permission denied."],
-  ["EPERM", "may not be accessed: not permitted."],
-  ["EISDIR", "is a folder."],
-  ["ELOOP", "is a link that leads out of the root, or in a circle."],
-  ["ENAMETOOLONG", "has a name that is too long."],
-  ["ENOSPC", "cannot be written: no space is left."],
-  ["EROFS", "cannot be written: the file system is read-only."],
-]);
 
 /** Whether `path` is `folder` or lies below it. Both must be absolute and normalised. */
 export function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-export function show(root: Root, absolute: string): string {
-  const shown = relative(root.path, absolute).split(sep).join("/");
-  return shown === "" ? "." : shown;
+function relativePath(root: Root, absolute: string): string {
+  const path = relative(root.path, absolute).split(sep).join("/");
+  return path === "" ? "." : path;
 }
 
-function assertWritable(root: Root, place: FilePosition): void {
-  const names = place.shown.split("/");
+/**
+ * Looks at the path as it was asked for and at the real path: a protected name may itself be a link into the root. What
+ * such a link names is protected too, if the link stands in a folder above the file.
+ */
+async function assertWritable(root: Root, place: FilePosition, asked: string): Promise<void> {
+  const names = [...place.relative.split("/"), ...relativePath(root, resolve(root.path, asked)).split("/")];
   const isProtected =
-    names.some((name) => protectedName.test(name)) || root.protect.some((path) => isWithin(path, place.absolute));
+    names.some((name) => protectedName.test(name)) ||
+    root.protect.some((path) => isWithin(path, place.absolute) || isWithin(path, resolve(root.path, asked))) ||
+    (await isBehindProtectedLink(root, place.absolute));
   if (isProtected)
-    throw new Error(`${place.shown} is protected: configuration, hooks and stores are never written by these tools.`);
+    throw new Error(
+      `${showAsked(asked)} is protected: configuration, hooks and stores are never written by these tools.`,
+    );
+}
+
+async function isBehindProtectedLink(root: Root, absolute: string): Promise<boolean> {
+  for (let folder = dirname(absolute); isWithin(root.path, folder); folder = dirname(folder)) {
+    const targets = await Promise.all(linkedNames.map((name) => targetOfLink(join(folder, name))));
+    if (targets.some((target) => target !== null && isWithin(target, absolute))) return true;
+    if (folder === root.path) break;
+  }
+  return false;
+}
+
+/** The real path of what a link names; null if it is no link, or names nothing. */
+async function targetOfLink(path: string): Promise<string | null> {
+  try {
+    return (await lstat(path)).isSymbolicLink() ? await realpath(path) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Follows links as far as the path exists. The rest of the path is added as it is. */
-async function realPathOf(resolved: string, path: string): Promise<string> {
+async function realPathOf(resolved: string, asked: string): Promise<string> {
   try {
     return await realpath(resolved);
   } catch (error) {
-    if (!isMissing(error)) throw explained(error, path);
+    if (codeOf(error) !== "ENOENT") throw explained(error, showAsked(asked));
   }
+  const existing = await deepestExisting(resolved);
   // Creating a file would follow a link whose target is missing, possibly out of the root.
-  const isLink = await lstat(resolved).then(
-    (stats) => stats.isSymbolicLink(),
-    () => false,
+  const real = await realpath(existing).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw explained(error, showAsked(asked));
+    throw new Error(`${showAsked(asked)} is a link to something that does not exist.`);
+  });
+  return join(real, relative(existing, resolved));
+}
+
+/** The deepest part of a path at which there is something, by halving: a path may have thousands of names. */
+async function deepestExisting(path: string): Promise<string> {
+  const ends: number[] = [];
+  for (let end = path.indexOf(sep, 1); end !== -1; end = path.indexOf(sep, end + 1)) ends.push(end);
+  let [exists, missing] = [-1, ends.length];
+  while (missing - exists > 1) {
+    const middle = Math.floor((exists + missing) / 2);
+    const isMissing = await lstat(path.slice(0, ends[middle])).then(
+      () => false,
+      (error: unknown) => codeOf(error) === "ENOENT",
+    );
+    if (isMissing) missing = middle;
+    else exists = middle;
+  }
+  const end = ends[exists];
+  const folder = end === undefined ? parse(path).root : path.slice(0, end);
+  // The whole path may be a link itself, whose target is missing.
+  if (missing < ends.length) return folder;
+  return await lstat(path).then(
+    () => path,
+    () => folder,
   );
-  if (isLink) throw new Error(`${path} is a link to something that does not exist.`);
-  return join(await realPathOf(dirname(resolved), path), basename(resolved));
 }
 
 function realAsFarAsItExists(path: string): string {
@@ -162,16 +229,8 @@ function realAsFarAsItExists(path: string): string {
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
 function outside(path: string): Error {
   return new Error(
-    `${path} leads out of the root folder, and these tools may not leave it. Give a path within the root.`,
+    `${showAsked(path)} leads out of the root folder, and these tools may not leave it. Give a path within the root.`,
   );
-}
-
-function notRegular(place: FilePosition): Error {
-  return new Error(`${place.shown} is not a regular file (a pipe, a socket, a device or a link).`);
 }

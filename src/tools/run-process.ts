@@ -1,8 +1,12 @@
 /**
- * Runs one process with a bound on its output and its time. No process that it has started is left behind.
+ * Runs one process with a bound on its output and its time. The processes that it has started end with it, as far as
+ * they can be found (process-tree.ts).
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { createCappedOutput } from "./capped-output.js";
+import { guardProcess } from "./guard-process.js";
+import { markVariable, processesOf } from "./process-tree.js";
 
 export type RunProcessOptions = {
   readonly cwd: string;
@@ -24,11 +28,14 @@ export type ProcessResult = {
     | { readonly how: "aborted" };
   /** True if processes were still running in the background. They were killed. */
   readonly leftBehind: boolean;
+  /** True if a process still holds the output open, but was not found. */
+  readonly mayRunOn: boolean;
 };
 
 /**
- * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout the
- * group gets SIGTERM, and then SIGKILL. When the program has ended, the rest of its group is killed.
+ * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout all of
+ * its processes get SIGTERM, and then SIGKILL. When the program has ended, the rest of them is killed. If this process
+ * dies, a guard kills them.
  *
  * @throws Error if the program cannot be started
  */
@@ -39,23 +46,41 @@ export async function runProcess(
   const output = createCappedOutput(options.maxOutputBytes);
   const [program, ...args] = command;
   options.signal.throwIfAborted();
+  const mark = randomUUID();
   const child = spawn(program, args, {
     cwd: options.cwd,
-    env: options.env,
+    env: { ...options.env, [markVariable]: mark },
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
   child.stdout.on("data", output.add);
   child.stderr.on("data", output.add);
-  const stopping = stopOnAbortOrTimeout(child, options);
+  const guard = child.pid === undefined ? null : guardProcess(child.pid, mark);
+  const stopping = stopOnAbortOrTimeout(child, mark, options);
   try {
     const { code, signal } = await exitOf(child);
-    const leftBehind = signalGroup(child, "SIGKILL");
-    await outputEnded(child);
-    return { output: output.text(), ended: stopping.reason() ?? endedBy(code, signal), leftBehind };
+    const leftBehind = await killRest(child, mark);
+    const mayRunOn = !(await outputEnded(child));
+    return { output: output.text(), ended: stopping.reason() ?? endedBy(code, signal), leftBehind, mayRunOn };
   } finally {
     stopping.stop();
+    guard?.dismiss();
   }
+}
+
+/** A process may start others while it is killed, so they are looked for again; but not for ever. */
+const mostRounds = 20;
+
+/** Kills what a program has left behind. Returns whether there was anything. */
+async function killRest(child: ChildProcess, mark: string): Promise<boolean> {
+  let leftBehind = signalGroup(child, "SIGKILL");
+  for (let round = 0; round < mostRounds; round += 1) {
+    const rest = child.pid === undefined ? [] : await processesOf(child.pid, mark);
+    if (rest.length === 0) break;
+    leftBehind = true;
+    for (const { pid } of rest) signalProcess(pid, "SIGKILL");
+  }
+  return leftBehind;
 }
 
 type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
@@ -72,21 +97,24 @@ function endedBy(code: number | null, signal: string | null): ProcessResult["end
 }
 
 /**
- * Waits until all output has been read, for at most a second. A process that has left the group may hold the pipes open
- * for ever, so the pipes are closed then.
+ * Waits until all output has been read, for at most a second. A process that was not found may hold the pipes open for
+ * ever, so the pipes are closed then.
+ *
+ * @returns false if the pipes were still held
  */
-async function outputEnded(child: ChildProcess): Promise<void> {
+async function outputEnded(child: ChildProcess): Promise<boolean> {
   const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
   const closed = Promise.all(
     streams.map((stream) => (stream.closed ? undefined : new Promise((resolve) => stream.once("close", resolve)))),
   );
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
+  const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, 1000);
   });
-  await Promise.race([closed, late]);
+  const isClosed = await Promise.race([closed.then(() => true), late.then(() => false)]);
   clearTimeout(timer);
   for (const stream of streams) stream.destroy();
+  return isClosed;
 }
 
 type Stopping = {
@@ -95,13 +123,18 @@ type Stopping = {
   stop(): void;
 };
 
-function stopOnAbortOrTimeout(child: ChildProcess, { signal, timeoutMs, killGraceMs }: RunProcessOptions): Stopping {
+function stopOnAbortOrTimeout(
+  child: ChildProcess,
+  mark: string,
+  { signal, timeoutMs, killGraceMs }: RunProcessOptions,
+): Stopping {
   let reason: ReturnType<Stopping["reason"]> = null;
   let killTimer: NodeJS.Timeout | undefined;
   const end = (how: "timed_out" | "aborted") => {
     if (reason !== null || child.exitCode !== null || child.signalCode !== null) return;
     reason = { how };
     signalGroup(child, "SIGTERM");
+    void signalOthers(child, mark);
     killTimer = setTimeout(() => signalGroup(child, "SIGKILL"), killGraceMs);
   };
   const onAbort = () => end("aborted");
@@ -117,11 +150,21 @@ function stopOnAbortOrTimeout(child: ChildProcess, { signal, timeoutMs, killGrac
   };
 }
 
+/** Processes that have left the group get the signal, too. Those that ignore it are killed when the program has ended. */
+async function signalOthers(child: ChildProcess, mark: string): Promise<void> {
+  if (child.pid === undefined) return;
+  for (const { pid, group } of await processesOf(child.pid, mark))
+    if (group !== child.pid) signalProcess(pid, "SIGTERM");
+}
+
 /** Returns whether the group still had a process. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
-  if (child.pid === undefined) return false;
+  return child.pid !== undefined && signalProcess(-child.pid, signal);
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
-    return process.kill(-child.pid, signal);
+    return process.kill(pid, signal);
   } catch (error) {
     const isGone = error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM");
     if (!isGone) throw error;

@@ -1,13 +1,15 @@
 /**
  * The tool that finds text in files: `search_files`.
  */
-import { lstat } from "node:fs/promises";
-import type { Tool } from "../ports/tool.js";
+import type { Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
-import { explained, type FilePosition, type Root, resolveInRoot } from "./root.js";
-import { findMatches, type SearchOptions } from "./search-text.js";
-import { type FileContent, readTextFile, readTextOrThrow } from "./text-file.js";
-import { filterByPattern, maxEntriesWalked, walk } from "./walk.js";
+import { type Folder, statIn } from "./folder.js";
+import { assertLength, maxPathCharacters, maxPatternCharacters, maxSearchCharacters } from "./input-bounds.js";
+import { createPace, type Pace } from "./pace.js";
+import { type FilePosition, inFolder, inFolderOf, type Root, resolveInRoot } from "./root.js";
+import { findLines, type LineSearch, prepareSearch, type SearchOptions } from "./search-text.js";
+import { type FileContent, readTextIn, textOrThrow } from "./text-file.js";
+import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
 
 type SearchInput = SearchOptions & { readonly path?: string; readonly pattern?: string; readonly limit?: number };
 
@@ -20,9 +22,17 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
     input: {
       type: "object",
       properties: {
-        text: { type: "string", minLength: 1, description: "A part of one line." },
-        path: { type: "string", description: "A folder or a file, from the root. Default: the root." },
-        pattern: { type: "string", description: "Only in files that fit: *.ts, src/**/*.{js,ts}" },
+        text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "A part of one line." },
+        path: {
+          type: "string",
+          maxLength: maxPathCharacters,
+          description: "A folder or a file, from the root. Default: the root.",
+        },
+        pattern: {
+          type: "string",
+          maxLength: maxPatternCharacters,
+          description: "Only in files that fit: *.ts, src/**/*.{js,ts}",
+        },
         ignoreCase: { type: "boolean" },
         wholeWord: { type: "boolean", description: "Not within a longer word." },
         limit: { type: "integer", minimum: 1, maximum: 5000, description: "Lines shown. Default 200." },
@@ -31,65 +41,109 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
       additionalProperties: false,
     },
     readOnly: true,
-    execute: async (input, { signal }) => {
-      if (/[\r\n]/.test(input.text))
-        throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
-      const place = await resolveInRoot(root, input.path ?? ".");
-      return report(input, place, await searchUnder(root, place, input, signal));
-    },
+    execute: (input, context) => searchFiles(root, input, context),
   };
 }
 
+async function searchFiles(root: Root, input: SearchInput, { signal }: ToolContext): Promise<string> {
+  assertLength("The text", input.text, maxSearchCharacters);
+  if (input.text === "") throw new Error("The text is empty. Give a part of a line.");
+  if (/[\r\n]/.test(input.text))
+    throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
+  const place = await resolveInRoot(root, input.path ?? ".");
+  const search: Search = {
+    lines: prepareSearch(input),
+    limit: input.limit ?? 200,
+    pace: createPace(signal),
+    tally: {
+      shown: [],
+      characters: 0,
+      lines: 0,
+      filesWithMatches: 0,
+      searched: 0,
+      large: 0,
+      unreadable: 0,
+      tooDeep: 0,
+    },
+  };
+  if (await isFolder(root, place)) await inFolder(root, place, (folder) => searchUnder(folder, place, input, search));
+  else
+    await inFolderOf(root, place, async (folder, name) => {
+      const content = await readTextIn(folder, name, place.shown, search.pace);
+      await searchIn(place, textOrThrow(content, place.shown), search);
+    });
+  return report(input, place, search.tally);
+}
+
+/** The most characters of a result, whatever its limit by lines is. */
+const maxShownCharacters = 256 * 1024;
+
 type Tally = {
   readonly shown: string[];
+  characters: number;
   lines: number;
   filesWithMatches: number;
   searched: number;
   large: number;
   unreadable: number;
+  tooDeep: number;
 };
 
-async function searchUnder(root: Root, place: FilePosition, input: SearchInput, signal: AbortSignal): Promise<Tally> {
-  const tally: Tally = { shown: [], lines: 0, filesWithMatches: 0, searched: 0, large: 0, unreadable: 0 };
-  const stats = await lstat(place.absolute).catch((error: unknown) => {
-    throw explained(error, place.shown);
-  });
-  if (!stats.isDirectory()) {
-    tallyFile(tally, place, await readTextOrThrow(root, place), input);
-    return tally;
-  }
-  const fits = filterByPattern(place, input.pattern);
-  let walked = 0;
-  for await (const found of walk(place, { signal })) {
-    walked += 1;
-    if (walked > maxEntriesWalked)
-      throw new Error(`${place.shown} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
-    if (found.kind !== "file" || !fits(found)) continue;
-    const content = await readTextFile(root, found).catch(() => "unreadable" as const);
-    if (content === "unreadable") tally.unreadable += 1;
-    else tallyFile(tally, found, content, input);
-  }
-  return tally;
+type Search = { readonly lines: LineSearch; readonly limit: number; readonly pace: Pace; readonly tally: Tally };
+
+async function isFolder(root: Root, place: FilePosition): Promise<boolean> {
+  if (place.relative === ".") return true;
+  return await inFolderOf(root, place, async (folder, name) => (await statIn(folder, name))?.isDirectory() === true);
 }
 
-function tallyFile(tally: Tally, file: FilePosition, content: FileContent, input: SearchInput): void {
+async function searchUnder(folder: Folder, place: FilePosition, input: SearchInput, search: Search): Promise<void> {
+  const { pace, tally } = search;
+  const fits = filterByPattern(place, input.pattern);
+  const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
+  for await (const found of walk(folder, place, { pace }, leftOut)) {
+    if (found.kind !== "file" || !fits(found)) continue;
+    const content = await readTextIn(found.folder, found.name, found.shown, pace).catch((error: unknown) => {
+      if (error instanceof Error) return null;
+      throw error;
+    });
+    if (content === null) tally.unreadable += 1;
+    else await searchIn(found, content, search);
+  }
+  if (leftOut.tooMany)
+    throw new Error(`${place.shown} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
+  tally.tooDeep = leftOut.tooDeep;
+}
+
+async function searchIn(
+  { shown }: FilePosition,
+  content: FileContent,
+  { lines, limit, pace, tally }: Search,
+): Promise<void> {
   if ("refused" in content) {
     if (content.refused === "large") tally.large += 1;
     return;
   }
   tally.searched += 1;
-  const matches = findMatches(content.text, input);
-  if (matches.length === 0) return;
-  tally.filesWithMatches += 1;
-  tally.lines += matches.length;
-  const room = Math.max(0, (input.limit ?? 200) - tally.shown.length);
-  for (const match of matches.slice(0, room)) tally.shown.push(`${file.shown}:${match.line}: ${match.text}`);
+  const most = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
+  const found = await findLines(content.text, lines, {
+    pace,
+    most,
+    onMatch: ({ line, text }) => {
+      if (tally.characters > maxShownCharacters) return;
+      const match = `${shown}:${line}: ${text}`;
+      tally.shown.push(match);
+      tally.characters += match.length + 1;
+    },
+  });
+  if (found > 0) tally.filesWithMatches += 1;
+  tally.lines += found;
 }
 
 function report(input: SearchInput, place: FilePosition, tally: Tally): string {
   const notes = [
     ...(tally.large > 0 ? [`; ${counted(tally.large, "file")} over 16 MiB left out`] : []),
     ...(tally.unreadable > 0 ? [`; ${counted(tally.unreadable, "file")} could not be read`] : []),
+    ...(tally.tooDeep > 0 ? [`; folders below ${maxDepth} levels left out`] : []),
   ].join("");
   const searched = counted(tally.searched, "file");
   if (tally.lines === 0)

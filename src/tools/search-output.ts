@@ -1,7 +1,11 @@
 /**
- * Literal search in an output, which may be one line of megabytes. The cost is bounded by the output's length (SEC-15).
+ * Literal search in an output, which may be one line of megabytes. The search is linear (find-text.ts), and done in
+ * pieces (SEC-15).
  */
-import { bytesOfText, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
+import { startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
+import { findText, prepareWanted } from "./find-text.js";
+import { countLineEnds, decodeInPieces } from "./long-bytes.js";
+import type { Pace } from "./pace.js";
 
 export type OutputSearch = {
   readonly output: number;
@@ -18,28 +22,34 @@ export type OutputSearch = {
 const widest = 300;
 
 /** @throws Error if the text contains a line break */
-export function findInOutput(bytes: Uint8Array, search: OutputSearch): string {
+export async function findInOutput(bytes: Uint8Array, search: OutputSearch, pace: Pace): Promise<string> {
+  const { ignoreCase } = search;
   if (/[\r\n]/.test(search.text))
     throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
   const start = startOfCharacter(bytes, Math.min(search.fromByte ?? 0, bytes.length));
-  const text = textOfBytes(start === 0 ? bytes : bytes.subarray(start));
-  const pattern = new RegExp(literal(search.text), search.ignoreCase === true ? "giu" : "gu");
-  const place: Position = { index: 0, byte: start, line: lineAt(bytes, start) };
+  const text = await decodeInPieces(bytes.subarray(start), textOfBytes, pace);
+  const firstLine = 1 + (await countLineEnds(bytes, 0, start, pace));
+  const byteAt = createByteCounter(text, start);
   const shown: string[] = [];
-  let room = search.most;
+  let [room, goOnFrom]: [number, number] = [search.most, 0];
   let next: number | null = null;
-  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {
-    moveTo(place, text, found.index);
-    const around = partAround(text, found.index, found[0].length);
-    const line = `line ${place.line}${around.isLine ? "" : `, byte ${place.byte}`}: ${around.shown}`;
-    room -= line.length * 3 + 1;
-    if (shown.length === search.limit || room < 0) {
-      next = place.byte;
-      break;
-    }
-    shown.push(line);
-    pattern.lastIndex = Math.max(around.end, found.index + found[0].length);
-  }
+  await findText(text, prepareWanted(search.text, { ignoreCase }), pace, {
+    onMatch: ({ at, line }) => {
+      if (at < goOnFrom) return "overlapping";
+      const around = partAround(text, at, search.text.length);
+      const byte = byteAt(at);
+      const found = `line ${firstLine + line - 1}${around.isLine ? "" : `, byte ${byte}`}: ${around.shown}`;
+      room -= found.length * 3 + 1;
+      if (shown.length === search.limit || room < 0) {
+        next = byte;
+        return "stop";
+      }
+      shown.push(found);
+      goOnFrom = Math.max(around.end, at + search.text.length);
+      return "overlapping";
+    },
+    onPiece: (to) => void byteAt(to),
+  });
   const wanted = JSON.stringify(search.text);
   if (shown.length === 0) return `(output ${search.output} has no ${wanted} from byte ${start} on)`;
   const more = next === null ? "no more" : `go on with fromByte ${next}`;
@@ -47,18 +57,16 @@ export function findInOutput(bytes: Uint8Array, search: OutputSearch): string {
   return `(output ${search.output}, ${places} with ${wanted}; ${more})\n${shown.join("\n")}`;
 }
 
-function literal(text: string): string {
-  return text.replace(/[\^$\\.*+?()[\]{}|/]/g, "\\$&");
-}
-
-/** The position of the search: a character index in the searched text, and a byte and a line of the whole output. */
-type Position = { index: number; byte: number; line: number };
-
-function moveTo(place: Position, text: string, index: number): void {
-  const passed = text.slice(place.index, index);
-  for (let at = passed.indexOf("\n"); at !== -1; at = passed.indexOf("\n", at + 1)) place.line += 1;
-  place.byte += bytesOfText(passed).length;
-  place.index = index;
+/** Tells at which byte a character begins. Asked for places from the start on; it may go back by a few characters. */
+function createByteCounter(text: string, start: number): (index: number) => number {
+  let [knownIndex, knownByte] = [0, start];
+  return (asked) => {
+    const index = isWithinCharacter(text, asked) ? asked - 1 : asked;
+    if (index < knownIndex) return knownByte - Buffer.byteLength(text.slice(index, knownIndex));
+    knownByte += Buffer.byteLength(text.slice(knownIndex, index));
+    knownIndex = index;
+    return knownByte;
+  };
 }
 
 type Around = { readonly shown: string; readonly end: number; readonly isLine: boolean };

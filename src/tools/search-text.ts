@@ -1,7 +1,8 @@
 /**
- * Literal search in a text, line by line. The cost is bounded by the text's length (SEC-15).
+ * Search for a part of a line. Each line counts once, however often it contains the text.
  */
-import { linesOf } from "./text-file.js";
+import { type FoundAt, findText, prepareWanted, type Wanted } from "./find-text.js";
+import type { Pace } from "./pace.js";
 
 export type SearchOptions = {
   readonly text: string;
@@ -14,41 +15,52 @@ export type SearchOptions = {
  */
 export type Match = { readonly line: number; readonly text: string };
 
+export type LineSearch = { readonly wanted: Wanted; readonly wholeWord: boolean };
+
 const maxShown = 300;
 
-export function findMatches(text: string, options: SearchOptions): readonly Match[] {
-  const wanted = options.ignoreCase === true ? options.text.toLowerCase() : options.text;
-  const fold = (line: string) => (options.ignoreCase === true ? line.toLowerCase() : line);
-  if (!fold(text).includes(wanted)) return [];
-  const matches: Match[] = [];
-  for (const [index, line] of linesOf(text).entries()) {
-    const at = indexOfWanted(fold(line), wanted, options.wholeWord === true);
-    if (at !== -1) matches.push({ line: index + 1, text: cutAround(line, at) });
-  }
-  return matches;
+export function prepareSearch({ text, ignoreCase, wholeWord = false }: SearchOptions): LineSearch {
+  return { wanted: prepareWanted(text, { ignoreCase }), wholeWord };
 }
 
-/** Counts non-overlapping occurrences. */
-export function countOccurrences(text: string, wanted: string): number {
-  let count = 0;
-  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count += 1;
-  return count;
+/** Returns the number of matching lines, and shows the first `most` of them to `onMatch`. */
+export async function findLines(
+  text: string,
+  { wanted, wholeWord }: LineSearch,
+  { pace, most, onMatch }: { readonly pace: Pace; readonly most: number; readonly onMatch: (match: Match) => void },
+): Promise<number> {
+  const length = wanted.units.length;
+  let lines = 0;
+  await findText(text, wanted, pace, {
+    onMatch: (found) => {
+      if (wholeWord && !isWord(text, found.at, length)) return "overlapping";
+      lines += 1;
+      if (lines <= most) onMatch({ line: found.line, text: cutAround(text, found) });
+      return "next line";
+    },
+  });
+  return lines;
 }
 
-function indexOfWanted(line: string, wanted: string, wholeWord: boolean): number {
-  for (let at = line.indexOf(wanted); at !== -1; at = line.indexOf(wanted, at + 1)) {
-    const isWord = !wordCharacter.test(line.charAt(at - 1)) && !wordCharacter.test(line.charAt(at + wanted.length));
-    if (!wholeWord || isWord) return at;
-  }
-  return -1;
+function isWord(text: string, at: number, length: number): boolean {
+  return !wordCharacter.test(text.charAt(at - 1)) && !wordCharacter.test(text.charAt(at + length));
 }
 
 const wordCharacter = /[\p{L}\p{N}_]/u;
 
-function cutAround(line: string, at: number): string {
+/** The most spaces around a line that are looked through to trim them. */
+const maxSpaces = 1000;
+
+function cutAround(text: string, { at, lineStart }: FoundAt): string {
+  const least = Math.max(lineStart, at - maxSpaces);
+  const part = text.slice(least, at + maxShown + maxSpaces);
+  const lineBreak = part.indexOf("\n", at - least);
+  const isEnd = lineBreak !== -1 || least + part.length === text.length;
+  const line = lineBreak === -1 ? part : part.slice(0, lineBreak);
   const trimmed = line.trim();
-  if (trimmed.length <= maxShown) return trimmed;
-  const start = Math.max(0, Math.min(at - 50, line.length - maxShown));
+  if (least === lineStart && isEnd && trimmed.length <= maxShown) return trimmed;
+  const start = Math.max(0, Math.min(at - least - 50, line.length - maxShown));
   const end = start + maxShown;
-  return `${start > 0 ? "…" : ""}${line.slice(start, end).trim()}${end < line.length ? "…" : ""}`;
+  const [isCutBefore, isCutAfter] = [start > 0 || least > lineStart, end < line.length || !isEnd];
+  return `${isCutBefore ? "…" : ""}${line.slice(start, end).trim()}${isCutAfter ? "…" : ""}`;
 }

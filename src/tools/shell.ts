@@ -11,6 +11,7 @@ import {
   wholeNumber,
 } from "../check-options.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
+import { assertLength, assertWholeCharacters } from "./input-bounds.js";
 import { createRoot } from "./root.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
 import { detectSandbox, type Sandbox, sandboxedCommand } from "./sandbox.js";
@@ -43,6 +44,9 @@ const optionRules: OptionTable<ShellToolOptions> = {
 
 type ShellInput = { readonly command: string; readonly timeoutMs?: number };
 
+const maxCommandCharacters = 100_000;
+/** Linux takes no longer argument of a program. */
+const maxCommandBytes = 128 * 1024 - 1;
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
 const inheritedVariables = [
@@ -71,11 +75,11 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();
   return {
     name: "shell",
-    description: `Runs a command line of sh in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what runs in the background ends with it.`,
+    description: `Runs a command line of sh in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what runs in the background is ended with it.`,
     input: {
       type: "object",
       properties: {
-        command: { type: "string", minLength: 1 },
+        command: { type: "string", minLength: 1, maxLength: maxCommandCharacters },
         timeoutMs: {
           type: "integer",
           minimum: 1,
@@ -105,6 +109,10 @@ async function runCommand(
   options: ShellToolOptions & { readonly timeoutMs: number; readonly killGraceMs: number },
   sandbox: Sandbox,
 ): Promise<string> {
+  assertLength("The command", command, maxCommandCharacters);
+  assertWholeCharacters("The command", command);
+  if (Buffer.byteLength(command) > maxCommandBytes)
+    throw new Error(`The command has over ${maxCommandBytes} bytes. Write a script to a file, and run that.`);
   if (command.includes("\0")) throw new Error("The command contains a NUL character.");
   const limit = Math.min(timeoutMs ?? options.timeoutMs, options.timeoutMs);
   const result = await runProcess(sandboxedCommand(sandbox, options.root, command), {
@@ -124,12 +132,13 @@ function inherited(): Record<string, string> {
 }
 
 /** @throws Error, with the output so far, if the command was stopped */
-function report({ output, ended, leftBehind }: ProcessResult, sandbox: Sandbox, limit: number): string {
+function report({ output, ended, leftBehind, mayRunOn }: ProcessResult, sandbox: Sandbox, limit: number): string {
   const notes = [
     ...(sandbox === "none" ? ["not sandboxed"] : []),
     ...(leftBehind && ended.how !== "timed_out" && ended.how !== "aborted"
       ? ["processes left in the background were killed"]
       : []),
+    ...(mayRunOn ? ["a process that could not be found still holds the output, and may run on"] : []),
   ];
   const shown = output === "" ? "(no output)" : output.endsWith("\n") ? output.slice(0, -1) : output;
   const noted = notes.length === 0 ? "" : `; ${notes.join("; ")}`;

@@ -1,131 +1,97 @@
 /**
- * Reads text files whole, up to a bound, and writes them atomically.
+ * Reads text files whole, up to a bound, in pieces that leave the event loop free.
  */
-import { randomBytes } from "node:crypto";
+import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
-import { constants, lstat, mkdir, open, realpath, rename, unlink } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { assertOpenedInRoot, assertRegular, explained, type FilePosition, openToRead, type Root } from "./root.js";
+import { type Folder, openFile } from "./folder.js";
+import { decodeInPieces } from "./long-bytes.js";
+import { type Pace, pieceSize } from "./pace.js";
+import { type FilePosition, inFolderOf, type Root } from "./root.js";
 
-/** 16 MiB. A larger file is not read. */
+/** 16 MiB. A larger file is not read or written. */
 export const maxFileBytes = 16 * 1024 * 1024;
 
 export type TextFile = {
   readonly text: string;
   /** True if some bytes are not UTF-8 and became U+FFFD. Writing the text back would lose them. */
   readonly isDamaged: boolean;
+  readonly bytes: Buffer;
   readonly stats: Stats;
 };
 
 export type FileContent = TextFile | { readonly refused: "binary" | "large"; readonly bytes: number };
 
 /** @throws Error if the file is missing, not a regular file, unreadable, or outside the root */
-export async function readTextFile(root: Root, place: FilePosition): Promise<FileContent> {
-  const handle = await openToRead(root, place).catch((error: unknown) => {
-    throw explained(error, place.shown);
-  });
+export async function readTextFile(root: Root, place: FilePosition, pace: Pace): Promise<FileContent> {
+  return await inFolderOf(root, place, (folder, name) => readTextIn(folder, name, place.shown, pace));
+}
+
+/** @throws Error if it is not a regular file; a system error */
+export async function readTextIn(folder: Folder, name: string, shown: string, pace: Pace): Promise<FileContent> {
+  const handle = await openFile(folder, name);
+  if (handle === null) throw notRegular(shown);
   try {
     const stats = await handle.stat();
     if (stats.size > maxFileBytes) return { refused: "large", bytes: stats.size };
     const bytes = await handle.readFile();
     if (bytes.subarray(0, 8192).includes(0)) return { refused: "binary", bytes: bytes.length };
-    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-    return { text, isDamaged: text.includes("\ufffd") && !Buffer.from(text).equals(bytes), stats };
+    return {
+      text: await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace),
+      isDamaged: !isUtf8(bytes),
+      bytes,
+      stats,
+    };
   } finally {
     await handle.close();
   }
 }
 
 /** @throws Error as `readTextFile` does, and if the file is binary or too large */
-export async function readTextOrThrow(root: Root, place: FilePosition): Promise<TextFile> {
-  const content = await readTextFile(root, place);
+export async function readTextOrThrow(root: Root, place: FilePosition, pace: Pace): Promise<TextFile> {
+  return textOrThrow(await readTextFile(root, place, pace), place.shown);
+}
+
+/** @throws Error if the content is binary or too large */
+export function textOrThrow(content: FileContent, shown: string): TextFile {
   if (!("refused" in content)) return content;
   throw new Error(
     content.refused === "binary"
-      ? `${place.shown} is a binary file (${content.bytes} bytes) and cannot be read as text.`
-      : `${place.shown} has ${content.bytes} bytes; files over ${maxFileBytes} bytes are not read.`,
+      ? `${shown} is a binary file (${content.bytes} bytes) and cannot be read as text.`
+      : `${shown} has ${content.bytes} bytes; files over ${maxFileBytes} bytes are not read.`,
   );
 }
 
-/** Splits a text into lines without their line ends. A line end at the end of the text begins no further line. */
-export function linesOf(text: string): readonly string[] {
-  if (text === "") return [];
-  const lines = text.split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
+export function notRegular(shown: string): Error {
+  return new Error(`${shown} is not a regular file (a folder, a link, a pipe, a socket or a device).`);
 }
 
-export type WrittenFile = { readonly bytes: number; readonly isNew: boolean };
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/**
- * Writes a temporary file beside the file, and renames it. So a reader sees the old text or the new text, and a crash
- * leaves one of them. Missing folders are created. The mode of the file is kept.
- *
- * @param expected the stats from when the text was read; if the file has changed since, it is not written
- */
-export async function writeTextFile(
-  root: Root,
-  place: FilePosition,
-  text: string,
-  expected?: Stats,
-): Promise<WrittenFile> {
-  try {
-    const existing = await statIfThere(place);
-    if (existing !== null) await assertRegular(place);
-    await makeFolder(place);
-    const temporary = join(
-      dirname(place.absolute),
-      `.${basename(place.absolute).slice(0, 100)}.${randomBytes(6).toString("hex")}.tmp`,
-    );
-    const written = await writeNew(root, { absolute: temporary, shown: place.shown }, text, existing?.mode);
-    try {
-      if (expected !== undefined) assertSame(place, expected, await statIfThere(place));
-      await rename(temporary, place.absolute);
-    } catch (error) {
-      await unlink(temporary);
-      throw error;
+/** Counts lines. A line end at the end of the text begins no further line. */
+export async function countLines(text: string, pace: Pace): Promise<number> {
+  let lines = 0;
+  for (let from = 0; from < text.length; from += pieceSize) {
+    const to = Math.min(text.length, from + pieceSize);
+    for (let at = from; at < to; at += 1) if (text.charCodeAt(at) === newline) lines += 1;
+    await pace();
+  }
+  return text === "" || text.endsWith("\n") ? lines : lines + 1;
+}
+
+/** Where a line begins; lines count from 1. The length of the text if it has no such line. */
+export async function startOfLine(text: string, line: number, pace: Pace): Promise<number> {
+  if (line <= 1) return 0;
+  let lines = 1;
+  for (let from = 0; from < text.length; from += pieceSize) {
+    const to = Math.min(text.length, from + pieceSize);
+    for (let at = from; at < to; at += 1) {
+      if (text.charCodeAt(at) !== newline) continue;
+      lines += 1;
+      if (lines === line) return at + 1;
     }
-    return { bytes: written, isNew: existing === null };
-  } catch (error) {
-    throw explained(error, place.shown);
+    await pace();
   }
+  return text.length;
 }
 
-/** Creates a file and syncs it to the disk. If that fails, the file is removed. */
-async function writeNew(root: Root, place: FilePosition, text: string, mode: number | undefined): Promise<number> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const bytes = Buffer.from(text);
-  const handle = await open(place.absolute, flags);
-  try {
-    await assertOpenedInRoot(root, handle, place);
-    await handle.writeFile(bytes);
-    if (mode !== undefined) await handle.chmod(mode & 0o777);
-    await handle.sync();
-  } catch (error) {
-    await unlink(place.absolute);
-    throw error;
-  } finally {
-    await handle.close();
-  }
-  return bytes.length;
-}
-
-async function makeFolder(place: FilePosition): Promise<void> {
-  const folder = dirname(place.absolute);
-  await mkdir(folder, { recursive: true });
-  // If a parent folder was replaced by a link meanwhile, the real path differs.
-  if ((await realpath(folder)) !== folder)
-    throw new Error(`The folder of ${place.shown} changed while the file was written. Try again.`);
-}
-
-async function statIfThere(place: FilePosition): Promise<Stats | null> {
-  return await lstat(place.absolute).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  });
-}
-
-function assertSame(place: FilePosition, before: Stats, now: Stats | null): void {
-  const isSame = now !== null && now.ino === before.ino && now.mtimeMs === before.mtimeMs && now.size === before.size;
-  if (!isSame) throw new Error(`${place.shown} was changed by another program during the edit. Read it again.`);
-}
+const newline = 10;

@@ -1,27 +1,29 @@
 /**
  * The tools `write_file` and `edit_file`.
  */
-import type { Reconciled, Tool } from "../ports/tool.js";
+import type { Reconciled, Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
-import { type Root, resolveForWriting, resolveInRoot } from "./root.js";
-import { countOccurrences } from "./search-text.js";
-import { linesOf, readTextFile, readTextOrThrow, type TextFile, writeTextFile } from "./text-file.js";
-
-/** Runs tasks one after another, so that two edits of the same file do not undo each other. */
-export type InTurn = <Result>(task: () => Promise<Result>) => Promise<Result>;
-
-export function createTurns(): InTurn {
-  let last: Promise<unknown> = Promise.resolve();
-  return (task) => {
-    const next = last.then(task, task);
-    last = next;
-    return next;
-  };
-}
+import {
+  contains,
+  findOccurrences,
+  type Occurrences,
+  occursWithOtherSpaces,
+  replaceOccurrences,
+  withCarriageReturns,
+} from "./edit-text.js";
+import { inTurn } from "./file-turns.js";
+import type { Folder } from "./folder.js";
+import { assertLength, assertWholeCharacters, maxContentCharacters, maxPathCharacters } from "./input-bounds.js";
+import { createPace, type Pace } from "./pace.js";
+import { ChangedError, replaceFile } from "./replace-file.js";
+import { inFolderOf, type Root, resolveForWriting, resolveInRoot } from "./root.js";
+import { countLines, maxFileBytes, readTextFile, readTextIn, type TextFile, textOrThrow } from "./text-file.js";
 
 type WriteInput = { readonly path: string; readonly content: string };
 
-export function createWriteFile(root: Root, inTurn: InTurn): Tool<WriteInput, string> {
+const pathInput = { type: "string", maxLength: maxPathCharacters, description: "From the root." } as const;
+
+export function createWriteFile(root: Root): Tool<WriteInput, string> {
   return {
     name: "write_file",
     description:
@@ -29,23 +31,33 @@ export function createWriteFile(root: Root, inTurn: InTurn): Tool<WriteInput, st
     input: {
       type: "object",
       properties: {
-        path: { type: "string", description: "From the root." },
-        content: { type: "string", description: "The whole new content of the file." },
+        path: pathInput,
+        content: {
+          type: "string",
+          maxLength: maxContentCharacters,
+          description: "The whole new content of the file.",
+        },
       },
       required: ["path", "content"],
       additionalProperties: false,
     },
     // Writing the same content twice has the same effect as writing it once.
     recover: "rerun",
-    execute: (input) => inTurn(() => writeFile(root, input)),
+    execute: (input, context) => writeFile(root, input, context),
   };
 }
 
-async function writeFile(root: Root, { path, content }: WriteInput): Promise<string> {
+async function writeFile(root: Root, { path, content }: WriteInput, { signal }: ToolContext): Promise<string> {
+  assertLength("The content", content, maxContentCharacters);
+  assertWholeCharacters("The content", content);
   const place = await resolveForWriting(root, path);
-  const { bytes, isNew } = await writeTextFile(root, place, content);
-  const size = `${counted(bytes, "byte")}, ${counted(linesOf(content).length, "line")}`;
-  return `Wrote ${place.shown} (${size}; ${isNew ? "a new file" : "replaced what it held"})`;
+  const { shown } = place;
+  const write = (folder: Folder, name: string) =>
+    inTurn(folder, name, signal, () => replaceFile({ folder, name, shown, content, signal }));
+  const { bytes, isNew } = await inFolderOf(root, place, write, { make: true });
+  const lines = await countLines(content, createPace(signal));
+  const size = `${counted(bytes, "byte")}, ${counted(lines, "line")}`;
+  return `Wrote ${shown} (${size}; ${isNew ? "a new file" : "replaced what it held"})`;
 }
 
 type EditInput = {
@@ -55,7 +67,7 @@ type EditInput = {
   readonly replaceAll?: boolean;
 };
 
-export function createEditFile(root: Root, inTurn: InTurn): Tool<EditInput, string> {
+export function createEditFile(root: Root): Tool<EditInput, string> {
   return {
     name: "edit_file",
     description:
@@ -64,48 +76,89 @@ export function createEditFile(root: Root, inTurn: InTurn): Tool<EditInput, stri
     input: {
       type: "object",
       properties: {
-        path: { type: "string", description: "From the root." },
-        oldText: { type: "string", minLength: 1 },
-        newText: { type: "string", description: "May be empty: the old text is then removed." },
+        path: pathInput,
+        oldText: { type: "string", minLength: 1, maxLength: maxContentCharacters },
+        newText: {
+          type: "string",
+          maxLength: maxContentCharacters,
+          description: "May be empty: the old text is then removed.",
+        },
         replaceAll: { type: "boolean", description: "Replaces every occurrence." },
       },
       required: ["path", "oldText", "newText"],
       additionalProperties: false,
     },
-    recover: { reconcile: ({ input }) => reconcileEdit(root, input as EditInput) },
-    execute: (input) => inTurn(() => editFile(root, input)),
+    recover: { reconcile: ({ input, signal }) => reconcileEdit(root, input as EditInput, createPace(signal)) },
+    execute: (input, context) => editFile(root, input, context),
   };
 }
 
-async function editFile(root: Root, input: EditInput): Promise<string> {
-  if (input.oldText === input.newText)
-    throw new Error("oldText and newText are the same, so there is nothing to change. Give a different newText.");
+/** How often an edit begins again because another program has changed the file meanwhile. */
+const mostTries = 5;
+
+async function editFile(root: Root, input: EditInput, { signal }: ToolContext): Promise<string> {
+  assertEditable(input);
   const place = await resolveForWriting(root, input.path);
-  const file = await readTextOrThrow(root, place);
+  const edit: Edit = { ...input, shown: place.shown, signal, pace: createPace(signal) };
+  return await inFolderOf(root, place, (folder, name) =>
+    inTurn(folder, name, signal, async () => {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await editOnce(folder, name, edit);
+        } catch (error) {
+          if (!(error instanceof ChangedError) || tries === mostTries) throw error;
+        }
+      }
+    }),
+  );
+}
+
+/** @throws Error if a text is too long, empty, or no text, or if both are the same */
+function assertEditable({ oldText, newText }: EditInput): void {
+  assertLength("oldText", oldText, maxContentCharacters);
+  assertLength("newText", newText, maxContentCharacters);
+  if (oldText === "") throw new Error("oldText is empty. Give the text to replace.");
+  // Half of a character would match a half in the file, and damage the other half.
+  assertWholeCharacters("oldText", oldText);
+  assertWholeCharacters("newText", newText);
+  if (oldText === newText)
+    throw new Error("oldText and newText are the same, so there is nothing to change. Give a different newText.");
+}
+
+type Edit = Omit<EditInput, "path"> & { readonly shown: string; readonly signal: AbortSignal; readonly pace: Pace };
+
+async function editOnce(folder: Folder, name: string, edit: Edit): Promise<string> {
+  const { shown, signal, pace, replaceAll = false } = edit;
+  const file = textOrThrow(await readTextIn(folder, name, shown, pace), shown);
   if (file.isDamaged)
+    throw new Error(`${shown} is not UTF-8, and editing it as text would damage it. Change it with another tool.`);
+  const { oldText, newText } = await withLineEndsOf(file, edit, pace);
+  const found = await findOccurrences(file.text, oldText, pace);
+  const { count } = found;
+  if (count === 0) throw await notFound(shown, file.text, oldText, pace);
+  if (count > 1 && !replaceAll)
     throw new Error(
-      `${place.shown} is not UTF-8, and editing it as text would damage it. Change it with another tool.`,
+      `The old text occurs ${count} times in ${shown} (${linesOf(found)}). Include more of the text around the right occurrence, or set replaceAll.`,
     );
-  const { oldText, newText } = withLineEndsOf(file, input);
-  const count = countOccurrences(file.text, oldText);
-  if (count === 0) throw new Error(notFound(place.shown, file.text, oldText));
-  const lines = shownLines(file.text, oldText);
-  if (count > 1 && input.replaceAll !== true)
+  const bytes = file.bytes.length + count * (Buffer.byteLength(newText) - Buffer.byteLength(oldText));
+  if (bytes > maxFileBytes)
     throw new Error(
-      `The old text occurs ${count} times in ${place.shown} (${lines}). Include more of the text around the right occurrence, or set replaceAll.`,
+      `${shown} would have ${bytes} bytes, and ${maxFileBytes} are allowed. Replace fewer occurrences, or by a shorter text.`,
     );
-  await writeTextFile(root, place, file.text.split(oldText).join(newText), file.stats);
-  return `Replaced ${counted(count, "occurrence")} in ${place.shown} (${lines})`;
+  const content = await replaceOccurrences(file.text, oldText, newText, pace);
+  await replaceFile({ folder, name, shown, content, seen: file, signal });
+  return `Replaced ${counted(count, "occurrence")} in ${shown} (${linesOf(found)})`;
 }
 
 /** Finds out from the file whether an interrupted edit took effect. An edit takes effect wholly or not at all. */
-async function reconcileEdit(root: Root, input: EditInput): Promise<Reconciled> {
+async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<Reconciled> {
+  assertEditable(input);
   const place = await resolveInRoot(root, input.path);
-  const file = await readTextFile(root, place);
+  const file = await readTextFile(root, place, pace);
   if ("refused" in file) return { status: "unknown" };
-  const { oldText, newText } = withLineEndsOf(file, input);
-  const hasOld = file.text.includes(oldText);
-  const hasNew = newText === "" ? !hasOld : file.text.includes(newText);
+  const { oldText, newText } = await withLineEndsOf(file, input, pace);
+  const hasOld = await contains(file.text, oldText, pace);
+  const hasNew = newText === "" ? !hasOld : await contains(file.text, newText, pace);
   // If both occur, the new text may have been there before the edit, or may contain the old text.
   if (hasOld && hasNew) return { status: "unknown" };
   if (hasOld) return { status: "not_started" };
@@ -114,31 +167,28 @@ async function reconcileEdit(root: Root, input: EditInput): Promise<Reconciled> 
   return { status: "finished", output };
 }
 
+type Texts = Pick<EditInput, "oldText" | "newText">;
+
 /** A model writes \n even for a file with \r\n. */
-function withLineEndsOf(file: TextFile, { oldText, newText }: EditInput): { oldText: string; newText: string } {
-  const isPlain = !file.text.includes("\r\n") || oldText.includes("\r\n") || file.text.includes(oldText);
+async function withLineEndsOf({ text }: TextFile, { oldText, newText }: Texts, pace: Pace): Promise<Texts> {
+  const isPlain =
+    oldText.includes("\r\n") || !(await contains(text, "\r\n", pace)) || (await contains(text, oldText, pace));
   if (isPlain) return { oldText, newText };
-  return { oldText: oldText.replaceAll("\n", "\r\n"), newText: newText.replace(/\r?\n/g, "\r\n") };
+  return {
+    oldText: await withCarriageReturns(oldText, pace),
+    newText: await withCarriageReturns(newText, pace),
+  };
 }
 
-function notFound(shown: string, text: string, oldText: string): string {
-  const squeeze = (part: string) => part.replace(/\s+/g, " ").trim();
-  const hint =
-    squeeze(oldText) !== "" && squeeze(text).includes(squeeze(oldText))
-      ? " It occurs there with other spaces or line ends."
-      : "";
-  return `The old text does not occur in ${shown}.${hint} Read the file, and give the text exactly as it is.`;
+async function notFound(shown: string, text: string, oldText: string, pace: Pace): Promise<Error> {
+  const hint = (await occursWithOtherSpaces(text, oldText, pace))
+    ? " It occurs there with other spaces or line ends."
+    : "";
+  return new Error(
+    `The old text does not occur in ${shown}.${hint} Read the file, and give the text exactly as it is.`,
+  );
 }
 
-/** The lines on which the first occurrences begin. */
-function shownLines(text: string, wanted: string): string {
-  const numbers: number[] = [];
-  let [line, from] = [1, 0];
-  for (let at = text.indexOf(wanted); at !== -1 && numbers.length < 10; at = text.indexOf(wanted, at + wanted.length)) {
-    line += countOccurrences(text.slice(from, at), "\n");
-    from = at;
-    numbers.push(line);
-  }
-  const more = countOccurrences(text, wanted) > numbers.length ? ", …" : "";
-  return `${numbers.length === 1 ? "line" : "lines"} ${numbers.join(", ")}${more}`;
+function linesOf({ count, lines }: Occurrences): string {
+  return `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}${count > lines.length ? ", …" : ""}`;
 }

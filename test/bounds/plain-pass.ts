@@ -7,7 +7,7 @@
  * person does not notice a pause of 50 ms, and a bound is far from what it has to catch: an algorithm that is quadratic
  * in a mebibyte takes more than 100,000 passes. A slow or busy machine slows both sides.
  *
- * Three things keep other work on the machine out of the measure. A turn of the loop counts with its time or with the
+ * Three things keep other work on the machine out of the measure. Both sides count with their time or with the
  * processor time of this process, whichever is less, so that a process that had to wait for a processor is not blamed.
  * The pass is a median. Work that seems too long is measured again, and its best round counts.
  */
@@ -57,9 +57,9 @@ export function plainPass(input: string): number {
   const times: number[] = [];
   let sum = 0;
   for (let round = 0; round < passRounds; round += 1) {
-    const before = performance.now();
+    const before = now();
     for (let at = 0; at < passCharacters; at += 1) sum += text.charCodeAt(at);
-    times.push(performance.now() - before);
+    times.push(timeSince(before));
   }
   // The sum is used, so that the loop cannot be left out.
   if (sum < 0) throw new Error("character codes are not negative");
@@ -73,9 +73,8 @@ export async function longestBlock(work: () => unknown): Promise<number> {
   let isOver = false;
   let before = now();
   const endTurn = () => {
-    const after = now();
-    longest = Math.max(longest, Math.min(after.wall - before.wall, after.processor - before.processor));
-    before = after;
+    longest = Math.max(longest, timeSince(before));
+    before = now();
   };
   const turns = new Promise<void>((resolve) => {
     const turn = () => {
@@ -96,6 +95,12 @@ export async function longestBlock(work: () => unknown): Promise<number> {
 }
 
 type Moment = { readonly wall: number; readonly processor: number };
+
+/** Milliseconds of time or of processor time, whichever is less. */
+function timeSince(before: Moment): number {
+  const after = now();
+  return Math.min(after.wall - before.wall, after.processor - before.processor);
+}
 
 /** In milliseconds. */
 function now(): Moment {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool, type ModelRequest, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
@@ -44,6 +44,66 @@ describe("the rest of an output", () => {
     const failing = await play([ask, { text: "Done." }], {}, broken);
     expect(failing.result).toMatchObject({ status: "completed", text: "Done." });
     expect(failing.last(1)).toContain("which could not be kept");
+  });
+});
+
+describe("the tools that read the rest of an output", () => {
+  const names = (request: ModelRequest | undefined) => request?.tools.map(({ name }) => name);
+  const all = ["give", "read_output", "search_output"];
+
+  test("are offered once an output was cut, at the end of the list", verifies("TOOL-9"), async () => {
+    const small = give("small");
+    const huge = { ...give(), name: "huge" };
+    const steps = [ask, { calls: [{ name: "huge" }] }, ask, { text: "Done." }];
+    const { model } = await play(steps, { tools: [small, huge] });
+    const [first, second, third, fourth] = model.requests;
+    expect([first, second].map(names)).toEqual([
+      ["give", "huge"],
+      ["give", "huge"],
+    ]);
+    expect([third, fourth].map(names)).toEqual(Array(2).fill(["give", "huge", "read_output", "search_output"]));
+    // The list begins as it did, and stays the same object: what a provider has cached of it fits.
+    expect(third?.tools.slice(0, 2)).toEqual(first?.tools);
+    expect(fourth?.tools).toBe(third?.tools);
+  });
+
+  test("are offered to whoever carries the session on, and in a fork", verifies("TOOL-9"), async () => {
+    const { store, agent } = await play([ask, { text: "Done." }]);
+    const model = createScriptedModel([{ text: "Again." }, { text: "And again." }]);
+    const other = createAgent({ model, tools: [give()], store });
+    await other.run("Go on", { sessionId: "s" });
+    const { id } = await agent.session("s").fork();
+    await other.run("Go on", { sessionId: id });
+    expect(model.requests.map(names)).toEqual([all, all]);
+  });
+
+  test("are offered when old results are left out", verifies("CTX-8"), async () => {
+    const again = (n: number): ScriptedStep => ({ calls: [{ name: "give", input: { n } }] });
+    const options = { tools: [give("some text\n".repeat(2_000))], toolOutput: { maxTotalBytes: 50_000 } };
+    const { model } = await play([again(1), again(2), again(3), { text: "Done." }], options);
+    expect(model.requests.map(names)).toEqual([["give"], ["give"], ["give"], all]);
+  });
+
+  const summaries = [
+    ["It was talked about.", ["give"]],
+    ["The lines are kept as output 6.", all],
+  ] as const;
+  test.each(summaries)("after the compaction %j: %j", verifies("TOOL-9"), async (summary, offered) => {
+    const words = "A sentence of some length that fills the window. ".repeat(60);
+    const summariser = createScriptedModel(() => ({ text: summary }), { id: "summariser" });
+    const compaction = { contextWindow: 3_000, model: summariser };
+    const store = createMemoryStore();
+    const carryOn = async (input: string, steps: readonly ScriptedStep[]) => {
+      const model = createScriptedModel(steps);
+      const toolOutput = { maxBytes: 1_000 };
+      await createAgent({ model, tools: [give()], store, compaction, toolOutput }).run(input, { sessionId: "s" });
+      return model.requests.map(names);
+    };
+    expect(await carryOn("Go", [ask, { text: "Seen.", usage: {} }])).toEqual([["give"], all]);
+    for (let turn = 0; turn < 4; turn += 1) await carryOn(words, [{ text: words, usage: {} }]);
+    expect(summariser.requests.length).toBeGreaterThan(0);
+    // Another agent reads the log from the compaction on, and comes to the same.
+    expect(await carryOn("Later", [{ text: "Later.", usage: {} }])).toEqual([offered]);
   });
 });
 

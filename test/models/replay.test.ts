@@ -56,7 +56,7 @@ describe("a recording", verifies("REC-6#replay"), () => {
         attempt: 1,
         systemPrompt: "Be brief.",
         messages: [{ role: "user", parts: [{ type: "text", text: "What is it?" }] }],
-        tools: [{ name: "echo" }, { name: "read_output" }, { name: "search_output" }],
+        tools: [{ name: "echo" }],
       },
     });
     expect(first.deltas.filter((delta: { kind: string }) => delta.kind === "tool-input-delta").length).toBeGreaterThan(

@@ -3,7 +3,8 @@ import { createAgent } from "../../src/index.js";
 import { compileInput } from "../../src/runtime/tools/schema.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { compileGlob } from "../../src/tools/glob.js";
-import { findMatches } from "../../src/tools/search-text.js";
+import { createFileTools } from "../../src/tools/index.js";
+import { createFolder, runTool } from "../tools/folder.js";
 import { verifies } from "../verifies.js";
 
 /** Takes longer than anybody waits on what it does not fit. */
@@ -54,8 +55,9 @@ describe("a regular expression that goes astray", verifies("SEC-15"), () => {
     });
   });
 
-  test("is none where files are searched and named: a text is taken literally, a pattern has no groups", () => {
-    expect(findMatches(`${wrong}\n${astray}`, { text: astray })).toEqual([{ line: 2, text: astray }]);
+  test("is none where files are searched and named: a text is taken literally, a pattern has no groups", async () => {
+    const tools = createFileTools({ root: createFolder({ "a.txt": `${wrong}\n${astray}` }) });
+    expect(await runTool(tools, "search_files", { text: astray })).toContain(`a.txt:2: ${astray}`);
     expect(compileGlob(`${"*a".repeat(50)}b`)(wrong)).toBe(false);
   });
 });

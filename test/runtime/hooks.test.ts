@@ -205,7 +205,7 @@ describe("what a hook may change", () => {
     });
     expect(first?.tools.map(({ name }) => name)).toEqual(["echo"]);
     expect(second?.systemPrompt).toBe("Be kind.");
-    expect(second?.tools.map(({ name }) => name)).toEqual(["echo", "other", "read_output", "search_output"]);
+    expect(second?.tools.map(({ name }) => name)).toEqual(["echo", "other"]);
     expect(second).not.toHaveProperty("toolChoice");
     expect(seen).toEqual([
       {
@@ -214,7 +214,7 @@ describe("what a hook may change", () => {
         toolChoice: "required",
         providerOptions: { p: { speed: 2 } },
       },
-      { systemPrompt: "Be kind.", activeTools: ["echo", "other", "read_output", "search_output"] },
+      { systemPrompt: "Be kind.", activeTools: ["echo", "other"] },
     ]);
   });
 

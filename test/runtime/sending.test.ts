@@ -282,7 +282,7 @@ describe("input", () => {
     await agent.run("Go", { sessionId: "s" });
     expect(seen.requests[2]).toMatchObject({
       systemPrompt: "Usual.",
-      tools: [{ name: "a" }, { name: "b" }, { name: "read_output" }, { name: "search_output" }],
+      tools: [{ name: "a" }, { name: "b" }],
     });
     expect(seen.requests[2]?.toolChoice).toBeUndefined();
   });

@@ -75,7 +75,7 @@ describe("an answer with a shape", () => {
         },
       });
       expect(request.systemPrompt).toMatch(/^Be brief\.\n\n.*JSON Schema/);
-      expect(request.tools.map(({ name }) => name)).toEqual(["echo", "read_output", "search_output"]);
+      expect(request.tools.map(({ name }) => name)).toEqual(["echo"]);
     }
   });
 

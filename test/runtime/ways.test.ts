@@ -76,9 +76,9 @@ test(
       ["user", "assistant", "tool"],
     ]);
     expect(model.requests.map((request) => request.tools.map((tool) => tool.name))).toEqual([
-      ["echo", "read_output", "search_output"],
-      ["echo", "read_output", "search_output"],
-      ["echo", "read_output", "search_output"],
+      ["echo"],
+      ["echo"],
+      ["echo"],
     ]);
     expect(model.requests.map((request) => request.systemPrompt)).toEqual(["Be brief.", "Be brief.", "Be brief."]);
     expect(echo.inputs).toEqual([{ n: 1 }, {}]);
@@ -158,7 +158,7 @@ describe("with", () => {
     expect(first.requests[0]).toMatchObject({ systemPrompt: "One.", tools: [] });
     expect(second.requests[0]).toMatchObject({
       systemPrompt: "Two.",
-      tools: [{ name: "echo" }, { name: "read_output" }, { name: "search_output" }],
+      tools: [{ name: "echo" }],
     });
     expect(() => agent.with({ limits: { maxSteps: 0 } })).toThrow(/maxSteps/);
   });

@@ -5,9 +5,6 @@ import { describe, expect, test } from "vitest";
 import type { Reconciled } from "../../src/ports/tool.js";
 import { createFileTools } from "../../src/tools/file-tools.js";
 import { compileGlob } from "../../src/tools/glob.js";
-import { createRoot, resolveForWriting } from "../../src/tools/root.js";
-import { findMatches } from "../../src/tools/search-text.js";
-import { readTextOrThrow, writeTextFile } from "../../src/tools/text-file.js";
 import { verifies } from "../verifies.js";
 import { createContext, createFolder, runTool } from "./folder.js";
 
@@ -31,7 +28,7 @@ describe("list_files", () => {
     ["two levels", { path: "src", depth: 2 }, "src/a/\nsrc/a/c.ts\nsrc/a/d.js\nsrc/b.ts\n(4 entries)"],
     ["what is left out else", { all: true, pattern: "*.js" }, "node_modules/x/index.js\nsrc/a/d.js\n(2 files)"],
     ["a limit", { limit: 1 }, "README.md\n(4 files, the first 1 shown)"],
-    ["none that fit", { pattern: "*.py" }, "No files that fit *.py in .."],
+    ["none that fit", { pattern: "*.py" }, "No files that fit *.py in the root."],
     ["a folder that is not there", { path: "lib" }, "Error: lib does not exist."],
     ["a file", { path: "README.md" }, "Error: README.md is not a folder, or has a parent that is not a folder."],
     ["options it does not have", { recursive: true }, "Error: recursive: is not a property that the schema has"],
@@ -168,11 +165,11 @@ describe("search_files", () => {
     );
   });
 
-  test("shows a long line around its match", () => {
-    const text = `${"a".repeat(1000)}needle${"b".repeat(1000)}`;
-    const [match] = findMatches(text, { text: "needle" });
-    expect(match?.text).toMatch(/^…a{50}needleb+…$/);
-    expect(match?.text.length).toBeLessThan(310);
+  test("shows a long line around its match", async () => {
+    const root = createFolder({ "a.txt": `${"a".repeat(1000)}needle${"b".repeat(1000)}` });
+    const [match = ""] = (await runTool(createFileTools({ root }), "search_files", { text: "needle" })).split("\n");
+    expect(match).toMatch(/^a\.txt:1: …a{50}needleb+…$/);
+    expect(match.length).toBeLessThan(320);
   });
 });
 
@@ -306,16 +303,6 @@ describe("edit_file", () => {
     expect(results.every((result) => result.startsWith("Replaced"))).toBe(true);
     expect(readFileSync(join(root, "f.txt"), "utf8")).toBe("ONE TWO");
   });
-
-  test("leaves alone what somebody else changed meanwhile", async () => {
-    const root = createRoot(createFolder({ "f.txt": "old" }));
-    const place = await resolveForWriting(root, "f.txt");
-    const { stats } = await readTextOrThrow(root, place);
-    writeFileSync(place.absolute, "changed");
-    await expect(writeTextFile(root, place, "new", stats)).rejects.toThrow("was changed by another program");
-    expect(readFileSync(place.absolute, "utf8")).toBe("changed");
-    expect(readdirSync(root.path)).toEqual(["f.txt"]);
-  });
 });
 
 describe("after a crash", () => {
@@ -373,8 +360,9 @@ describe("compileGlob", () => {
 
   test("is bounded, whatever a model writes", verifies("SEC-15"), () => {
     expect(compileGlob(`${"*a".repeat(200)}*b`)("a".repeat(4000))).toBe(false);
-    expect(compileGlob(`${"**/a/".repeat(100)}b`)("a/".repeat(1000))).toBe(false);
-    expect(() => compileGlob("{a,b}".repeat(20))).toThrow("more than 100 alternatives");
+    expect(compileGlob(`${"**/a/".repeat(90)}b`)("a/".repeat(1000))).toBe(false);
+    expect(compileGlob("{a,b}".repeat(99))("ab".repeat(49).concat("a"))).toBe(true);
+    expect(() => compileGlob("{".repeat(501))).toThrow("The pattern has 501 characters, and 500 are allowed");
   });
 
   test("agrees with a plain definition of * within a name", () => {

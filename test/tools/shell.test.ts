@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -83,6 +84,7 @@ describe("what a command gives", () => {
       "TZ",
       "TMPDIR",
       "GIVEN",
+      "PAWL_COMMAND",
       "PWD",
       "OLDPWD",
       "SHLVL",
@@ -143,14 +145,56 @@ test("what runs in the background ends with the command", verifies("SEC-7"), asy
   await expectGone(join(root, "pid"));
 });
 
-test("a process that has left the group does not keep the call waiting", async () => {
+describe("a process that has left the command's group", () => {
+  const setsid = "setsid sh -c 'echo $$ > pid; touch ready; exec sleep 1000'";
+  const untilReady = "while [ ! -e ready ]; do sleep 0.02; done";
+
+  test("ends with the command", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    const said = await run(`${setsid} & ${untilReady}; echo done`, { root });
+    expect(said).toBe("done\n(exit code 0; not sandboxed; processes left in the background were killed)");
+    await expectGone(join(root, "pid"));
+  });
+
+  test("ends though its parent has ended and it holds no output", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    await run(`(${setsid} > /dev/null 2>&1 < /dev/null &) ; ${untilReady}`, { root });
+    await expectGone(join(root, "pid"));
+  });
+
+  test("ends on an abort, though it ignores SIGTERM", verifies("SEC-7"), async () => {
+    const { root } = await abortWhenReady(
+      `setsid sh -c "trap '' TERM; echo \\$\\$ > pid; touch ready; sleep 1000; sleep 1000" & wait`,
+    );
+    await expectGone(join(root, "pid"));
+  });
+
+  test("is spoken of if it hid itself altogether", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    const hidden = setsid.replace("setsid", 'env -i PATH="$PATH" setsid');
+    const said = await run(`(${hidden} &) ; ${untilReady}; echo done`, { root });
+    process.kill(Number(readFileSync(join(root, "pid"), "utf8")), "SIGKILL");
+    expect(said).toContain("a process that could not be found still holds the output, and may run on");
+  });
+});
+
+test("a command ends when the process that runs it is killed", verifies("SEC-7"), async () => {
   const root = createFolder();
-  const said = await run(
-    "setsid sh -c 'echo $$ > pid; touch ready; exec sleep 60' & while [ ! -e ready ]; do sleep 0.02; done; echo done",
-    { root },
-  );
-  process.kill(Number(readFileSync(join(root, "pid"), "utf8")), "SIGKILL");
-  expect(said).toContain("done\n(exit code 0");
+  const inner = "setsid sh -c 'echo $$ > inner; exec sleep 1000' & echo $$ > pid; touch ready; sleep 1000";
+  const script = join(import.meta.dirname, "../fixtures/run-command.mjs");
+  const child = spawn(process.execPath, [script, root, inner], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await vi.waitFor(() => expect(existsSync(join(root, "ready")) && existsSync(join(root, "inner"))).toBe(true), {
+    timeout: 10_000,
+  });
+  child.kill("SIGKILL");
+  await expectGone(join(root, "pid"));
+  await expectGone(join(root, "inner"));
+});
+
+test("a command that is too long for the system is refused", verifies("SEC-15"), async () => {
+  expect(await run("x".repeat(100_001))).toMatch(/^Error: command: /);
+  expect(await run(`: ${"é".repeat(99_000)}`)).toMatch(/^Error: The command has over 131071 bytes/);
 });
 
 describe("the tool", () => {

@@ -58,6 +58,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   origins.splice(0, cut, keptFrom);
   if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));
   transcript.compaction = { summary, retained };
+  transcript.shownResults.keptSeq = keptSeqAfter(transcript, keptFrom);
   transcript.countedTokens = null;
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
@@ -72,6 +73,17 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   const renewed = renewIds(transcript, current);
   if (run?.last != null && renewed !== undefined && run.last.message === current)
     run.last = { ...run.last, message: renewed };
+}
+
+/**
+ * The entry of an output that is kept whole, if the model still sees a part of one; that of the compaction's cut, if the
+ * summary speaks of one; else 0.
+ */
+function keptSeqAfter({ compaction, origins, later, shownResults }: Transcript, keptFrom: number): number {
+  const { keptSeq } = shownResults;
+  if (keptSeq >= keptFrom || origins.includes(keptSeq) || later.some(({ seq }) => seq === keptSeq)) return keptSeq;
+  const texts = [compaction?.summary ?? "", ...(compaction?.retained ?? [])];
+  return texts.some((text) => /output \d/i.test(text)) ? keptFrom : 0;
 }
 
 /**

@@ -41,6 +41,8 @@ export type ShownResults = {
   budget: number | undefined;
   /** Whether a result has held files. */
   hasFiles: boolean;
+  /** The last entry whose output the model sees only in part, so that it may want to read the rest; 0 if there is none. */
+  keptSeq: number;
 };
 
 const seqs = new WeakMap<ToolResultPart, number>();
@@ -55,7 +57,18 @@ export function noteShown(results: ShownResults, call: CallRecord): ToolResultPa
   const part = shownOutput(call);
   if (call.result !== undefined) seqs.set(part, call.result.seq);
   if (part.output.type === "content") results.hasFiles = true;
+  if (call.result !== undefined) noteKept(results, call.result);
   return part;
+}
+
+/** Notes an output that was cut, or that holds files: some models cannot be shown those. */
+export function noteKept(
+  results: ShownResults,
+  { output, seq }: { readonly output: ToolOutput | undefined; readonly seq: number },
+): void {
+  if (output === undefined || output.type === "json") return;
+  const hasFile = output.type === "content" && output.parts.some(({ type }) => type === "file");
+  if (hasFile || output.full !== undefined) results.keptSeq = Math.max(results.keptSeq, seq);
 }
 
 /** A result as the model is shown it: a note on an edit comes first, and a note on a cut output last. */

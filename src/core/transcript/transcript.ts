@@ -29,7 +29,7 @@ import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
-import { lateResultNote, noteShown } from "./results.js";
+import { lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -50,7 +50,7 @@ export function createTranscript(): Transcript {
     originals: null,
     compaction: null,
     appended: null,
-    shownResults: { budget: undefined, hasFiles: false },
+    shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
     countedTokens: null,
@@ -76,6 +76,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "late_result":
       transcript.later.push({ seq, message: userText(lateResultNote(event.callKey, event.output, seq)) });
+      noteKept(transcript.shownResults, { output: event.output, seq });
       break;
     case "prepared":
       prepare(transcript, seq, event);

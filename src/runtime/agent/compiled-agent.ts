@@ -28,6 +28,8 @@ export type CompiledAgent = {
   readonly systemPrompt?: string;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];
+  /** Those that are offered while no output was cut: without the tools that read the rest of one. */
+  readonly specificationsAtFirst: readonly ToolSpecification[];
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   readonly hooks: Hooks;
@@ -69,11 +71,14 @@ const shortestLeaseMs = 100;
 export function compileTools(
   tools: Tools,
   builtIn: readonly AnyTool[],
-): Pick<CompiledAgent, "tools" | "specifications"> {
-  const compiled = new Map(normaliseTools(tools));
-  if (compiled.size > 0)
-    for (const tool of builtIn) if (!compiled.has(tool.name)) compiled.set(tool.name, compileTool(tool));
-  return { tools: compiled, specifications: freeze([...compiled.values()].map((one) => one.specification)) };
+): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst"> {
+  const own = normaliseTools(tools);
+  const compiled = new Map(own);
+  if (own.size > 0) for (const tool of builtIn) if (!own.has(tool.name)) compiled.set(tool.name, compileTool(tool));
+  const specificationsOf = (some: typeof own) => freeze([...some.values()].map((one) => one.specification));
+  const specifications = specificationsOf(compiled);
+  const isSame = compiled.size === own.size;
+  return { tools: compiled, specifications, specificationsAtFirst: isSame ? specifications : specificationsOf(own) };
 }
 
 /** What the lease holder fills in for a message whose sender has no agent. */

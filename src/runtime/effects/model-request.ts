@@ -8,11 +8,11 @@ import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest } from "../../ports/model.js";
-import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
 import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { modelOf } from "../model/models.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { offeredSpecifications } from "../work/offered-tools.js";
 import { findPrompt, type Prompt } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
 
@@ -28,7 +28,7 @@ export function requestOf(effect: EffectOf<"call_model">, context: EffectContext
 function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): Coroutine<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = context;
   const { model } = modelOf(parts.models, state);
-  const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(parts, transcript)));
+  const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(context)));
   if (prompt.type === "missing") return prompt;
   const messages = yield* wait(requestMessages(transcript, model, { sessionId, store: parts.store }));
   const request = requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
@@ -36,8 +36,10 @@ function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): C
 }
 
 /** The prompt of a step of this agent, unless a hook changes it. */
-function presentPrompt({ systemPrompt, specifications }: CompiledAgent, { run }: Transcript): Prompt {
-  return { systemPrompt: run?.options.systemPrompt ?? systemPrompt, specifications };
+function presentPrompt(context: EffectContext): Prompt {
+  const { parts, transcript } = context;
+  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  return { systemPrompt, specifications: offeredSpecifications(context) };
 }
 
 /**

@@ -14,6 +14,7 @@ import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
+import { offeredSpecifications } from "../work/offered-tools.js";
 import {
   callHooks,
   type HookCall,
@@ -144,10 +145,11 @@ function modelCallOf(
   { modelCallIndex, purpose }: StepPreparing,
   { systemPrompt, choices }: Chosen,
   preparation: Pick<Preparation, "input" | "append">,
-  { parts, transcript }: EffectContext,
+  context: EffectContext,
 ): ModelCallSubject {
+  const { transcript } = context;
   const options = { ...transcript.run?.options, ...choices };
-  const { activeTools = [...parts.tools.keys()], providerOptions } = options;
+  const { activeTools = offeredSpecifications(context).map(({ name }) => name), providerOptions } = options;
   const toolChoice = choices.toolChoice ?? toolChoiceAt(transcript.run?.options.toolChoice, modelCallIndex);
   // Frozen member by member: to freeze all of it would look at every message, whether or not a hook does.
   return Object.freeze({

@@ -10,6 +10,7 @@ import type { RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
+import { offeredSpecifications } from "./offered-tools.js";
 
 export type BuiltContext =
   | {
@@ -40,7 +41,7 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, context
       input: freeze(transcript.later.map(({ message }) => message)),
       hints,
       appended: freeze(transcript.appended?.messages ?? null),
-      tools: parts.specifications,
+      tools: offeredSpecifications(context),
     });
     const specifications = tools.every(({ name }) => parts.tools.has(name)) ? tools : null;
     if (specifications === null) return { type: "failed", message: "it named a tool that the agent does not have" };

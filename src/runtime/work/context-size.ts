@@ -11,6 +11,7 @@ import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { CompactionView, ContextSize } from "../../ports/compaction.js";
 import { modelOf } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
+import { offeredSpecifications } from "./offered-tools.js";
 
 /** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
 const nearRatio = 0.8;
@@ -26,9 +27,10 @@ export function sizeOf(context: EffectContext): ContextSize {
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
 
-function besideMessages({ parts, transcript }: EffectContext) {
+function besideMessages(context: EffectContext) {
+  const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
-  return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: parts.specifications };
+  return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 
 /** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */

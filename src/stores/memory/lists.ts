@@ -75,7 +75,7 @@ export function summaryOf(session: MemorySession): SessionSummary {
 }
 
 /** The port allows 64. */
-const statesApart = 32;
+const statesApart = 16;
 
 /** Keeps the state of a commit if the last kept one is old enough. */
 export function keepState(session: MemorySession, state: State): void {

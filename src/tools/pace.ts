@@ -1,0 +1,40 @@
+/**
+ * Long work in small pieces: it gives the event loop back every few milliseconds, and ends soon after an abort.
+ *
+ * All work of this process shares one turn. So ten calls beside each other keep the loop no longer than one does.
+ */
+
+/** The characters or bytes of one piece. A plain scan of a piece takes well under a millisecond. */
+export const pieceSize = 64 * 1024;
+
+const turnMs = 4;
+
+/**
+ * Called between two pieces of work. Waits for the next turn of the event loop if this one has lasted long enough.
+ *
+ * @throws the reason of the signal if it is aborted
+ */
+export type Pace = () => Promise<void>;
+
+export function createPace(signal: AbortSignal): Pace {
+  return async () => {
+    signal.throwIfAborted();
+    if (performance.now() - turnStart < turnMs) return;
+    await nextTurn();
+    signal.throwIfAborted();
+  };
+}
+
+let turnStart = 0;
+let waiting: Promise<void> | null = null;
+
+function nextTurn(): Promise<void> {
+  waiting ??= new Promise((resolve) => {
+    setImmediate(() => {
+      waiting = null;
+      turnStart = performance.now();
+      resolve();
+    });
+  });
+  return waiting;
+}
