@@ -16,7 +16,7 @@ export {
   type RequestDifference,
 } from "./recorded/replay.js";
 export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./registry/choose.js";
-export type { ImportedModule, ImportPackage } from "./registry/import-package.js";
+export { type ImportedModule, type ImportPackage, importInstalledPackage } from "./registry/import-package.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./registry/local-servers.js";
 export type { ProviderEnvironment } from "./registry/providers.js";
 export {

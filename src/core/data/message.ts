@@ -164,6 +164,9 @@ export const endedWithError: ModelFailure = {
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
+/** The failure code of a request to an address of this machine where no server listens. */
+export const nothingListens = "nothing_listens";
+
 /** The calls of a message, in order, without those that the provider ran. */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(

@@ -1,14 +1,10 @@
 /**
  * Finds model servers on this machine, and asks for their models by OpenAI's interface, which all of them support.
  */
+import { askServer, baseOf, isObject, type ModelList, objectsIn, statusOf } from "./ask-server.js";
 import { knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
-/** How to ask a server for its models. */
-export type ModelList = {
-  readonly fetch: typeof globalThis.fetch;
-  readonly timeoutMs: number;
-  readonly key?: string;
-};
+export type { ModelList } from "./ask-server.js";
 
 export type LocalModel = {
   /** The model's name in a registry: `provider/model`. */
@@ -25,6 +21,12 @@ export async function findLocalModel(
   environment: ProviderEnvironment,
   list: ModelList,
 ): Promise<LocalModel | undefined> {
+  for await (const found of findLocalModels(environment, list)) return found;
+  return undefined;
+}
+
+/** All local servers that have a model, in the order of the known providers. */
+export async function* findLocalModels(environment: ProviderEnvironment, list: ModelList): AsyncGenerator<LocalModel> {
   const queries = knownProviders.flatMap((provider) => {
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
     const address = variable(environment, provider.address) ?? provider.defaultAddress;
@@ -33,35 +35,32 @@ export async function findLocalModel(
   });
   for (const { provider, server, address, answer } of queries) {
     const modelId = await answer;
-    if (modelId !== undefined) return { name: `${provider}/${modelId}`, server, address };
+    if (modelId !== undefined) yield { name: `${provider}/${modelId}`, server, address };
   }
-  return undefined;
 }
 
 /** The first chat model of a server; undefined if it has none, or if no server answers in time. */
 export async function readModelList(address: string, list: ModelList): Promise<string | undefined> {
-  try {
-    const response = await list.fetch(`${address.replace(/\/+$/, "")}/models`, {
-      signal: AbortSignal.timeout(list.timeoutMs),
-      redirect: "error",
-      ...(list.key !== undefined && { headers: { authorization: `Bearer ${list.key}` } }),
-    });
-    return response.ok ? firstModel(await response.json()) : undefined;
-  } catch {
-    // No server, another kind of server, or no answer in time. None of them is usable.
-    return undefined;
-  }
-}
-
-function firstModel(answer: unknown): string | undefined {
-  const models = isObject(answer) && Array.isArray(answer.data) ? answer.data : [];
-  for (const model of models) {
+  const answer = await askServer(`${baseOf(address)}/models`, list);
+  for (const { id } of objectsIn(isObject(answer) ? answer.data : undefined)) {
     // Servers also list embedding models, which cannot chat.
-    if (isObject(model) && typeof model.id === "string" && model.id !== "" && !/embed/i.test(model.id)) return model.id;
+    if (typeof id === "string" && id !== "" && !/embed/i.test(id)) return id;
   }
   return undefined;
 }
 
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null;
+/** Statuses that a server gives to every chat request if it serves no chat, or not without a key. */
+const noChat: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+
+/**
+ * Why a server that lists models cannot be used; undefined if it can. It is sent a chat request without messages: a
+ * server that serves chats refuses only the missing messages, and loads no model.
+ */
+export async function chatProblem(
+  { address, name }: LocalModel,
+  { fetch, timeoutMs }: ModelList,
+): Promise<string | undefined> {
+  const model = name.slice(name.indexOf("/") + 1);
+  const status = await statusOf(`${baseOf(address)}/chat/completions`, { fetch, timeoutMs }, { model });
+  return status !== undefined && noChat.has(status) ? `it answers a chat request with status ${status}` : undefined;
 }
