@@ -10,7 +10,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync }
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
-import { buildClients, clientImports } from "./clients.mjs";
+import { buildClients, clientImports, isClient } from "./clients.mjs";
 
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -46,7 +46,7 @@ async function bundle() {
     input: Object.fromEntries(names.map((name) => [name, resolve(modules, `${name}.js`)])),
     platform: "node",
     plugins: [clientImports],
-    external: (id) => isBuiltin(id) || /^[^./]/.test(id),
+    external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !isClient(id)),
   });
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });

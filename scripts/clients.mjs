@@ -6,7 +6,7 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { rolldown } from "rolldown";
 
 /** The packages of the clients, by the name of their file in dist/clients. */
@@ -29,12 +29,17 @@ export async function buildClients() {
   if (!existsSync(page) || readFileSync(page, "utf8") !== text) writeFileSync(page, text);
 }
 
+export function isClient(id) {
+  return Object.values(clients).includes(id);
+}
+
 /** A plugin for the build of our own code: an import of a client's package becomes an import of its bundle. */
 export const clientImports = {
   name: "client-imports",
   resolveId(id) {
     const found = Object.entries(clients).find(([, packageName]) => packageName === id);
-    return found && { id: resolve(folder, `${found[0]}.js`), external: "relative" };
+    // The command line is in a folder beside dist/clients, and so are the chunks that it shares with the library.
+    return found && { id: `../clients/${found[0]}.js`, external: true };
   },
 };
 

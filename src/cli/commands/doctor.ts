@@ -4,9 +4,10 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isHolderDead, type Store } from "../../index.js";
-import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
+import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
+import { chooseForCommand } from "../choose-model.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore } from "../home.js";
 import { modelLabel } from "../model-label.js";
@@ -182,7 +183,7 @@ async function checkServer(): Promise<Finding> {
 }
 
 async function checkModel(): Promise<Finding> {
-  const { model, why } = await chooseModel();
+  const { model, why } = await chooseForCommand(undefined, {});
   return model.id === "demo" ? noted(`${modelLabel(model.id)}. ${why}`) : ok(why);
 }
 

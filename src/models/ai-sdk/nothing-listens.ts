@@ -7,10 +7,9 @@ type SystemError = Error & { readonly code?: unknown; readonly address?: unknown
 
 /** The address that refused, for example `127.0.0.1:8080`; undefined if the error is another one. */
 export function refusedHere(error: unknown): string | undefined {
-  let current = error;
+  let current: unknown = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
-    const { code, address, port }: { readonly code?: unknown; readonly address?: unknown; readonly port?: unknown } =
-      current;
+    const { code, address, port } = current as SystemError;
     if (code === "ECONNREFUSED" && typeof address === "string")
       return isLoopback(address) ? `${address.includes(":") ? `[${address}]` : address}:${port}` : undefined;
     // `localhost` has several addresses, and each refused.
