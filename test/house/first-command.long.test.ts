@@ -63,8 +63,12 @@ const nowhere = "http://127.0.0.1:9/v1";
 
 type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs the first command in an empty folder, with a home of its own. */
 function firstCommand(node: string, install: Install, env: object, args: readonly string[] = []): Promise<Ended> {
+  return pawl(node, install, env, ["run", ...args, "List the files"]);
+}
+
+/** Runs a command in an empty folder, with a home of its own. */
+function pawl(node: string, install: Install, env: object, args: readonly string[]): Promise<Ended> {
   const home = mkdtempSync(join(base, "home-"));
   const cwd = mkdtempSync(join(base, "work-"));
   const surroundings = {
@@ -77,7 +81,7 @@ function firstCommand(node: string, install: Install, env: object, args: readonl
     VLLM_BASE_URL: nowhere,
     ...env,
   };
-  const command = [installs[install].program(), "run", ...args, "List the files"];
+  const command = [installs[install].program(), ...args];
   return new Promise((settle) => {
     const child = execFile(node, command, { cwd, env: surroundings }, (_, stdout, stderr) =>
       settle({ code: child.exitCode, stdout, stderr }),
@@ -157,6 +161,25 @@ describe.each(table)("$install on Node $version", ({ node, version, install }) =
     );
   });
 });
+
+describe.each(table.filter(({ version, install }) => version.startsWith("v20.") && install !== "clone"))(
+  "$install on Node $version, without SQLite",
+  ({ node, install }) => {
+    test.each([
+      ["run", "List the files", "--continue"],
+      ["run", "List the files", "--session", "mine"],
+      ["run", "List the files", "--park"],
+      ["sessions"],
+      ["resume", "3f8c"],
+    ])("%s %s %s needs kept sessions, and says how to keep them", verifies("CHAT-5"), async (...args) => {
+      const { code, stderr } = await pawl(node, install, {}, args);
+      expect(code).toBe(5);
+      expect(stderr.trimEnd().split("\n")).toEqual([
+        `pawl: Node ${process.version} has no SQLite, so no sessions are kept. To keep sessions, use Node 22.13 or later, or run: ${installs[install].adding("libsql")}`,
+      ]);
+    });
+  },
+);
 
 test("npm has no warning about the package", verifies("SEC-16"), () => {
   expect(said).not.toMatch(/npm warn (?!config|Unknown)/i);
