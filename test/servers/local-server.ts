@@ -2,10 +2,10 @@
  * Model servers as people run them on their own machine: llama.cpp, Ollama, LM Studio and vLLM, written from their documentation.
  *
  * Each lists its models, tells its context window in its own way, and streams chat completions. Like llama.cpp, a server promises to keep
- * the connection and closes it as soon as an answer is complete.
+ * the connection and is done with it as soon as an answer is complete: a request that is on its way over it finds it closed.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { openaiChat } from "../models/formats/openai-chat.js";
 import type { ScriptedAnswer } from "../models/provider-server.js";
@@ -68,9 +68,15 @@ export type LocalServer = {
 export async function startLocalServer(kind: ServerKind, options: LocalServerOptions = {}): Promise<LocalServer> {
   const chats: ChatRequest[] = [];
   const counts = { connections: 0, requests: 0 };
+  const spent = new WeakSet<Socket>();
   const pages = kind.pages(options.contextWindow);
   const server = createServer(async (request, response) => {
     counts.requests += 1;
+    if (spent.has(request.socket)) {
+      request.socket.destroy();
+      return;
+    }
+    spent.add(request.socket);
     const body = await readBody(request);
     const path = request.url ?? "";
     if (path === "/v1/chat/completions") chat(response, body as ChatRequest);
@@ -89,7 +95,7 @@ export async function startLocalServer(kind: ServerKind, options: LocalServerOpt
     const turn = chats.length;
     const scripted = options.answer?.(turn, request) ?? { type: "answer", text: "Good evening." };
     response.writeHead(200, { "content-type": "text/event-stream", connection: "keep-alive" });
-    close(response, openaiChat.events(scripted, { model: request.model, turn }).join(""));
+    response.end(openaiChat.events(scripted, { model: request.model, turn }).join(""));
   }
 
   function refusalOf(request: ChatRequest): Page | null {
@@ -121,13 +127,7 @@ export async function startLocalServer(kind: ServerKind, options: LocalServerOpt
 
 function send(response: ServerResponse, { status, body }: Page): void {
   response.writeHead(status, { "content-type": "application/json", connection: "keep-alive" });
-  close(response, JSON.stringify(body));
-}
-
-/** Ends the response and closes the connection, although the headers promise to keep it. */
-function close(response: ServerResponse, text: string): void {
-  const { socket } = response;
-  response.end(text, () => setImmediate(() => socket?.destroy()));
+  response.end(JSON.stringify(body));
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
