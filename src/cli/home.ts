@@ -23,18 +23,18 @@ export function databaseOf(home: string): string {
 }
 
 /** @throws PawlError `store_open`, `store_corrupt`, `newer_format`, `missing_package` */
-export async function openStore(home: string): Promise<Store> {
+export function openStore(home: string): Promise<Store> {
+  return withSqlite(() => openSqliteStore({ path: databaseOf(home) }));
+}
+
+/** If Node has no SQLite, the error names the command that adds it to this installation. */
+export async function withSqlite<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await openSqliteStore({ path: databaseOf(home) });
-  } catch (error) {
-    if (!lacksSqlite(error)) throw error;
-    throw new PawlError(
-      "missing_package",
-      `Node ${process.version} has no SQLite, so no sessions are kept. ${keeping()}`,
-      {
-        cause: error,
-      },
-    );
+    return await work();
+  } catch (cause) {
+    if (!lacksSqlite(cause)) throw cause;
+    const message = `Node ${process.version} has no SQLite, so no sessions are kept. ${keeping()}`;
+    throw new PawlError("missing_package", message, { cause });
   }
 }
 
