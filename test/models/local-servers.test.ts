@@ -203,6 +203,19 @@ describe("a server found by chance", () => {
     );
   });
 
+  test("gives a model that calls tools, if it has one", verifies("CHAT-5"), async () => {
+    const shows = (capabilities: readonly string[]) => ({
+      ...serverKinds.ollama,
+      pages: () => ({ ...serverKinds.ollama.pages(8_192), "/api/show": { capabilities } }),
+    });
+    const server = await startLocalServer(shows(["completion"]));
+    const choice = await chooseModel({ env: { ...bare, ...server.env }, timeoutMs });
+    expect(choice.model.id).toBe("demo");
+    expect(choice.why).toContain(`Ollama at ${server.address} cannot be used: its model qwen3:8b calls no tools.`);
+    const able = await startLocalServer(shows(["completion", "tools"]));
+    expect((await chooseModel({ env: { ...bare, ...able.env }, timeoutMs })).model.id).toBe("ollama/qwen3:8b");
+  });
+
   test("whose package is missing is passed over, too", verifies("CHAT-5"), async () => {
     const server = await startLocalServer(serverKinds.ollama);
     const choice = await chooseModel({

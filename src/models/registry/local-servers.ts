@@ -31,7 +31,14 @@ export async function* findLocalModels(environment: ProviderEnvironment, list: M
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
     const address = variable(environment, provider.address) ?? provider.defaultAddress;
     if (address === undefined) return [];
-    return [{ provider: provider.name, server: provider.localTitle, address, answer: readModelList(address, list) }];
+    return [
+      {
+        provider: provider.name,
+        server: provider.localTitle,
+        address,
+        answer: usableModel(provider.name, address, list),
+      },
+    ];
   });
   for (const { provider, server, address, answer } of queries) {
     const modelId = await answer;
@@ -41,12 +48,33 @@ export async function* findLocalModels(environment: ProviderEnvironment, list: M
 
 /** The first chat model of a server; undefined if it has none, or if no server answers in time. */
 export async function readModelList(address: string, list: ModelList): Promise<string | undefined> {
+  const [first] = await chatModels(address, list);
+  return first;
+}
+
+async function chatModels(address: string, list: ModelList): Promise<readonly string[]> {
   const answer = await askServer(`${baseOf(address)}/models`, list);
-  for (const { id } of objectsIn(isObject(answer) ? answer.data : undefined)) {
+  return objectsIn(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
     // Servers also list embedding models, which cannot chat.
-    if (typeof id === "string" && id !== "" && !/embed/i.test(id)) return id;
-  }
-  return undefined;
+    typeof id === "string" && id !== "" && !/embed/i.test(id) ? [id] : [],
+  );
+}
+
+/** The first model that calls tools, as far as the server tells; else the first. */
+async function usableModel(provider: string, address: string, list: ModelList): Promise<string | undefined> {
+  const models = (await chatModels(address, list)).slice(0, mostModelsAsked);
+  if (provider !== "ollama") return models[0];
+  const abilities = await Promise.all(models.map((modelId) => callsTools(address, modelId, list)));
+  return models.find((_, at) => abilities[at]) ?? models[0];
+}
+
+const mostModelsAsked = 8;
+
+/** Whether a model of Ollama calls tools. True if the server does not tell. */
+async function callsTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
+  const shown = await askServer(`${baseOf(address).replace(/\/v1$/, "")}/api/show`, list, { model: modelId });
+  const capabilities = isObject(shown) ? shown.capabilities : undefined;
+  return !Array.isArray(capabilities) || capabilities.includes("tools");
 }
 
 /** Statuses that a server gives to every chat request if it serves no chat, or not without a key. */
@@ -56,11 +84,12 @@ const noChat: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
  * Why a server that lists models cannot be used; undefined if it can. It is sent a chat request without messages: a
  * server that serves chats refuses only the missing messages, and loads no model.
  */
-export async function chatProblem(
-  { address, name }: LocalModel,
-  { fetch, timeoutMs }: ModelList,
-): Promise<string | undefined> {
+export async function chatProblem({ address, name }: LocalModel, list: ModelList): Promise<string | undefined> {
   const model = name.slice(name.indexOf("/") + 1);
-  const status = await statusOf(`${baseOf(address)}/chat/completions`, { fetch, timeoutMs }, { model });
-  return status !== undefined && noChat.has(status) ? `it answers a chat request with status ${status}` : undefined;
+  const [status, hasTools] = await Promise.all([
+    statusOf(`${baseOf(address)}/chat/completions`, list, { model }),
+    name.startsWith("ollama/") ? callsTools(address, model, list) : true,
+  ]);
+  if (status !== undefined && noChat.has(status)) return `it answers a chat request with status ${status}`;
+  return hasTools ? undefined : `its model ${model} calls no tools`;
 }
