@@ -85,12 +85,25 @@ module.exports = {
     top("testing"),
     {
       name: "only-own-dependencies",
-      comment: "what a user's install does not bring cannot be imported; optional peers can",
+      comment:
+        "what a user's install does not bring cannot be imported; optional peers can, and types that are not public",
       severity: "error",
-      from: { path: "^src/" },
+      from: { path: "^src/", pathNot: "^src/cli/provider-clients[.]ts$" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
-        dependencyTypesNot: ["npm-peer", "npm-optional"],
+        // `npm run package` compiles the public types without these packages.
+        dependencyTypesNot: ["npm-peer", "npm-optional", "type-only"],
+      },
+    },
+    {
+      name: "clients-are-bundled",
+      comment:
+        "the command line brings these packages: scripts/clients.mjs bundles them, and the library does not use them",
+      severity: "error",
+      from: { path: "^src/cli/provider-clients[.]ts$" },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
+        pathNot: "node_modules/@ai-sdk/(anthropic|google|openai|openai-compatible)/",
       },
     },
     {

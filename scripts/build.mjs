@@ -1,6 +1,7 @@
 /**
  * Builds `dist`, the package: types as the compiler writes them, and one JavaScript file for each entry point beside the chunks that they
- * share. With a file for each module, importing Pawl takes twice as long.
+ * share. With a file for each module, importing Pawl takes twice as long. The clients of model providers that the command line brings are
+ * bundled apart, into dist/clients: scripts/clients.mjs.
  *
  * temp/build has a file for each module, for the scripts that look into Pawl.
  */
@@ -9,6 +10,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync }
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import { buildClients, clientImports, isClient } from "./clients.mjs";
 
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -36,16 +38,18 @@ function removeStale(folder) {
   }
 }
 
-/** Does not bundle other packages: they are installed beside Pawl. */
+/** Does not bundle other packages, but for the clients: they are installed beside Pawl. */
 async function bundle() {
   const files = [...Object.values(exports).map((entry) => entry.default ?? entry), bin.pawl];
   const names = files.filter((file) => file.endsWith(".js")).map((file) => /^(?:\.\/)?dist\/(.*)\.js$/.exec(file)[1]);
   const build = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, resolve(modules, `${name}.js`)])),
     platform: "node",
-    external: (id) => isBuiltin(id) || /^[^./]/.test(id),
+    plugins: [clientImports],
+    external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !isClient(id)),
   });
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });
   await build.close();
+  await buildClients();
 }

@@ -4,20 +4,12 @@
  */
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import {
-  type Agent,
-  type Model,
-  PawlError,
-  type RunResult,
-  type Session,
-  type StartOptions,
-  type Store,
-} from "../index.js";
-import { chooseModel } from "../models/index.js";
+import { type Agent, PawlError, type RunResult, type Session, type StartOptions, type Store } from "../index.js";
 import { detectSandbox } from "../tools/index.js";
+import { type ChosenModel, chooseForCommand } from "./choose-model.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent } from "./folder-agent.js";
-import { homeOf, openStore, shortId } from "./home.js";
+import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
 import { modelLabel } from "./model-label.js";
 import { createPermissions } from "./permissions.js";
@@ -30,6 +22,8 @@ export type DriveOptions = {
   readonly model?: string;
   /** Tokens. */
   readonly contextWindow?: number;
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
   readonly yes?: true;
   readonly allowShell?: true;
   /** A call that nobody answers within this time counts as denied; milliseconds. */
@@ -79,25 +73,42 @@ export type SessionDriver = {
 
 export type StartRun = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
 
+/** @param needsKept false if the session may be lost when the process ends, should Node have no SQLite */
 export async function withSessionDriver(
   options: DriveOptions,
   terminal: Terminal,
   work: (driver: SessionDriver) => Promise<number>,
+  needsKept = true,
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const home = homeOf(process.env);
-  const store = await openStore(home);
+  const { store, loss }: OpenedStore = needsKept
+    ? { store: await openStore(home), loss: null }
+    : await openStoreOrMemory(home);
   try {
     return await work({
       store,
       async drive({ sessionId, root, after, lastModel }, start) {
-        const model = await chooseAndReportModel(options.model, lastModel, terminal);
+        const { model, timeouts } = await chooseAndReportModel(options, lastModel, terminal);
         const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
         const allowShell = options.allowShell === true;
         const { contextWindow } = options;
-        const agent = createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow });
+        const agent = createFolderAgent({
+          store,
+          home,
+          model,
+          timeouts,
+          root,
+          allowShell,
+          permissions,
+          contextWindow,
+        });
         const canAsk = terminal.isInteractive && options.json !== true;
-        const view = options.json === true ? createJsonRunView(terminal) : createTextRunView(terminal, canAsk);
+        const view =
+          options.json === true
+            ? createJsonRunView(terminal)
+            : createTextRunView(terminal, { canAsk, isKept: loss === null });
+        if (loss !== null) terminal.err(`${terminal.style("yellow", visible(loss))}\n`);
         terminal.err(`${terminal.style("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
         if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
         if (allowShell) terminal.err(`${terminal.style("yellow", sandboxNote())}\n`);
@@ -125,15 +136,15 @@ export async function withSessionDriver(
 }
 
 async function chooseAndReportModel(
-  chosen: string | undefined,
+  options: DriveOptions,
   last: string | undefined,
   terminal: Terminal,
-): Promise<Model> {
-  const name = chosen ?? last;
-  const { model, why } = await chooseModel(name === undefined ? {} : { name });
-  const note = chosen === undefined && last !== undefined ? `Using ${modelLabel(last)}, as before.` : why;
+): Promise<ChosenModel> {
+  const chosen = await chooseForCommand(options.model ?? last, options);
+  const isAsBefore = options.model === undefined && last !== undefined;
+  const note = isAsBefore ? `Using ${modelLabel(last)}, as before.` : chosen.why;
   terminal.err(`${terminal.style("dim", visible(terminal.redaction.text(note)))}\n`);
-  return model;
+  return chosen;
 }
 
 function sandboxNote(): string {

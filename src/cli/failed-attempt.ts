@@ -13,5 +13,10 @@ export function failedAttempt({ failure, attempt, next, retryInMs = 0 }: FailedA
     compact: "Summarising the conversation to make room.",
     give_up: "No further attempt.",
   };
-  return `Model call failed (${failure.kind}, attempt ${attempt}): ${oneLine(failure.message)} ${after[next]}`;
+  return `Model call failed (${failure.kind}, attempt ${attempt}): ${sentence(oneLine(failure.message))} ${after[next]}`;
+}
+
+/** A text with the mark that ends a sentence: a provider's message often has none. */
+function sentence(text: string): string {
+  return /[.!?…)]$/.test(text) ? text : `${text}.`;
 }

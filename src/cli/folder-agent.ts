@@ -2,7 +2,16 @@
  * The agent of the command line: file tools within a folder, pages from the web, and a shell if the person allowed one.
  */
 import { hasCalls } from "../core/index.js";
-import { type Agent, createAgent, type Model, type Observer, PawlError, type State, type Store } from "../index.js";
+import {
+  type Agent,
+  createAgent,
+  type Model,
+  type ModelTimeouts,
+  type Observer,
+  PawlError,
+  type State,
+  type Store,
+} from "../index.js";
 import { createFetchTool, createFileTools, createShellTool } from "../tools/index.js";
 import { shortId } from "./home.js";
 import type { Permissions } from "./permissions.js";
@@ -20,18 +29,20 @@ export type FolderAgentOptions = {
   readonly permissions: Permissions;
   /** Tokens; used if the model's context window is not known. */
   readonly contextWindow?: number | undefined;
+  readonly timeouts?: ModelTimeouts;
   readonly observers?: readonly Observer[];
 };
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, home, model, root, allowShell, permissions, contextWindow, observers = [] } = options;
+  const { store, home, model, root, allowShell, permissions, contextWindow, timeouts = {}, observers = [] } = options;
   // The permissions alone decide whether a call needs approval.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
   const web = { ...createFetchTool(), needsApproval: false };
   return createAgent({
     name: agentName,
     model,
+    timeouts,
     root,
     store,
     tools: [...createFileTools({ root, protect: [home] }), web, ...shell],

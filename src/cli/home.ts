@@ -3,9 +3,9 @@
  */
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import type { SessionSummary, Store } from "../index.js";
-import { PawlError } from "../index.js";
+import { createMemoryStore, PawlError, type SessionSummary, type Store } from "../index.js";
 import { openSqliteStore } from "../stores/sqlite/index.js";
+import { installCommand } from "./installation.js";
 
 export type Environment = { readonly [name: string]: string | undefined };
 
@@ -24,7 +24,43 @@ export function databaseOf(home: string): string {
 
 /** @throws PawlError `store_open`, `store_corrupt`, `newer_format`, `missing_package` */
 export function openStore(home: string): Promise<Store> {
-  return openSqliteStore({ path: databaseOf(home) });
+  return withSqlite(() => openSqliteStore({ path: databaseOf(home) }));
+}
+
+/** If Node has no SQLite, the error names the command that adds it to this installation. */
+export async function withSqlite<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!lacksSqlite(cause)) throw cause;
+    const message = `Node ${process.version} has no SQLite, so no sessions are kept. ${keeping()}`;
+    throw new PawlError("missing_package", message, { cause });
+  }
+}
+
+export type OpenedStore = {
+  readonly store: Store;
+  /** Why the sessions of this store are lost when the process ends; null if they are kept. */
+  readonly loss: string | null;
+};
+
+/** Opens the sessions, or a store in memory if Node has no SQLite. @throws PawlError as `openStore`, but for that */
+export async function openStoreOrMemory(home: string): Promise<OpenedStore> {
+  try {
+    return { store: await openStore(home), loss: null };
+  } catch (error) {
+    if (!lacksSqlite(error)) throw error;
+    const loss = `This session is lost when the command ends, because Node ${process.version} has no SQLite. ${keeping()}`;
+    return { store: createMemoryStore(), loss };
+  }
+}
+
+function lacksSqlite(error: unknown): boolean {
+  return error instanceof PawlError && error.code === "missing_package";
+}
+
+function keeping(): string {
+  return `To keep sessions, use Node 22.13 or later, or run: ${installCommand("libsql")}`;
 }
 
 /**

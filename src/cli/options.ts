@@ -23,7 +23,8 @@ export function addPermissions(command: Command): Command {
 export function addModel(command: Command): Command {
   return command
     .option("--model <name>", "provider/model, or demo (default: chosen from the environment)")
-    .option("--context-window <tokens>", "the model's context window, if Pawl does not know it", positive);
+    .option("--context-window <tokens>", "the model's context window, if Pawl does not know it", positive)
+    .option("--timeout <time>", "how long the model may take to begin its answer, e.g. 90s or 20m", duration);
 }
 
 /** Limits and behaviour of a new run. */

@@ -13,9 +13,28 @@ export type Progress = {
 /** An activity gets a line once it takes longer than this; milliseconds. */
 const patienceMs = 1_000;
 
-type Activity = { readonly since: number; readonly name: string; readonly until?: number };
+type Activity = {
+  /** When it begins; it may be in the future. */
+  readonly since: number;
+  readonly name: string;
+};
 
-export function createProgress(): Progress {
+export type ProgressOptions = {
+  /** Whether the model's text is shown while the model writes it. Default: true. */
+  readonly showsText?: boolean;
+};
+
+type AfterFailure = Extract<StreamItem, { readonly type: "attempt_failed" }>["next"];
+
+/** What is under way after a failed attempt. */
+const afterFailure: { readonly [Next in AfterFailure]: (attempt: number) => string } = {
+  retry: (attempt) => `attempt ${attempt} of the model call`,
+  fallback: () => "the next model",
+  compact: () => "summarising the conversation",
+  give_up: () => "ending the run",
+};
+
+export function createProgress({ showsText = true }: ProgressOptions = {}): Progress {
   const calls = new Map<string, Activity>();
   let model: Activity | null = null;
 
@@ -28,11 +47,13 @@ export function createProgress(): Progress {
         break;
       case "delta":
         // Text on the screen shows by itself that the model is at work.
-        model = item.delta.kind === "text-delta" ? null : (model ?? { since: now, name: "the model" });
+        model = item.delta.kind === "text-delta" && showsText ? null : (model ?? { since: now, name: "the model" });
         break;
       case "attempt_failed":
-        model =
-          item.retryInMs === undefined ? null : { since: now, name: "the next attempt", until: now + item.retryInMs };
+        model = { since: now + (item.retryInMs ?? 0), name: afterFailure[item.next](item.attempt + 1) };
+        break;
+      case "compacted":
+        model = { since: now, name: "the model" };
         break;
       case "step_finished":
         model = null;
@@ -66,9 +87,9 @@ export function createProgress(): Progress {
   function line(now: number): string | null {
     const activities = [...calls.values(), ...(model === null ? [] : [model])];
     const [first] = activities;
-    if (first === undefined || now - first.since < patienceMs) return null;
-    const left = first.until === undefined ? null : first.until - now;
-    if (left !== null && left > 0) return `… ${first.name} in ${duration(left)}`;
+    if (first === undefined) return null;
+    if (first.since > now) return `… ${first.name} in ${duration(first.since - now)}`;
+    if (now - first.since < patienceMs) return null;
     const more = activities.length > 1 ? ` and ${activities.length - 1} more` : "";
     return `… ${cut(oneLine(first.name), 60)}${more}, ${duration(now - first.since)}`;
   }

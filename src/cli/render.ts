@@ -1,7 +1,8 @@
 /**
  * Renders the items of a session's stream as lines for a person. It is a fold over the items.
  *
- * 1. The model's text goes to `out`, everything else to `err`, so that the answer can be piped.
+ * 1. The model's text goes to `out`, everything else to `err`. If `out` is not read by a person, it gets the answer
+ *    alone: text goes there when the run has ended, and what the model says between its calls goes to `err`.
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
  * 3. All text passes through `visible`, so that it cannot control the terminal.
  */
@@ -26,6 +27,8 @@ export type RenderOptions = {
   readonly style: StyleText;
   /** The width of a line. */
   readonly columns: number;
+  /** When text goes to `out`: while the model writes it, or as the answer of a run that has ended. Default: `live`. */
+  readonly text?: "live" | "answer";
   /** Whether the person's own messages are shown too. Default false. */
   readonly showInput?: boolean;
   /** Whether the person is asked about calls, so that no line announces them. Default false. */
@@ -55,6 +58,8 @@ type RenderState = {
   attempt: { readonly key: string; readonly from: number };
   /** The step whose text events are being shown. */
   textStep: string;
+  /** Texts that may be the answer, or that calls may follow; null if text is shown live. */
+  readonly held: string[] | null;
   /** The reasoning streamed in the current attempt. */
   reasoning: string;
   /** Several calls are open, so each result needs the name of its call. */
@@ -72,6 +77,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     streamed: "",
     attempt: { key: "", from: 0 },
     textStep: "",
+    held: options.text === "answer" ? [] : null,
     reasoning: "",
     isParallel: false,
     calls: new Map(),
@@ -171,7 +177,17 @@ function withoutHalfCharacter(state: RenderState, text: string): string {
 
 function writeText(state: RenderState, text: string): void {
   state.streamed += text;
-  write(state, "out", visible(text), text);
+  if (state.held === null) write(state, "out", visible(text), text);
+}
+
+/** Shows what the model said before it went on: it is not the answer. */
+function releaseHeld(state: RenderState, answer = ""): void {
+  for (const text of state.held?.splice(0) ?? []) {
+    if (answer.includes(text)) continue;
+    closeLine(state);
+    write(state, "err", visible(text), text);
+    closeLine(state);
+  }
 }
 
 function write(state: RenderState, to: "out" | "err", shown: string, text: string): void {
@@ -201,10 +217,11 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       if (options.showInput === true) showInput(state, event.input, options);
       break;
     case "text":
-      showText(state, event);
+      if (state.held === null) showText(state, event);
+      else state.held.push(event.text);
       break;
     case "message":
-      if (event.cut === true) writeTextOnce(state, textOf(event.message));
+      if (event.cut === true) showCutOff(state, textOf(event.message));
       closeLine(state);
       break;
     case "attempt_withdrawn":
@@ -296,12 +313,30 @@ function isStreamed({ streamed }: RenderState, text: string): boolean {
   return withoutSpaces(streamed).includes(withoutSpaces(text));
 }
 
+/** Shows the text that was streamed before a run was stopped. It is no answer. */
+function showCutOff(state: RenderState, text: string): void {
+  if (state.held === null) writeTextOnce(state, text);
+  else state.held.push(text);
+}
+
+/** Shows the answer of a run, unless it was shown while the model wrote it. */
+function writeAnswer(state: RenderState, answer: string): void {
+  if (state.held === null) {
+    writeTextOnce(state, answer);
+    return;
+  }
+  releaseHeld(state, answer);
+  write(state, "out", visible(answer), answer);
+  closeLine(state);
+}
+
 function withoutSpaces(text: string): string {
   return text.replace(/\s+/g, "");
 }
 
 function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool_call">, options: RenderOptions): void {
   const title = visible(name);
+  releaseHeld(state);
   state.streamed = "";
   state.attempt = { ...state.attempt, from: 0 };
   if (state.calls.size > 0) state.isParallel = true;
@@ -325,7 +360,8 @@ function showResult(state: RenderState, event: EventNamed<"call_complete">, { st
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {
   const { text } = result;
   const fixed = "reason" in result && result.status !== "interrupted" ? fixedText(result.reason) : "";
-  if (text !== fixed) writeTextOnce(state, text);
+  if (text !== fixed) writeAnswer(state, text);
+  else releaseHeld(state);
   writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
   state.startedAt = null;
   state.streamed = "";

@@ -53,11 +53,19 @@ const refreshMs = 250;
 /** If standard error is not a terminal, a line of progress is printed after this much silence. */
 const silenceMs = 30_000;
 
-/** @param canAsk whether the person is asked about calls, so that the view need not announce them */
-export function createTextRunView(terminal: Terminal, canAsk: boolean): RunView {
+export type TextRunViewOptions = {
+  /** Whether the person is asked about calls, so that the view need not announce them. */
+  readonly canAsk: boolean;
+  /** Whether the session can be continued after this process. */
+  readonly isKept: boolean;
+};
+
+export function createTextRunView(terminal: Terminal, { canAsk, isKept }: TextRunViewOptions): RunView {
   const { style, columns } = { style: terminal.style, columns: terminal.columns() };
-  const renderer = createRenderer({ style, columns, canAsk });
-  const progress = createProgress();
+  // Whoever reads standard output in place of a terminal gets the answer alone.
+  const text = terminal.isOutLive ? "live" : "answer";
+  const renderer = createRenderer({ style, columns, canAsk, text });
+  const progress = createProgress({ showsText: text === "live" });
   let hasShownEnd = false;
   let quietSince = Date.now();
   let timer: NodeJS.Timeout | null = null;
@@ -83,7 +91,7 @@ export function createTextRunView(terminal: Terminal, canAsk: boolean): RunView 
     },
     end(result) {
       if (!hasShownEnd) write(renderer.end(result, Date.now()));
-      const hint = hintOf(result);
+      const hint = isKept ? hintOf(result) : null;
       if (hint !== null) terminal.err(`${style("dim", hint)}\n`);
     },
     pause() {

@@ -19,6 +19,8 @@ export type Terminal = {
   readonly isInteractive: boolean;
   /** Whether standard error is a terminal on which a line can be overwritten. */
   readonly isLive: boolean;
+  /** Whether standard output is a terminal, where a person reads along. */
+  readonly isOutLive: boolean;
   /** Styles text for standard error. */
   readonly style: StyleText;
   /** Styles text for standard output. */
@@ -84,6 +86,7 @@ export function openTerminal(environment: { readonly [name: string]: string | un
     hold,
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     isLive,
+    isOutLive: stdout.isTTY === true,
     style: createStyleText(stderr, environment),
     styleOut: createStyleText(stdout, environment),
     // A terminal that does not know its width reports 0.

@@ -4,7 +4,12 @@
 export { type AiSdkOptions, asModel, fromAiSdk } from "./ai-sdk/adapter.js";
 export type { ProviderTool } from "./ai-sdk/call-options.js";
 export { toModelFailure } from "./ai-sdk/failure.js";
-export { isAiSdkModel, type LanguageModel, type LanguageModelV4 } from "./ai-sdk/language-model.js";
+export {
+  isAiSdkModel,
+  type LanguageModel,
+  type LanguageModelV3,
+  type LanguageModelV4,
+} from "./ai-sdk/language-model.js";
 export { createDemoModel } from "./demo/demo-model.js";
 export { listPrices, type PriceList, priceLists } from "./facts/prices.js";
 export { type RecordOptions, recordModel } from "./recorded/record.js";
@@ -16,7 +21,7 @@ export {
   type RequestDifference,
 } from "./recorded/replay.js";
 export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./registry/choose.js";
-export type { ImportedModule, ImportPackage } from "./registry/import-package.js";
+export { type ImportedModule, type ImportPackage, importInstalledPackage } from "./registry/import-package.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./registry/local-servers.js";
 export type { ProviderEnvironment } from "./registry/providers.js";
 export {

@@ -174,7 +174,7 @@ describe("a stream, as a person sees it", () => {
         ...deltas(1, 2, start, ...text("Yes.")),
         final({ text: "Yes." }),
       ],
-      `It i\n|Model call failed (network, attempt 1): reset by peer Trying again in 2.0 s.\nYes.\n${end}`,
+      `It i\n|Model call failed (network, attempt 1): reset by peer. Trying again in 2.0 s.\nYes.\n${end}`,
     ],
     [
       "what the model thinks is said aside",
@@ -295,6 +295,52 @@ describe("a stream, as a person sees it", () => {
   });
 });
 
+describe("standard output that no person reads", () => {
+  const piped = (...items: readonly StreamItem[]) => shown(items, { text: "answer" });
+
+  test("gets the answer alone, as a whole", () => {
+    const items = [...deltas(1, 1, start, ...text("Hel", "lo.")), event("text", { text: "Hello." } as never)];
+    expect(piped(...items)).toBe("");
+    expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${end}`);
+  });
+
+  test("gets nothing of an attempt that failed", () => {
+    const failed = event("attempt_failed", {
+      modelCallIndex: 1,
+      attempt: 1,
+      model: "m",
+      failure: { kind: "network", message: "cut" },
+      next: "retry",
+      retryInMs: 2_000,
+    });
+    const first = [...deltas(1, 1, start, ...text("It i")), failed];
+    const second = [...deltas(1, 2, start, ...text("Yes.")), event("text", { text: "Yes." } as never)];
+    expect(piped(...first, ...second, final({ text: "Yes." }))).toBe(
+      `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${end}`,
+    );
+  });
+
+  test("gets nothing of what the model says before its calls", () => {
+    const items = [
+      ...deltas(1, 1, start, ...text("Let me look.")),
+      event("text", { text: "Let me look." } as never),
+      event("tool_call", call(1, {})),
+      ...ended(1, "one"),
+      event("text", { text: "It is one." } as never),
+      final({ text: "It is one." }),
+    ];
+    const written = piped(...items);
+    expect(written).toMatch(/^\|Let me look\.\|\n/);
+    expect(written.split("\n").filter((line) => !line.startsWith("|") && line !== "")).toEqual(["It is one."]);
+  });
+
+  test("gets no text that stands for a missing answer", () => {
+    expect(piped(final({ status: "aborted", reason: "aborted", text: "Request aborted." }))).toBe(
+      "|aborted · 1 step · 0 ms · session session-\n",
+    );
+  });
+});
+
 describe("colour", () => {
   test.each([
     ["a terminal", { isTTY: true }, {}, true],
@@ -352,8 +398,32 @@ describe("progress", () => {
       }),
       30_000,
     );
-    expect(progress.line(32_000)).toBe("… the next attempt in 28 s");
+    expect(progress.line(32_000)).toBe("… attempt 2 of the model call in 28 s");
+    // The wait is over: the line tells what is under way, and since when.
+    expect(progress.line(60_500)).toBeNull();
+    expect(progress.line(90_000)).toBe("… attempt 2 of the model call, 30 s");
     progress.update(final(), 60_000);
     expect(progress.line(99_000)).toBeNull();
+  });
+
+  test("tells what follows a failed attempt", () => {
+    const failed = { modelCallIndex: 1, attempt: 1, model: "m", failure: { kind: "overloaded", message: "" } } as const;
+    const progress = createProgress();
+    progress.update(event("attempt_failed", { ...failed, next: "compact" }), 0);
+    expect(progress.line(5_000)).toBe("… summarising the conversation, 5.0 s");
+    progress.update(event("compacted", { reason: "overflow" } as never), 6_000);
+    expect(progress.line(8_000)).toBe("… the model, 2.0 s");
+    progress.update(event("attempt_failed", { ...failed, next: "fallback" }), 10_000);
+    expect(progress.line(20_000)).toBe("… the next model, 10 s");
+  });
+
+  test("goes on while the model writes a text that is not shown yet", () => {
+    const writing = deltas(1, 1, start, ...text("Hel").slice(0, 2));
+    const items = [event("run_started", { input }), ...writing];
+    const shownText = createProgress();
+    const heldText = createProgress({ showsText: false });
+    for (const item of items) for (const progress of [shownText, heldText]) progress.update(item, 0);
+    expect(shownText.line(5_000)).toBeNull();
+    expect(heldText.line(5_000)).toBe("… the model, 5.0 s");
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { startProviderServer } from "../models/provider-server.js";
+import { type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { createWorld, jsonLines } from "./pawl.js";
 
@@ -42,13 +42,6 @@ describe("pawl run", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("a key whose package is missing is an error", verifies("CLI-5"), async () => {
-    const { pawl } = createWorld();
-    const { code, stderr } = await pawl(["run", "hi", "--model", "mistral/x"], { env: { MISTRAL_API_KEY: "k" } });
-    expect(code).toBe(5);
-    expect(stderr).toContain("npm install @ai-sdk/mistral");
-  });
-
   test("streams a real provider's answer and reports retries", async () => {
     const server = await startProviderServer("openai-chat", [
       { type: "failure", failure: "overloaded", headers: { "retry-after-ms": "1" } },
@@ -60,9 +53,48 @@ describe("pawl run", () => {
     const { code, stdout, stderr } = await pawl(["run", "What is here?", "--model", "openai-compatible/test"], { env });
     await server.close();
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stdout).toBe("Let me look.\nThere is a.ts.\n");
+    expect(stdout).toBe("There is a.ts.\n");
+    expect(stderr).toContain("Let me look.\n▸ list_files");
     expect(stderr).toMatch(/Model call failed \(overloaded, attempt 1\).*Trying again in /);
     expect(stderr).toContain("▸ list_files");
+  });
+
+  test("gives the answer alone on standard output, also after an attempt that broke in mid-sentence", async () => {
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", text: "The colour of the sky is gr", ending: "reset" },
+      { type: "answer", text: "The sky is blue." },
+    ]);
+    const { pawl } = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const { code, stdout, stderr } = await pawl(["run", "Which?", "--model", "openai-compatible/test"], { env });
+    await server.close();
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).toMatch(/Model call failed \(network, attempt 1\)/);
+    expect(stdout).toBe("The sky is blue.\n");
+  });
+
+  test("a model server that is not started is said to be that, at once", verifies("CHAT-5"), async () => {
+    const { pawl } = createWorld();
+    const env = { LLAMACPP_BASE_URL: "http://127.0.0.1:9/v1" };
+    const { code, stdout, stderr } = await pawl(["run", "hi", "--model", "llamacpp/any"], { env });
+    expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
+    expect(stderr.match(/Model call failed/g)).toHaveLength(2);
+    expect(stderr).toContain("Nothing listens on 127.0.0.1:9. Start the model server, or check its address.");
+  });
+
+  test("--timeout limits the wait for the beginning of an answer", verifies("RTRY-5"), async () => {
+    const silent = { type: "raw", status: 200, headers: { "content-type": "text/event-stream" }, body: "", hang: true };
+    const server = await startProviderServer("openai-chat", () => silent as ScriptedReply);
+    const { start } = createWorld();
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const args = ["run", "Which?", "--model", "openai-compatible/test", "--timeout", "1s"];
+    const running = start(args, { env, input: "" });
+    await running.said("Model call failed (timeout, attempt 1): The model said nothing for 1 s.");
+    running.kill("SIGKILL");
+    await running.ended;
+    await server.close();
+    const wrong = await createWorld().pawl(["run", "hi", "--timeout", "soon"]);
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("It must be a length of time") });
   });
 
   test("takes the task from standard input", async () => {

@@ -69,17 +69,26 @@ describe("the check of an install", () => {
     expect(checkInstall(folder)).toMatchObject({ code: 1, output: expect.stringContaining("itself runs a script") });
   });
 
+  test("refuses a script that npm warns of", verifies("SEC-16"), () => {
+    const folder = packageWith({
+      "package.json": { ...own, scripts: { prepare: "node build.js" } },
+      "package-lock.json": lockfileOf(),
+    });
+    expect(checkInstall(folder)).toMatchObject({ code: 1, output: expect.stringContaining("at install: prepare") });
+  });
+
   test("refuses too many packages and too many bytes", () => {
     const names = Array.from({ length: 8 }, (_, index) => `part-${index}`);
     const folder = packageWith({
       "package.json": own,
       "package-lock.json": lockfileOf(...names),
-      "dist/large.js": " ".repeat(5 * 1024 * 1024),
+      "dist/large.js": " ".repeat(7 * 1024 * 1024),
       ...Object.fromEntries(names.map((name) => [`node_modules/${name}/package.json`, { name }])),
     });
     const { code, output } = checkInstall(folder);
     expect(output).toContain("brings 9 packages");
-    expect(output).toContain("takes 5.00 MiB");
+    expect(output).toContain("takes 7.00 MiB");
+    expect(output).toContain("7.00 MiB  dist");
     expect(code).toBe(1);
   });
 

@@ -4,11 +4,12 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isHolderDead, type Store } from "../../index.js";
-import { chooseModel, defaultModels, findLocalModel } from "../../models/index.js";
+import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
+import { chooseForCommand } from "../choose-model.js";
 import { describeError, exitCodes } from "../exit.js";
-import { databaseOf, homeOf, openStore } from "../home.js";
+import { databaseOf, homeOf, openStore, withSqlite } from "../home.js";
 import { modelLabel } from "../model-label.js";
 import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
@@ -109,7 +110,7 @@ async function checkSessions(home: string): Promise<Finding> {
 }
 
 async function checkSqlite(home: string): Promise<Finding> {
-  const { driver, version, journal, tables, format } = await describeSqlite(databaseOf(home));
+  const { driver, version, journal, tables, format } = await withSqlite(() => describeSqlite(databaseOf(home)));
   const log = format === null ? "no log yet" : `log format ${format}`;
   return {
     ...ok(`SQLite ${version} by ${driver}, journal mode ${journal}, tables ${tables}, ${log}`),
@@ -130,7 +131,7 @@ function checkModes(home: string): Finding {
 async function checkWriting(home: string): Promise<Finding> {
   const path = join(home, `doctor-${process.pid}.db`);
   try {
-    const store = await openSqliteStore({ path });
+    const store = await withSqlite(() => openSqliteStore({ path }));
     const startedAt = performance.now();
     const message = { id: "doctor", at: Date.now(), body: { type: "abort" } } as const;
     await store.post("doctor", message);
@@ -182,7 +183,7 @@ async function checkServer(): Promise<Finding> {
 }
 
 async function checkModel(): Promise<Finding> {
-  const { model, why } = await chooseModel();
+  const { model, why } = await chooseForCommand(undefined, {});
   return model.id === "demo" ? noted(`${modelLabel(model.id)}. ${why}`) : ok(why);
 }
 

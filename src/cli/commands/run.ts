@@ -8,6 +8,7 @@ import {
   type DriveOptions,
   type NewRunOptions,
   realFolder,
+  type SessionDriver,
   startOptions,
   withSessionDriver,
 } from "../drive-session.js";
@@ -24,7 +25,9 @@ export type RunCommandOptions = DriveOptions &
 
 export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
   const task = await readTask(words);
-  return withSessionDriver(options, terminal, async ({ store, drive }) => {
+  // Who names a session, or lets calls wait, needs it after this process.
+  const needsKept = options.session !== undefined || options.continue === true || options.park === true;
+  const work = async ({ store, drive }: SessionDriver) => {
     const folder = realFolder(options.root ?? ".");
     const known = await knownSession(store, options, folder);
     const root = options.root === undefined ? (known?.info?.root ?? folder) : folder;
@@ -34,7 +37,8 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
       { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
       (agent, canAsk) => agent.run(task, { sessionId, ...startOptions(options, canAsk) }),
     );
-  });
+  };
+  return withSessionDriver(options, terminal, work, needsKept);
 }
 
 /** The task, from the arguments or from standard input. @throws PawlError `bad_input` if there is none */

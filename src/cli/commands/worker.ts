@@ -3,15 +3,8 @@
  *
  * The worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
-import {
-  type Agent,
-  createWorker,
-  type Model,
-  type SessionBinding,
-  type Store,
-  type WorkerReport,
-} from "../../index.js";
-import { chooseModel } from "../../models/index.js";
+import { type Agent, createWorker, type SessionBinding, type Store, type WorkerReport } from "../../index.js";
+import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
@@ -88,16 +81,26 @@ type WorkerDependencies = {
 function createAgents({ store, home, view, options }: WorkerDependencies) {
   const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
   const allowShell = options.allowShell === true;
-  const models = new Map<string, Promise<Model>>();
+  const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
   async function make(name: string, root: string): Promise<Agent> {
-    const chosen = models.get(name) ?? chooseModel(name === "" ? {} : { name }).then(({ model }) => model);
+    const chosen = models.get(name) ?? chooseForCommand(name === "" ? undefined : name, options);
     models.set(name, chosen);
-    const model = await chosen;
+    const { model, timeouts } = await chosen;
     const { contextWindow } = options;
     const observers = [view.observer];
-    return createFolderAgent({ store, home, model, root, allowShell, permissions, contextWindow, observers });
+    return createFolderAgent({
+      store,
+      home,
+      model,
+      timeouts,
+      root,
+      allowShell,
+      permissions,
+      contextWindow,
+      observers,
+    });
   }
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {

@@ -186,6 +186,9 @@ export const endedWithError: ModelFailure = freeze({
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
+/** The failure code of a request to an address of this machine where no server listens. */
+export const nothingListens = "nothing_listens";
+
 /**
  * The calls of a message that need something from here, in order: those to run, and those that the provider runs once
  * they are approved.

@@ -2,8 +2,9 @@
  * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
  * connection. The words of a message count only if the provider has no code for the case.
  */
-import type { ModelFailure, ModelFailureKind } from "../../core/data/message.js";
+import { type ModelFailure, type ModelFailureKind, nothingListens } from "../../core/data/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
+import { refusedHere } from "./nothing-listens.js";
 import { readRetryAfter } from "./retry-after.js";
 
 /** Codes that decide whatever the status is, because one status has several meanings. */
@@ -97,6 +98,8 @@ const requestErrors: ReadonlySet<string> = new Set([
  * @param now epoch milliseconds, to which a date in `Retry-After` is compared
  */
 export function toModelFailure(error: unknown, now: number = Date.now()): ModelFailure {
+  const refused = refusedHere(error);
+  if (refused !== undefined) return notListening(refused);
   const body = readErrorBody(error);
   const statusCode = errorStatus(error, body);
   const systemCode = systemCodeOf(error);
@@ -115,6 +118,11 @@ export function toModelFailure(error: unknown, now: number = Date.now()): ModelF
 /** Whether the other side closed the connection, as a server does with one that it kept for a while. */
 export function isClosed({ kind, statusCode, code }: ModelFailure): boolean {
   return kind === "network" && statusCode === undefined && code !== undefined && closedCodes.has(code);
+}
+
+function notListening(address: string): ModelFailure {
+  const message = `Nothing listens on ${address}. Start the model server, or check its address.`;
+  return { kind: "network", code: nothingListens, message };
 }
 
 function kindOf(

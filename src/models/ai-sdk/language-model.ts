@@ -1,12 +1,19 @@
 /**
  * Language models of the AI SDK: its provider interface in the specifications v3 and v4.
  */
-import type { LanguageModelV3 } from "@ai-sdk/provider";
 
 /**
- * The part of a v4 model that Pawl uses. It is written out here, so that users of Node 20 need no package of v4. Every
- * real v4 model has this type.
+ * The part of a v3 model that Pawl uses. It is written out here, so that users need no package for its type. Every
+ * real v3 model has this type.
  */
+export type LanguageModelV3 = {
+  readonly specificationVersion: "v3";
+  readonly provider: string;
+  readonly modelId: string;
+  doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
+};
+
+/** The part of a v4 model that Pawl uses. Every real v4 model has this type. */
 export type LanguageModelV4 = {
   readonly specificationVersion: "v4";
   readonly provider: string;

@@ -2,7 +2,8 @@
  * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs nothing.
  *
  * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
- * So nobody gets the demo model who expects another model.
+ * So nobody gets the demo model who expects another model. A server that was found by chance is different: nobody asked
+ * for it, so one that cannot be used is passed over, and `why` says so.
  */
 import { aFunction, anObject, anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
@@ -10,8 +11,9 @@ import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { createDemoModel } from "../demo/demo-model.js";
 import type { ImportPackage } from "./import-package.js";
-import { findLocalModel, type ModelList, readModelList } from "./local-servers.js";
-import { type ProviderEnvironment, variable } from "./providers.js";
+import { chatProblem, findLocalModels, type LocalModel, type ModelList, readModelList } from "./local-servers.js";
+import { fetchOnOwnConnection } from "./own-connection.js";
+import { addressOf, isLoopback, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
 /** The default model of each provider. The first provider whose key is set is used. */
@@ -27,7 +29,10 @@ export type ChooseOptions = {
   readonly name?: string;
   /** The source of keys, addresses and `PAWL_MODEL`, which is a name as above. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
-  /** Used to ask local servers for their models. Default: the global `fetch`. */
+  /**
+   * Used to ask local servers for their models and context windows. Default: a `fetch` that opens a connection for each
+   * request.
+   */
   readonly fetch?: typeof globalThis.fetch;
   /** Milliseconds to wait for local servers; all are asked at the same time. Default: 300. */
   readonly timeoutMs?: number;
@@ -47,8 +52,10 @@ const optionRules: OptionTable<ChooseOptions> = {
 
 export type Choice = {
   readonly model: Model;
-  /** One sentence for people: which model was chosen, and why. */
+  /** One line for people: which model was chosen, and why. */
   readonly why: string;
+  /** Whether the model's server is on this machine. Such a model may be slow to begin its answer. */
+  readonly isLocal: boolean;
 };
 
 /**
@@ -65,38 +72,78 @@ export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> 
     options.registry ??
     createModelRegistry({
       env: environment,
+      ...(options.fetch !== undefined && { fetch: options.fetch }),
       ...(options.importPackage !== undefined && { importPackage: options.importPackage }),
     });
   const list: ModelList = {
-    fetch: options.fetch ?? globalThis.fetch,
+    fetch: options.fetch ?? fetchOnOwnConnection,
     timeoutMs: options.timeoutMs ?? 300,
   };
 
-  if (options.name !== undefined) return named(options.name, registry, "it was asked for");
+  const choose = (name: string, because: string) => named(name, because, registry, environment);
+  if (options.name !== undefined) return choose(options.name, "it was asked for");
   const preset = variable(environment, "PAWL_MODEL");
-  if (preset !== undefined) return named(preset, registry, "PAWL_MODEL names it");
+  if (preset !== undefined) return choose(preset, "PAWL_MODEL names it");
 
   const ownServer = variable(environment, "OPENAI_BASE_URL");
   for (const { key, model } of defaultModels) {
     if (key === "OPENAI_API_KEY" && ownServer !== undefined && !isOpenAi(ownServer)) {
-      return fromOwnServer(ownServer, environment, registry, list.fetch);
+      return choose(await modelOfOwnServer(ownServer, environment, list.fetch), "OPENAI_BASE_URL is set");
     }
-    if (variable(environment, key) !== undefined) return named(model, registry, `${key} is set`);
+    if (variable(environment, key) !== undefined) return choose(model, `${key} is set`);
   }
-
-  const local = await findLocalModel(environment, list);
-  if (local !== undefined) return named(local.name, registry, `${local.server} answers at ${local.address}`);
-  const nothing = "no model was named, no key is set and no model server answers on this machine";
-  return { model: createDemoModel(), why: demoSentence(nothing) };
+  return chooseLocal(environment, list, choose);
 }
 
-async function named(name: string, registry: ModelRegistry, because: string): Promise<Choice> {
-  if (name === "demo") return { model: createDemoModel(), why: demoSentence(because) };
-  return { model: await registry.resolve(name), why: `Using ${name}, because ${because}.` };
+type Choose = (name: string, because: string) => Promise<Choice>;
+
+async function named(
+  name: string,
+  because: string,
+  registry: ModelRegistry,
+  environment: ProviderEnvironment,
+): Promise<Choice> {
+  if (name === "demo") return demo(because);
+  const model = await registry.resolve(name);
+  return { model, why: `Using ${name}, because ${because}.`, isLocal: isLocal(name, environment) };
 }
 
-function demoSentence(because: string): string {
-  return `Using the demo model, not an LLM, because ${because}.`;
+function demo(because: string): Choice {
+  const why = `Using the demo model, not an LLM, because ${because}.`;
+  return { model: createDemoModel(), why, isLocal: false };
+}
+
+function isLocal(name: string, environment: ProviderEnvironment): boolean {
+  const provider = knownProviders.find((known) => name.startsWith(`${known.name}/`));
+  const address = provider === undefined ? undefined : addressOf(provider, environment);
+  return address !== undefined && isLoopback(address);
+}
+
+/** The first server on this machine that can be used, else the demo model. */
+async function chooseLocal(environment: ProviderEnvironment, list: ModelList, choose: Choose): Promise<Choice> {
+  const passedOver: string[] = [];
+  for await (const found of findLocalModels(environment, list)) {
+    const { name, server, address } = found;
+    const choice = await tryLocal(found, list, () => choose(name, `${server} answers at ${address}`));
+    if (typeof choice !== "string") return { ...choice, why: [choice.why, ...passedOver].join(" ") };
+    passedOver.push(`${server} at ${address} cannot be used: ${choice}`);
+  }
+  if (passedOver.length === 0)
+    return demo("no model was named, no key is set and no model server answers on this machine");
+  const choice = demo("no model was named and no key is set");
+  return { ...choice, why: [choice.why, ...passedOver].join(" ") };
+}
+
+/** The choice of a server's model, or a sentence that says why it cannot be used. */
+async function tryLocal(found: LocalModel, list: ModelList, choose: () => Promise<Choice>): Promise<Choice | string> {
+  const problem = await chatProblem(found, list);
+  if (problem !== undefined) return `${problem}.`;
+  try {
+    return await choose();
+  } catch (error) {
+    if (error instanceof PawlError) return error.message;
+    throw error;
+  }
 }
 
 function isOpenAi(address: string): boolean {
@@ -108,20 +155,18 @@ function isOpenAi(address: string): boolean {
  */
 const ownServerTimeoutMs = 5_000;
 
-async function fromOwnServer(
+/** The first model that the server at `OPENAI_BASE_URL` lists. */
+async function modelOfOwnServer(
   address: string,
   environment: ProviderEnvironment,
-  registry: ModelRegistry,
   fetch: ModelList["fetch"],
-): Promise<Choice> {
+): Promise<string> {
   const key = variable(environment, "OPENAI_API_KEY");
   const list: ModelList = { fetch, timeoutMs: ownServerTimeoutMs, ...(key !== undefined && { key }) };
   const modelId = await readModelList(address, list);
-  if (modelId === undefined) {
-    throw new PawlError(
-      "unknown_model",
-      `The server at OPENAI_BASE_URL (${address}) does not list its models. Name a model: openai-compatible/<model>.`,
-    );
-  }
-  return named(`openai-compatible/${modelId}`, registry, "OPENAI_BASE_URL is set");
+  if (modelId !== undefined) return `openai-compatible/${modelId}`;
+  throw new PawlError(
+    "unknown_model",
+    `The server at OPENAI_BASE_URL (${address}) does not list its models. Name a model: openai-compatible/<model>.`,
+  );
 }

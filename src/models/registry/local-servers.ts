@@ -1,14 +1,10 @@
 /**
  * Finds model servers on this machine, and asks for their models by OpenAI's interface, which all of them support.
  */
+import { askServer, baseOf, isObject, type ModelList, objectsIn, statusOf } from "./ask-server.js";
 import { knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
-/** How to ask a server for its models. */
-export type ModelList = {
-  readonly fetch: typeof globalThis.fetch;
-  readonly timeoutMs: number;
-  readonly key?: string;
-};
+export type { ModelList } from "./ask-server.js";
 
 export type LocalModel = {
   /** The model's name in a registry: `provider/model`. */
@@ -25,43 +21,75 @@ export async function findLocalModel(
   environment: ProviderEnvironment,
   list: ModelList,
 ): Promise<LocalModel | undefined> {
+  for await (const found of findLocalModels(environment, list)) return found;
+  return undefined;
+}
+
+/** All local servers that have a model, in the order of the known providers. */
+export async function* findLocalModels(environment: ProviderEnvironment, list: ModelList): AsyncGenerator<LocalModel> {
   const queries = knownProviders.flatMap((provider) => {
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
     const address = variable(environment, provider.address) ?? provider.defaultAddress;
     if (address === undefined) return [];
-    return [{ provider: provider.name, server: provider.localTitle, address, answer: readModelList(address, list) }];
+    return [
+      {
+        provider: provider.name,
+        server: provider.localTitle,
+        address,
+        answer: usableModel(provider.name, address, list),
+      },
+    ];
   });
   for (const { provider, server, address, answer } of queries) {
     const modelId = await answer;
-    if (modelId !== undefined) return { name: `${provider}/${modelId}`, server, address };
+    if (modelId !== undefined) yield { name: `${provider}/${modelId}`, server, address };
   }
-  return undefined;
 }
 
 /** The first chat model of a server; undefined if it has none, or if no server answers in time. */
 export async function readModelList(address: string, list: ModelList): Promise<string | undefined> {
-  try {
-    const response = await list.fetch(`${address.replace(/\/+$/, "")}/models`, {
-      signal: AbortSignal.timeout(list.timeoutMs),
-      redirect: "error",
-      ...(list.key !== undefined && { headers: { authorization: `Bearer ${list.key}` } }),
-    });
-    return response.ok ? firstModel(await response.json()) : undefined;
-  } catch {
-    // No server, another kind of server, or no answer in time. None of them is usable.
-    return undefined;
-  }
+  const [first] = await chatModels(address, list);
+  return first;
 }
 
-function firstModel(answer: unknown): string | undefined {
-  const models = isObject(answer) && Array.isArray(answer.data) ? answer.data : [];
-  for (const model of models) {
+async function chatModels(address: string, list: ModelList): Promise<readonly string[]> {
+  const answer = await askServer(`${baseOf(address)}/models`, list);
+  return objectsIn(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
     // Servers also list embedding models, which cannot chat.
-    if (isObject(model) && typeof model.id === "string" && model.id !== "" && !/embed/i.test(model.id)) return model.id;
-  }
-  return undefined;
+    typeof id === "string" && id !== "" && !/embed/i.test(id) ? [id] : [],
+  );
 }
 
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null;
+/** The first model that calls tools, as far as the server tells; else the first. */
+async function usableModel(provider: string, address: string, list: ModelList): Promise<string | undefined> {
+  const models = (await chatModels(address, list)).slice(0, mostModelsAsked);
+  if (provider !== "ollama") return models[0];
+  const abilities = await Promise.all(models.map((modelId) => callsTools(address, modelId, list)));
+  return models.find((_, at) => abilities[at]) ?? models[0];
+}
+
+const mostModelsAsked = 8;
+
+/** Whether a model of Ollama calls tools. True if the server does not tell. */
+async function callsTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
+  const shown = await askServer(`${baseOf(address).replace(/\/v1$/, "")}/api/show`, list, { model: modelId });
+  const capabilities = isObject(shown) ? shown.capabilities : undefined;
+  return !Array.isArray(capabilities) || capabilities.includes("tools");
+}
+
+/** Statuses that a server gives to every chat request if it serves no chat, or not without a key. */
+const noChat: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+
+/**
+ * Why a server that lists models cannot be used; undefined if it can. It is sent a chat request without messages: a
+ * server that serves chats refuses only the missing messages, and loads no model.
+ */
+export async function chatProblem({ address, name }: LocalModel, list: ModelList): Promise<string | undefined> {
+  const model = name.slice(name.indexOf("/") + 1);
+  const [status, hasTools] = await Promise.all([
+    statusOf(`${baseOf(address)}/chat/completions`, list, { model }),
+    name.startsWith("ollama/") ? callsTools(address, model, list) : true,
+  ]);
+  if (status !== undefined && noChat.has(status)) return `it answers a chat request with status ${status}`;
+  return hasTools ? undefined : `its model ${model} calls no tools`;
 }

@@ -28,6 +28,8 @@ type OpenAiCompatible = Common & {
   readonly keyRequired?: true;
   readonly defaultAddress?: string;
   readonly address: string;
+  /** Whether the server is asked for a model's context window. */
+  readonly tellsWindow: boolean;
   /** Set for servers that run on the user's machine: the common name of the server. */
   readonly localTitle?: string;
 };
@@ -38,6 +40,7 @@ const compatible = {
   protocol: "openai-compatible",
   packageName: "@ai-sdk/openai-compatible",
   factory: "createOpenAICompatible",
+  tellsWindow: true,
 } as const;
 
 export const knownProviders: readonly KnownProvider[] = [
@@ -65,6 +68,7 @@ export const knownProviders: readonly KnownProvider[] = [
     packageName: "@ai-sdk/google",
     factory: "createGoogleGenerativeAI",
     key: "GOOGLE_GENERATIVE_AI_API_KEY",
+    address: "GOOGLE_GENERATIVE_AI_BASE_URL",
   },
   {
     name: "mistral",
@@ -87,6 +91,7 @@ export const knownProviders: readonly KnownProvider[] = [
     name: "openrouter",
     key: "OPENROUTER_API_KEY",
     keyRequired: true,
+    tellsWindow: false,
     address: "OPENROUTER_BASE_URL",
     defaultAddress: "https://openrouter.ai/api/v1",
   },
@@ -120,6 +125,19 @@ export const knownProviders: readonly KnownProvider[] = [
   },
   { ...compatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
 ];
+
+/** The address of a provider's server, if it is known: from its variable, else the default. */
+export function addressOf(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
+  const fixed = provider.protocol === "own" ? undefined : provider.defaultAddress;
+  return variable(environment, provider.address) ?? fixed;
+}
+
+/** Whether an address is on this machine. */
+export function isLoopback(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { hostname } = new URL(address);
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
+}
 
 /** The value of a variable. An empty variable counts as not set. */
 export function variable(environment: ProviderEnvironment, name: string | undefined): string | undefined {

@@ -6,8 +6,12 @@ import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { fromAiSdk, isModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
+import type { ModelList } from "./ask-server.js";
+import { askContextWindow } from "./context-window.js";
 import { type ImportPackage, importInstalledPackage } from "./import-package.js";
-import { type KnownProvider, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
+import { withJsonForms } from "./json-mode.js";
+import { fetchOnOwnConnection } from "./own-connection.js";
+import { addressOf, type KnownProvider, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
 /** Creates a model by the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
@@ -19,12 +23,20 @@ export type RegistryOptions = {
   readonly env?: ProviderEnvironment;
   /** How provider packages are imported. Default: from beside this package, else from the working directory. */
   readonly importPackage?: ImportPackage;
+  /**
+   * Used to ask servers of one's own for a model's context window. Default: a `fetch` that opens a connection for each
+   * request.
+   */
+  readonly fetch?: typeof globalThis.fetch;
 };
 
 export interface ModelRegistry {
   /** The names of the providers: the part of a model's name before the slash. */
   readonly providers: readonly string[];
   /**
+   * A server of one's own (Ollama, llama.cpp, LM Studio, vLLM, `openai-compatible`) is asked for the model's context
+   * window. It has a second to answer.
+   *
    * @param name `provider/model`, such as `openai/gpt-5`
    * @throws PawlError `unknown_model` if the provider is not known, `missing_package` if the provider's package is not
    *   installed, `bad_configuration` if a key or an address is missing
@@ -32,16 +44,25 @@ export interface ModelRegistry {
   resolve(name: string): Promise<Model>;
 }
 
-const optionRules: OptionTable<RegistryOptions> = { providers: anObject, env: anObject, importPackage: aFunction };
+const optionRules: OptionTable<RegistryOptions> = {
+  providers: anObject,
+  env: anObject,
+  importPackage: aFunction,
+  fetch: aFunction,
+};
 
 /** Creates a registry of the known providers and your own. */
 export function createModelRegistry(options: RegistryOptions = {}): ModelRegistry {
   checkOptions("createModelRegistry()", optionRules, options);
   const environment = options.env ?? process.env;
-  const importPackage = options.importPackage ?? importInstalledPackage;
+  const means: Means = {
+    environment,
+    importPackage: options.importPackage ?? importInstalledPackage,
+    fetch: options.fetch ?? fetchOnOwnConnection,
+  };
   const providers = new Map<string, ModelProvider>();
   for (const known of knownProviders) {
-    providers.set(known.name, (modelId) => createKnown(known, modelId, environment, importPackage));
+    providers.set(known.name, (modelId) => createKnown(known, modelId, means));
   }
   for (const [name, provider] of Object.entries(options.providers ?? {})) providers.set(checkName(name), provider);
 
@@ -68,12 +89,10 @@ export function resolveModel(
   return createModelRegistry(options).resolve(name);
 }
 
-async function createKnown(
-  provider: KnownProvider,
-  modelId: string,
-  environment: ProviderEnvironment,
-  importPackage: ImportPackage,
-): Promise<Model> {
+type Means = Required<Pick<RegistryOptions, "importPackage" | "fetch">> & { readonly environment: ProviderEnvironment };
+
+async function createKnown(provider: KnownProvider, modelId: string, means: Means): Promise<Model> {
+  const { environment, importPackage } = means;
   const name = `${provider.name}/${modelId}`;
   const settings = settingsOf(provider, name, environment);
   const imported = await importPackage(provider.packageName);
@@ -92,23 +111,65 @@ async function createKnown(
   }
   // fromAiSdk checks the result.
   const create = (factory as (settings: object) => (modelId: string) => LanguageModel)(settings);
-  return fromAiSdk(create(modelId), {
+  const model = fromAiSdk(create(modelId), {
     id: name,
     ...(provider.providerOptions !== undefined && { providerOptions: provider.providerOptions }),
   });
+  return provider.protocol === "openai-compatible" && provider.tellsWindow
+    ? withContextWindow(model, provider, modelId, means)
+    : model;
+}
+
+const windowTimeoutMs = 1_000;
+
+/**
+ * The model with the context window that its server tells. A server may load a model only for its first answer, and
+ * know the window only then. So it is asked again when the second answer begins.
+ */
+async function withContextWindow(
+  model: Model,
+  provider: KnownProvider,
+  modelId: string,
+  { environment, fetch }: Means,
+): Promise<Model> {
+  const address = addressOf(provider, environment) ?? "";
+  const key = variable(environment, provider.key);
+  const how: ModelList = { fetch, timeoutMs: windowTimeoutMs, ...(key !== undefined && { key }) };
+  const learn = async () => {
+    const contextWindow = await askContextWindow(provider.name, address, modelId, how);
+    if (contextWindow !== undefined) Object.assign(aware, { contextWindow });
+  };
+  let answers = 0;
+  const aware: Model = {
+    ...model,
+    stream(request, signal) {
+      answers += 1;
+      if (answers === 2) void learn();
+      return model.stream(request, signal);
+    },
+  };
+  await learn();
+  return aware;
 }
 
 function settingsOf(provider: KnownProvider, model: string, environment: ProviderEnvironment): object {
   const apiKey = variable(environment, provider.key);
-  const address = variable(environment, provider.address);
+  const address = addressOf(provider, environment);
   const keyRequired = provider.protocol === "own" || provider.keyRequired === true;
   if (apiKey === undefined && keyRequired) throw missing(model, "an API key", provider.key);
   const key = apiKey !== undefined ? { apiKey } : {};
   if (provider.protocol === "own") return { ...key, ...(address !== undefined && { baseURL: address }) };
-  const baseURL = address ?? provider.defaultAddress;
-  if (baseURL === undefined) throw missing(model, "the address of its server", provider.address);
-  // These servers report the usage of a stream only on request.
-  return { name: provider.name, baseURL, includeUsage: true, ...key };
+  if (address === undefined) throw missing(model, "the address of its server", provider.address);
+  return {
+    name: provider.name,
+    baseURL: address,
+    // These servers report the usage of a stream only on request.
+    includeUsage: true,
+    // Without it, the provider's package asks for any JSON instead of the schema's.
+    supportsStructuredOutputs: true,
+    fetch: withJsonForms(fetchOnOwnConnection),
+    ...key,
+  };
 }
 
 function missing(model: string, what: string, variableName: string | undefined): PawlError {

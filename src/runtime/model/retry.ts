@@ -3,7 +3,7 @@
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
-import type { ModelFailure } from "../../core/data/message.js";
+import { type ModelFailure, nothingListens } from "../../core/data/message.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 
 const defaults = {
@@ -25,6 +25,9 @@ const retryRules: OptionTable<RetryOptions> = {
 
 /** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
 const longestRetryAfterMs = 60_000;
+
+/** The wait before the second and last attempt if nothing listens on an address of this machine. */
+const nothingListensDelayMs = 250;
 
 /**
  * Waits double from `baseDelayMs` to `maxDelayMs`. Each is cut by up to half at random, so that clients do not all come back at
@@ -51,11 +54,18 @@ export function createRetryPolicy(options: RetryOptions = {}, random: () => numb
           giveUp: `It failed ${attempt === 1 ? "once" : `${attempt} times`}; the limit is ${maxRetries} retries.`,
         };
       }
+      if (failure.code === nothingListens) return afterNothingListens(attempt);
       if (failure.retryAfterMs !== undefined) return { retryInMs: failure.retryAfterMs };
       const delay = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempt - 1));
       return { retryInMs: Math.round(delay * (0.5 + random() / 2)) };
     },
   };
+}
+
+function afterNothingListens(attempt: number): ReturnType<RetryPolicy["decide"]> {
+  return attempt === 1
+    ? { retryInMs: nothingListensDelayMs }
+    : { giveUp: "Nothing listens on that address of this machine, and waiting does not start a server." };
 }
 
 /**

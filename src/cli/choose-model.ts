@@ -1,0 +1,35 @@
+/**
+ * The model of a session: chosen by name or from the environment, and how long to wait for it.
+ */
+import type { Model, ModelTimeouts } from "../index.js";
+import { chooseModel } from "../models/index.js";
+import { importClient } from "./provider-clients.js";
+
+export type ModelOptions = {
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
+};
+
+export type ChosenModel = {
+  readonly model: Model;
+  readonly why: string;
+  readonly timeouts: ModelTimeouts;
+};
+
+/** Milliseconds for the rest of an answer, once it has begun. */
+const restMs = 600_000;
+
+/** @throws PawlError `unknown_model`, `missing_package`, `bad_configuration` */
+export async function chooseForCommand(name: string | undefined, { timeout }: ModelOptions): Promise<ChosenModel> {
+  const { model, why, isLocal } = await chooseModel({
+    importPackage: importClient,
+    ...(name !== undefined && { name }),
+  });
+  return { model, why, timeouts: timeoutsOf(timeout, isLocal) };
+}
+
+/** A model on this machine may have to be loaded, and reads a long prompt slowly. So only the person limits that wait. */
+function timeoutsOf(timeout: number | undefined, isLocal: boolean): ModelTimeouts {
+  if (timeout !== undefined) return { firstChunkMs: timeout, totalMs: timeout + restMs };
+  return isLocal ? { firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY } : {};
+}

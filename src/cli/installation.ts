@@ -1,0 +1,68 @@
+/**
+ * How this program was installed, and the command that adds a package to it.
+ */
+import { existsSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export type Installation =
+  /** A checkout of the repository. */
+  | { readonly kind: "clone"; readonly folder: string }
+  /** A temporary install by `npx`. */
+  | { readonly kind: "npx" }
+  | { readonly kind: "global" }
+  /** A dependency of the project in this folder. */
+  | { readonly kind: "local"; readonly folder: string };
+
+/** @param program the real path of a file of this package */
+export function installationOf(program: string): Installation {
+  const parts = program.split(sep);
+  const modules = parts.indexOf("node_modules");
+  if (modules === -1) return { kind: "clone", folder: packageFolder(program) };
+  if (parts.includes("_npx")) return { kind: "npx" };
+  const folder = parts.slice(0, modules).join(sep) || sep;
+  // The folder of global packages is no project.
+  return existsSync(join(folder, "package.json")) ? { kind: "local", folder } : { kind: "global" };
+}
+
+/** The nearest folder above a file that has a package.json. */
+function packageFolder(file: string): string {
+  let folder = dirname(file);
+  while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder);
+  return folder;
+}
+
+/** A command that makes a package available to this program. */
+export function installCommand(packageName: string): string {
+  return commandFor(installationOf(fileURLToPath(import.meta.url)), packageName, process.cwd());
+}
+
+/** @param from the folder where the person is */
+export function commandFor(installation: Installation, packageName: string, from: string): string {
+  switch (installation.kind) {
+    case "clone":
+      return `npm install --no-save${elsewhere(installation.folder, from)} ${packageName}`;
+    case "npx":
+      return `npx -p pawl -p ${packageName} pawl …`;
+    case "global":
+      return `npm install -g ${packageName}`;
+    case "local":
+      return `${managerOf(installation.folder)}${elsewhere(installation.folder, from)} ${packageName}`;
+  }
+}
+
+/** The option that names a folder, unless the person is in it. */
+function elsewhere(folder: string, from: string): string {
+  const isInside = from === folder || from.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
+  return isInside ? "" : ` --prefix ${JSON.stringify(folder)}`;
+}
+
+const managers = [
+  { lockfile: "pnpm-lock.yaml", command: "pnpm add" },
+  { lockfile: "yarn.lock", command: "yarn add" },
+  { lockfile: "bun.lock", command: "bun add" },
+] as const;
+
+function managerOf(folder: string): string {
+  return managers.find(({ lockfile }) => existsSync(join(folder, lockfile)))?.command ?? "npm install";
+}

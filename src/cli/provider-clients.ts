@@ -1,0 +1,28 @@
+/**
+ * The clients of model providers. The command line brings some of them, so that a first command needs no other package. The others are
+ * packages that the person installs.
+ */
+import { PawlError } from "../index.js";
+import { type ImportedModule, importInstalledPackage } from "../models/index.js";
+import { installCommand } from "./installation.js";
+
+/** The build bundles these packages into dist/clients. Each is loaded when a model needs it. */
+const bundled = new Map<string, () => Promise<ImportedModule>>([
+  ["@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")],
+  ["@ai-sdk/google", () => import("@ai-sdk/google")],
+  ["@ai-sdk/openai", () => import("@ai-sdk/openai")],
+  ["@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")],
+]);
+
+/**
+ * Imports the package of a provider's client.
+ * @throws PawlError `missing_package`, with the command that adds it to this installation
+ */
+export async function importClient(packageName: string): Promise<ImportedModule> {
+  const found = (await bundled.get(packageName)?.()) ?? (await importInstalledPackage(packageName));
+  if (found !== undefined) return found;
+  throw new PawlError(
+    "missing_package",
+    `The model needs the package ${packageName}, which is not installed. Install it: ${installCommand(packageName)}`,
+  );
+}
