@@ -4,6 +4,7 @@ import {
   aborts,
   allows,
   answered,
+  answers,
   asks,
   compacts,
   decides,
@@ -184,6 +185,15 @@ describe("the text of an answer", () => {
       ends(session);
       expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "Now." } });
     }
+  });
+
+  test("that comes while the run is being stopped is told at once, and its message with the end", () => {
+    const session = startedSession();
+    prepared(session);
+    aborts(session);
+    const from = session.events.length;
+    answers(session, { text: "All done." });
+    expect(told(session, from)).toEqual(["text All done.", "step_finished", "message", "final"]);
   });
 
   test("comes with the end only, where it is the end", () => {

@@ -22,7 +22,7 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   const { run } = transcript;
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
-  if (event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
+  if (event.reason === "output_refused" && event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
 }
 
@@ -54,12 +54,20 @@ function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): v
   transcript.countedTokens = null;
   if (refusedSeq <= run.startSeq) return;
   const { messages, seqs, origins } = transcript;
-  for (let index = messages.length - 1; index >= 0 && (seqs[index] ?? 0) >= refusedSeq; index -= 1) {
+  const first = firstSince(transcript, refusedSeq);
+  for (let index = messages.length - 1; index >= first; index -= 1) {
     if (isOfUser(messages[index])) continue;
     messages.splice(index, 1);
     seqs.splice(index, 1);
     origins.splice(index, 1);
   }
+}
+
+/** The index of the first message of this entry or a later one. A result goes with its call. */
+function firstSince({ messages, seqs }: Transcript, seq: number): number {
+  const index = seqs.findIndex((shownSince) => shownSince >= seq);
+  if (index === -1) return messages.length;
+  return messages[index]?.role === "tool" ? index - 1 : index;
 }
 
 /** Not only the user's own words: hints and notes of the agent's author stay, too. */

@@ -37,11 +37,11 @@ export function messageEvent(runId: string, { modelCallIndex, attempt, message, 
 
 /** An event for each attempt of a refused answer, in order: those that the answer continued had their events before. */
 export function withdrawals(
-  { runId, refusedSeq }: EventOf<"run_finished">,
+  { runId, reason, refusedSeq }: EventOf<"run_finished">,
   { run }: Transcript,
 ): readonly PublicEventBody[] {
   const bodies: PublicEventBody[] = [];
-  if (refusedSeq === undefined) return bodies;
+  if (reason !== "output_refused" || refusedSeq === undefined) return bodies;
   for (let refused = run?.refused; refused != null; refused = refused.continues)
     bodies.unshift({
       type: "attempt_withdrawn",
