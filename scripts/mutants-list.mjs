@@ -206,9 +206,9 @@ export const mutants = [
   },
   {
     name: "the state stays behind its events",
-    file: "src/stores/memory/index.ts",
-    find: "session.state = commit.state;",
-    replace: "session.state ??= commit.state;",
+    file: "src/stores/memory/lists.ts",
+    find: "session.state = state;",
+    replace: "session.state ??= state;",
     check: "crashes",
   },
   {

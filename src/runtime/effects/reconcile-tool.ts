@@ -16,6 +16,7 @@ import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
+import { mayStart } from "./may-start.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 
 export function* reconcileTool(
@@ -45,6 +46,7 @@ export function* reconcileTool(
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validatedInput(compiled, record, context));
   if (!input.ok) return ask(input.message);
+  if (!(yield* mayStart(context, cancellation))) return undefined;
   try {
     const found = yield* wait<Reconciled>(
       recover.reconcile({

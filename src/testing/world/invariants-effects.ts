@@ -79,6 +79,10 @@ function watchHolders(): Holders {
   return holders;
 }
 
+/**
+ * Nothing waits between an effect's last look at its lease and the call that it starts, so no pause of this world falls in
+ * between. A real process can be paused there, in the middle of its own code; neither it nor this oracle can see that.
+ */
 function onlyHoldersStart({ facts }: History): string | undefined {
   const holders = watchHolders();
   for (const fact of facts) {
