@@ -36,6 +36,7 @@ export { compactionRange, summaryMessage } from "./transcript/compaction.js";
 export { type CallRecord, textOfOutput } from "./transcript/results.js";
 export type { RunRecord } from "./transcript/run-record.js";
 export { appendEntry, createTranscript, type Transcript } from "./transcript/transcript.js";
+export { type ChildPlace, type ChildQuestions, questionPlaces } from "./view/child-questions.js";
 export { publicEvents } from "./view/entry-events.js";
 export { approvalsOf, askedAt, type PendingApproval, type RunResult, resultOf } from "./view/outcome.js";
 export type { PublicEvent, PublicEventBody, PublicEventType } from "./view/public-event.js";

@@ -68,18 +68,19 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   /**
-   * Finds the session to resume. A worker may not know the agent of a child session, because only the parent's tool
-   * knows it. Then it resumes the session at the top instead, which drives its children.
+   * Finds the agent that can carry the session on. A worker may not know the agent of a child session, because only the
+   * parent's tool knows it. Then the agent of the session at the top carries the child on, and all sessions above it:
+   * each of them may go on when the one below does.
    */
   async function findResumable(
     sessionId: string,
-  ): Promise<{ readonly agent: WorkingAgent; readonly resumedId: string }> {
+  ): Promise<{ readonly agent: WorkingAgent; readonly sessionIds: readonly string[] }> {
     const session = await infoOf(store, sessionId);
     const own = await find(session, sessionId);
-    if (own !== null) return { agent: own, resumedId: sessionId };
+    if (own !== null) return { agent: own, sessionIds: [sessionId] };
     const { top } = session;
     const topAgent = top === undefined ? null : await find(await infoOf(store, top), top);
-    if (top !== undefined && topAgent !== null) return { agent: topAgent, resumedId: top };
+    if (topAgent !== null) return { agent: topAgent, sessionIds: await chainFrom(store, sessionId) };
     throw new PawlError(
       "agent_mismatch",
       `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have. Add the agent, or leave the session to another worker.`,
@@ -87,25 +88,29 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   async function drive(sessionId: string): Promise<void> {
-    let isChild = false;
     try {
-      const { agent, resumedId } = await findResumable(sessionId);
-      isChild = resumedId !== sessionId;
+      const { agent, sessionIds } = await findResumable(sessionId);
       agents.add(agent);
-      if (stopped) return;
-      onReport({ type: "taken", sessionId: resumedId, agent: agent.options.name ?? "agent" });
-      const session = agent.session(resumedId);
-      // A message queued behind a run starts the next run. This worker drives that run too.
-      for (let hasNext = true; hasNext; ) {
-        const result = await session.resume();
-        onReport({ type: "left", sessionId: resumedId, result });
-        hasNext = !stopped && !isChild && (result.status === "completed" || result.status === "failed");
-      }
+      for (const id of sessionIds) if (!stopped) await resume(id, agent, sessionIds.length === 1);
     } catch (error) {
-      // Another worker has finished the run.
-      if (error instanceof PawlError && error.code === "run_finished" && !isChild) return;
       refused.add(sessionId);
       onReport({ type: "refused", sessionId, error });
+    }
+  }
+
+  /** @param withNext whether runs that are queued behind the present one are driven, too */
+  async function resume(sessionId: string, agent: WorkingAgent, withNext: boolean): Promise<void> {
+    onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
+    const session = agent.session(sessionId);
+    try {
+      for (let hasNext = true; hasNext; ) {
+        const result = await session.resume();
+        onReport({ type: "left", sessionId, result });
+        hasNext = !stopped && withNext && (result.status === "completed" || result.status === "failed");
+      }
+    } catch (error) {
+      // Somebody else has finished the run.
+      if (!(error instanceof PawlError && error.code === "run_finished")) throw error;
     }
   }
 
@@ -158,6 +163,16 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   return { runUntilIdle, run, stop };
+}
+
+/** A child session and the sessions above it, from the bottom up. */
+async function chainFrom(store: Store, sessionId: string): Promise<readonly string[]> {
+  const chain: string[] = [];
+  for (let id: string | undefined = sessionId; id !== undefined && !chain.includes(id); ) {
+    chain.push(id);
+    id = (await infoOf(store, id)).parent?.sessionId;
+  }
+  return chain;
 }
 
 /** The session's own info or, if it has not begun, the info in its first input. */

@@ -120,13 +120,13 @@ function checkEffects(state: State): void {
     const types = wanted.map((effect) => (effect.type === "sleep" ? effect.timer : effect.type));
     check(types.includes("grace"), "a run that stops has no end in sight");
     check(
-      types.every((type) => type === "grace" || type === "cancel_child"),
+      types.every((type) => type === "grace" || type === "cancel_child" || type === "tell_parent"),
       `a run that stops wants ${types.join(" ")}`,
     );
   } else if (isWaiting(state)) {
     check(
-      wanted.every((effect) => effect.type === "sleep"),
-      "a session that waits wants more than sleep",
+      wanted.every((effect) => effect.type === "sleep" || effect.type === "tell_parent"),
+      "a session that waits wants more than sleep, and that its parent knows",
     );
   } else {
     check(
@@ -148,11 +148,9 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
     (call) => call.status === "running" || (call.status === "waiting" && call.on === "child"),
   );
   const ready = calls.filter((call) => call.status === "ready");
-  const asked = calls.flatMap((call) => ("askedAt" in call ? [call.askedAt] : []));
+  const asked = calls.flatMap((call) => (call.status !== "running" && "askedAt" in call ? [call.askedAt ?? 0] : []));
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
-  const outside = calls.filter(
-    (call) => call.status === "asking" || (call.status === "waiting" && call.on === "external"),
-  );
+  const outside = calls.filter((call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
   const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);
   check(
@@ -175,6 +173,25 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
 }
 
 type Counted = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
+
+/** A child that begins or ceases to wait for a person owes its parent a report, until the run ends or the parent was told. */
+function checkReports(before: State, event: Event, after: State): void {
+  const hasParent = after.session?.parent !== undefined;
+  const owes = after.parentUntold !== undefined;
+  check(
+    !owes || (hasParent && !isResting(after)),
+    "a parent is to be told that there is not, or of a run that is over",
+  );
+  if (!hasParent || isResting(after)) return;
+  const waited = before.status === "awaiting_human";
+  const changes = waited !== (after.status === "awaiting_human");
+  if (changes) check(after.parentUntold === after.seq, "the parent is not told of a change");
+  if (event.type === "parent_told") check(!owes, "the parent was told, and is to be told the same again");
+  const reports = effects(after).filter((effect) => effect.type === "tell_parent");
+  check(reports.length === (owes ? 1 : 0), "a report that is owed is not wanted");
+  for (const { askedAt: at } of reports)
+    check((at !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
+}
 
 /** What may only go up within a run. */
 function checkProgress(before: Counted, after: Counted): void {
@@ -221,6 +238,7 @@ export function createOracle(session: Session): Oracle {
       const next = transition(folded, one);
       check(next.seq === folded.seq + 1, `'${one.type}' does not count as one entry`);
       calls.observe(one, folded, next);
+      if (one.type !== "migrated") checkReports(folded, one, next);
       folded = next;
     }
     check(isDeepStrictEqual(folded, after), "the log folds to another state");
@@ -265,6 +283,8 @@ function settles(effect: Effect, event: Event, before: State): boolean {
       return event.type === "tool_finished" && event.callKey === effect.callKey;
     case "call_after_run_hooks":
       return event.type === "after_run_hooks_called" && isTerminal(before);
+    case "tell_parent":
+      return event.type === "parent_told" && event.toldSeq === effect.seq;
     case "notify_parent":
       return event.type === "parent_notified" && isTerminal(before);
   }

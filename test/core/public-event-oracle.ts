@@ -1,7 +1,7 @@
 /**
  * What must hold of the events that the world sees (STRM-4).
  */
-import { isTerminal, type PublicEvent, type State } from "../../src/core/index.js";
+import { hasCalls, isTerminal, type PublicEvent, type State } from "../../src/core/index.js";
 import { check } from "./check.js";
 
 const order = ["call_start", "tool_call", "tool_result", "call_complete"] as const;
@@ -13,6 +13,7 @@ export function watchEvents() {
   let seq = 0;
   let run: string | null = null;
   let suspended = false;
+  let asks = false;
 
   function observeOne(event: PublicEvent): void {
     check(event.seq >= seq, "public events go back");
@@ -35,7 +36,7 @@ export function watchEvents() {
         break;
       case "suspended":
         check(run === event.runId, "a run waits that is not under way");
-        check(event.approvals.length > 0, "a run waits for nobody");
+        asks = event.approvals.length > 0;
         suspended = true;
         break;
       case "call_start":
@@ -69,6 +70,9 @@ export function watchEvents() {
       check((run === null) === over, "the end of a run is not told, or too soon");
       const waits = after.status === "awaiting_human";
       check(waits || !suspended, "told to wait for nobody");
+      // The questions of children are in their own logs, which are not there.
+      const children = hasCalls(after) && after.calls.some((call) => call.status === "waiting" && call.on === "child");
+      check(!suspended || asks || children, "a run waits for nobody");
       check(!waits || suspended || before.status === "awaiting_human", "nobody is told that the run waits");
     },
   };

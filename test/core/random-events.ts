@@ -128,6 +128,8 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
       return { type: "after_run_hooks_called", runId, hooks: [{ name: "h", hook: "afterRun", ms: 1, outcome: "ok" }] };
     case "notify_parent":
       return { type: "parent_notified", runId };
+    case "tell_parent":
+      return { type: "parent_told", runId, askedAt: effect.askedAt, toldSeq: effect.seq };
   }
 }
 
@@ -221,6 +223,13 @@ function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): Event
   };
 }
 
+/** What a child said: mostly in the order of its log, and sometimes late. */
+function childReport({ runId, callKey }: Pick<OfCall, "runId" | "callKey">, { seq }: State, chance: Chance): EventBody {
+  const childSeq = chance.once(4) ? chance.below(seq + 1) : seq + 1;
+  const askedAt = chance.once(2) ? null : 1_000 + seq;
+  return { type: "child_waiting", runId, callKey, childId: `child of ${callKey}`, askedAt, childSeq };
+}
+
 function reconciliation({ runId, callKey, attempt }: OfCall, session: Session, chance: Chance): EventBody {
   if (chance.once(2)) return { type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) };
   return { type: "tool_finished", runId, callKey, attempt, outcome: "ok", output: { type: "text", text: "found" } };
@@ -241,11 +250,15 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
         },
       ];
     case "running":
-      return state.status === "tool_running" && state.stopping !== null
-        ? [toolOutcome({ runId, callKey, attempt: call.attempt }, chance)]
-        : [];
+      return [
+        ...(state.status === "tool_running" && state.stopping !== null
+          ? [toolOutcome({ runId, callKey, attempt: call.attempt }, chance)]
+          : []),
+        ...(chance.once(6) ? [childReport({ runId, callKey }, state, chance)] : []),
+      ];
     case "waiting":
       return [
+        ...(call.on === "child" ? [childReport({ runId, callKey }, state, chance)] : []),
         {
           type: "tool_finished",
           runId,
@@ -319,6 +332,8 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     }),
     () => ({ type: "after_run_hooks_called", runId }),
     () => ({ type: "parent_notified", runId }),
+    () => ({ type: "parent_told", runId, askedAt: null, toldSeq: state.seq - chance.below(3) }),
+    () => childReport({ runId, callKey }, state, chance),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();
 }

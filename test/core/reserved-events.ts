@@ -7,8 +7,6 @@ const timing = { startedAt: 5_000, durationMs: 1 } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  { type: "child_waiting", ...ofCall, askedAt: at, at },
-  { type: "parent_told", askedAt: null, at },
   { type: "tool_step_started", ...ofToolStep, at },
   { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
   { type: "tool_asked", ...ofToolStep, message: "Which account?", at },

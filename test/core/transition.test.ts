@@ -94,6 +94,7 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       allows(session, 2, { recover: "fail", external: true });
       return session;
     },
+    () => askingChild(),
   ],
   completed: [() => endedSession({}), () => endedSession(child), () => leaving(endedSession({}))],
   failed: [
@@ -107,6 +108,17 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
     () => leaving(stoppedSession({}, abandon)),
   ],
 };
+
+/** A run that waits for a person because a child session does. */
+function askingChild(): Session {
+  const session = startedSession();
+  step(session, { calls: ["one"] });
+  allows(session, 1);
+  const ofCall = { runId: "r1", callKey: keyOf(session, 1) };
+  happen(session, { type: "tool_waiting", ...ofCall, on: "child", childId: "c" });
+  happen(session, { type: "child_waiting", ...ofCall, childId: "c", askedAt: 900, childSeq: 8 });
+  return session;
+}
 
 /** Hooks are still to be called after the run. */
 function leaving(session: Session): Session {
@@ -209,7 +221,9 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "parent_notified":
       return [{ type, runId }];
     case "child_waiting":
+      return keys.map((callKey) => ({ type, runId, callKey, childId: "c", askedAt: 4_000, childSeq: 9 }));
     case "parent_told":
+      return [{ type, runId, askedAt: null, toldSeq: state.parentUntold ?? 0 }];
     case "tool_step_started":
     case "tool_step_finished":
     case "tool_asked":

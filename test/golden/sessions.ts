@@ -194,6 +194,18 @@ export const scenarios: readonly RecordedScenario[] = [
     play: async ({ ask }) => ask("Explain.", "r"),
   },
   {
+    name: "child-asked",
+    about: "a child that waited for a person, and went on with the answer",
+    parts: (bench) => family(bench, true),
+    async play({ bench, session, ask }) {
+      await ask("Explain.", "r");
+      const [question] = await session.pendingApprovals();
+      if (question === undefined) throw new Error("the child asks nothing");
+      await session.answer(question.callKey, approve, { by: "Ada" });
+      await bench.settle();
+    },
+  },
+  {
     name: "crashes",
     about:
       "killed in tools of every kind of recovery; what was asked about them was answered; then a run that crashes again and again",

@@ -2,10 +2,11 @@
  * The next state of one tool call after an event, an answer or a restart.
  */
 import type { EventOf } from "./event.js";
+import { reportIn, withReport } from "./parent.js";
 import type { Call, CallOutcome, CallPolicy } from "./state.js";
 
 export type CallEvent =
-  | EventOf<"tool_decided" | "tool_waiting" | "tool_finished" | "answered">
+  | EventOf<"tool_decided" | "tool_waiting" | "child_waiting" | "tool_finished" | "answered">
   | EventOf<"timer_fired">;
 
 /** Applies an event to the call that it names. Returns the same object if the event does not apply. */
@@ -15,6 +16,8 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
       return decided(call, event, seq);
     case "tool_waiting":
       return call.status === "running" ? waiting(call, event) : call;
+    case "child_waiting":
+      return withReport(call, event);
     case "tool_finished":
       return finished(call, event);
     case "answered":
@@ -34,6 +37,7 @@ function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"too
     status: "waiting",
     on: "child",
     policy,
+    ...reportIn(call),
     ...(childId === undefined ? {} : { childId }),
     ...(reservedTokens === undefined ? {} : { reservedTokens }),
     ...(reservedCostUsd === undefined ? {} : { reservedCostUsd }),
@@ -138,7 +142,7 @@ export function recover(call: Call, causeSeq: number, at: number): Call {
   const { policy, attempt } = call;
   switch (policy.recover) {
     case "rerun":
-      return { status: "running", policy, attempt: attempt + 1, ...identity(call) };
+      return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };
     case "fail":
       return settling(call, "interrupted", causeSeq);
     case "ask":

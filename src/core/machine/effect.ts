@@ -54,6 +54,16 @@ export type Effect =
       readonly name: string;
       readonly childId: string;
     }
+  /** Tells the parent session whether this child waits for a person, as of its entry `seq`. */
+  | {
+      readonly type: "tell_parent";
+      readonly key: string;
+      readonly runId: string;
+      readonly parent: { readonly sessionId: string; readonly callKey: string };
+      /** Since when it waits, in epoch milliseconds; null: it does not. */
+      readonly askedAt: number | null;
+      readonly seq: number;
+    }
   /** Calls the `afterRun` hooks. */
   | { readonly type: "call_after_run_hooks"; readonly key: string; readonly runId: string }
   | {

@@ -6,6 +6,7 @@
  * 3. A state of a run under way that does not wait for an answer has at least one effect.
  */
 import type { Effect } from "./effect.js";
+import { tellEffects } from "./parent.js";
 import {
   type ActiveState,
   type AwaitingHuman,
@@ -22,7 +23,11 @@ import { deadlineOf } from "./steps.js";
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
   if (isTerminal(state)) return endEffects(state);
-  if (state.stopping !== null) return stoppingEffects(state);
+  const wanted = state.stopping === null ? effectsOfRun(state) : stoppingEffects(state);
+  return state.parentUntold === undefined ? wanted : [...wanted, ...tellEffects(state)];
+}
+
+function effectsOfRun(state: ActiveState): readonly Effect[] {
   switch (state.status) {
     case "preparing":
     case "model_running":

@@ -18,6 +18,7 @@ import type {
 } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { FamilyEventBody } from "./family-events.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
@@ -330,8 +331,8 @@ type Body =
     })
   /** The hooks that come after a run were called. */
   | (OfRun & { readonly type: "after_run_hooks_called" })
-  | (OfRun & { readonly type: "parent_notified" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
+  | FamilyEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

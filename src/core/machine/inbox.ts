@@ -48,11 +48,18 @@ export type InboxBody =
     }
   /** Aborts the run under way; or the named run, which may still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
+  /** A child session waits for a person since `askedAt`, or no more (null), as of its entry `seq`. */
+  | {
+      readonly type: "child";
+      readonly callKey: string;
+      readonly childId: string;
+      readonly askedAt: number | null;
+      readonly seq: number;
+    }
   | ReservedMessage;
 
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
 type ReservedMessage =
-  | { readonly type: "child"; readonly callKey: string; readonly askedAt: number | null; readonly seq: number }
   | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
   | ({ readonly type: "session_change" } & Changes<"session_changed">)
   | ({ readonly type: "rules_change" } & Changes<"rules_changed">)
@@ -106,6 +113,11 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
           ...(body.by === undefined ? {} : { by: body.by }),
         },
       ];
+    case "child": {
+      if (!hasCalls(state)) return [];
+      const { callKey, childId, askedAt, seq: childSeq } = body;
+      return [{ type: "child_waiting", runId: state.runId, callKey, childId, askedAt, childSeq }];
+    }
     default:
       body satisfies ReservedMessage;
       return [];

@@ -38,10 +38,6 @@ type OfToolStep = OfCall & { readonly attempt: number; readonly step: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  /** A child session waits for a person, since `askedAt`; null: it no longer does. */
-  | (OfCall & { readonly type: "child_waiting"; readonly askedAt: number | null })
-  /** This child session told its parent the same. */
-  | { readonly type: "parent_told"; readonly askedAt: number | null }
   | (OfToolStep & { readonly type: "tool_step_started" })
   | (OfToolStep & {
       readonly type: "tool_step_finished";

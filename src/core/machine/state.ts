@@ -79,6 +79,15 @@ type CallIdentity = {
   readonly inputHash?: string;
 };
 
+/** The child session of a call, and what it reported last. */
+type ChildReport = {
+  readonly childId?: string;
+  /** Since when the child waits for a person, in epoch milliseconds. Absent: it does not. */
+  readonly askedAt?: number;
+  /** The entry of the child that the report is about. */
+  readonly childSeq?: number;
+};
+
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
   (
@@ -97,19 +106,21 @@ export type Call = CallIdentity &
         readonly expiresAt?: number;
       }
     | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
-    /** `held` is reserved: the call asked a person, and its process waits for the answer. */
-    | { readonly status: "running"; readonly policy: CallPolicy; readonly attempt: number; readonly held?: boolean }
+    | ({
+        readonly status: "running";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** Reserved: the call asked a person, and its process waits for the answer. */
+        readonly held?: boolean;
+      } & ChildReport)
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
-    | {
+    | ({
         readonly status: "waiting";
         readonly on: "child";
         readonly policy: CallPolicy;
-        readonly childId?: string;
         readonly reservedTokens?: number;
         readonly reservedCostUsd?: number;
-        /** Reserved: since when the child waits for a person. */
-        readonly askedAt?: number;
-      }
+      } & ChildReport)
     | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
     /** The call ends without being run (again). Its result follows in the same commit; entry `causeSeq` says why. */
     | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
@@ -167,8 +178,11 @@ type SessionState = {
     readonly compactedSeq?: number;
     readonly dataBlob?: string;
   };
-  /** Reserved: what this child session's parent knows of its waiting for a person. */
-  readonly parentKnows?: number | null;
+  /**
+   * The entry of a child session after which it began or ceased to wait for a person, or after which other questions
+   * were open. Present until the parent was told.
+   */
+  readonly parentUntold?: number;
   /** Reserved: what a person changed for the session. */
   readonly changes?: {
     readonly model?: string;
@@ -311,9 +325,9 @@ export function isHeldOutside({ status }: Call): boolean {
   return status === "waiting" || status === "asking" || status === "ready" || status === "done";
 }
 
-/** A person must answer this call, or a caller must provide its result. */
-export function asksOutside(call: Call): call is Extract<Call, { readonly askedAt: number }> {
-  return call.status === "asking" || (call.status === "waiting" && call.on === "external");
+/** A person must answer this call or its child session, or a caller must provide its result. */
+export function asksOutside(call: Call): call is Call & { readonly askedAt: number } {
+  return call.status === "asking" || (call.status === "waiting" && call.askedAt !== undefined);
 }
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {

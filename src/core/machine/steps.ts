@@ -36,14 +36,14 @@ type OptionalField = { [Field in keyof RunState]-?: undefined extends RunState[F
 
 const optionalFields = Object.keys({
   handoff: true,
-  parentKnows: true,
+  parentUntold: true,
   changes: true,
   processes: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
 /** Written out: to look fields up by their names in a loop is measurable on the hot path. */
-function hasOptionalFields({ handoff, parentKnows, changes, processes }: RunState): boolean {
-  return handoff !== undefined || parentKnows !== undefined || changes !== undefined || processes !== undefined;
+function hasOptionalFields({ handoff, parentUntold, changes, processes }: RunState): boolean {
+  return handoff !== undefined || parentUntold !== undefined || changes !== undefined || processes !== undefined;
 }
 
 function copyOptionalFields(state: RunState, run: object): void {

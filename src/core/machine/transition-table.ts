@@ -12,8 +12,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  child_waiting: "stale",
-  parent_told: "stale",
   tool_step_started: "stale",
   tool_step_finished: "stale",
   tool_asked: "stale",
@@ -53,8 +51,11 @@ const resting = {
   run_finished: "stale",
   after_run_hooks_called: "stale",
   parent_notified: "stale",
+  parent_told: "stale",
+  child_waiting: "stale",
 } as const;
 
+/** A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way. */
 const active = {
   ...resting,
   run_started: "misuse",
@@ -63,6 +64,7 @@ const active = {
   timer_fired: "applies",
   abort_requested: "applies",
   restarted: "applies",
+  parent_told: "applies",
 } as const;
 
 /**
@@ -93,10 +95,17 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     ...active,
     tool_decided: "applies",
     tool_waiting: "applies",
+    child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",
   },
-  awaiting_human: { ...active, tool_finished: "applies", answered: "applies", restarted: "stale" },
+  awaiting_human: {
+    ...active,
+    child_waiting: "applies",
+    tool_finished: "applies",
+    answered: "applies",
+    restarted: "stale",
+  },
   completed: terminal,
   failed: terminal,
   aborted: terminal,

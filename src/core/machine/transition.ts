@@ -16,6 +16,7 @@ import { applyToCalls, type Calling, settleCalls } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
+import { markUntold, parentTold } from "./parent.js";
 import type { ReservedEventType } from "./reserved-events.js";
 import {
   type ActiveState,
@@ -39,6 +40,7 @@ export function transition(state: State, event: Event): State {
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
   // Mutates the state that `apply` has just created. A copy is measurable on the hot path.
   (next as { seq: number }).seq = state.seq + 1;
+  if (next.session?.parent !== undefined) markUntold(state, next);
   return next;
 }
 
@@ -78,6 +80,8 @@ function apply(state: State, event: Event): State {
     case "parent_notified":
     case "after_run_hooks_called":
       return noticeDelivered(state, event);
+    case "parent_told":
+      return parentTold(state, event);
     case "restarted":
       return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
     default:
@@ -95,6 +99,7 @@ type RunEvent = Exclude<
     | "run_queued"
     | "abort_requested"
     | "parent_notified"
+    | "parent_told"
     | "after_run_hooks_called"
     | "restarted"
   >
@@ -117,6 +122,7 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "tool_decided":
       return hasCalls(state) ? decideCall(state, event) : state;
     case "tool_waiting":
+    case "child_waiting":
     case "tool_finished":
     case "answered":
       return hasCalls(state) ? applyToCalls(state, event) : state;
@@ -290,8 +296,9 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
 /** Ends a run: with the end that it reached, or with one that was found while the named model call was prepared. */
 function runFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
+  const { parentUntold: _, ...ended } = runOf(state);
   const run = {
-    ...runOf(state),
+    ...ended,
     stopping: null,
     ...(state.session?.parent === undefined ? {} : { parentNotificationPending: true }),
     ...(event.afterRunHooksPending === true ? { afterRunHooksPending: true, restarts: 0 } : {}),

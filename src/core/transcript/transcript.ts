@@ -109,6 +109,8 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "restarted":
     case "after_run_hooks_called":
     case "parent_notified":
+    case "parent_told":
+    case "child_waiting":
     case "migrated":
       break;
     default:

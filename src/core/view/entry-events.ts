@@ -4,7 +4,7 @@
  * 1. The order within a step is: reasoning, text, then for each call `call_start`, `tool_call`, `tool_result` and
  *    `call_complete`. The events of parallel calls interleave.
  * 2. `final` comes once, as the last event of a run. `suspended` comes each time that the run begins to wait for a
- *    person.
+ *    person, and when another question joins while it waits.
  */
 
 import { textOf } from "../data/message.js";
@@ -12,7 +12,8 @@ import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { approvalsOf } from "./outcome.js";
+import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks } from "./run-events.js";
 
@@ -21,6 +22,7 @@ import { abortEvents, endOf, failedHooks } from "./run-events.js";
  * @param transcript the transcript after the entry
  * @param before the state before the entry
  * @param after the state after it
+ * @param questions gives the questions of child sessions: at least those of `questionPlaces`
  */
 export function publicEvents(
   sessionId: string,
@@ -28,6 +30,7 @@ export function publicEvents(
   transcript: Transcript,
   before: State,
   after: State,
+  questions: ChildQuestions = noQuestions,
 ): readonly PublicEvent[] {
   const { seq, event } = entry;
   const events: PublicEvent[] = [];
@@ -35,10 +38,11 @@ export function publicEvents(
     for (const body of bodies) events.push(placed(body, sessionId, seq, events.length + 1, event.at));
   };
   if (event.hooks !== undefined) add(failedHooks(event, after));
-  add(bodiesOf(sessionId, entry, transcript, before, after));
+  add(bodiesOf(sessionId, entry, transcript, before, after, questions));
   add(endOf(sessionId, transcript, before, after));
-  if (after.status === "awaiting_human" && before.status !== "awaiting_human") {
-    const approvals = approvalsOf(sessionId, after, transcript);
+  const asksMore = event.type === "child_waiting" && events.some(({ type }) => type === "approval_requested");
+  if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || asksMore)) {
+    const approvals = approvalsOf(sessionId, after, transcript, questions);
     add([{ type: "suspended", runId: after.runId, approvals }]);
   }
   return events;
@@ -60,6 +64,7 @@ function bodiesOf(
   transcript: Transcript,
   before: State,
   after: State,
+  questions: ChildQuestions,
 ): readonly PublicEventBody[] {
   switch (event.type) {
     case "session_created": {
@@ -86,19 +91,14 @@ function bodiesOf(
       return callEvent(transcript, event, (call, record) =>
         externalRequest(positionOf(after, event.callKey), call, record),
       );
+    case "child_waiting":
+      return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "late_result":
-      return [
-        {
-          type: "late_result",
-          callKey: event.callKey,
-          outcome: event.outcome,
-          ...(event.output === undefined ? {} : { output: event.output }),
-        },
-      ];
+      return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
@@ -107,6 +107,7 @@ function bodiesOf(
     case "compaction_started":
     case "timer_fired":
     case "parent_notified":
+    case "parent_told":
     case "migrated":
       return [];
     default:
@@ -243,6 +244,16 @@ function question(
     ...(record.question === undefined ? {} : { question: record.question }),
     ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
   } as const;
+}
+
+/** A question of a child session belongs to the run of the parent, too. */
+function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
+  const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
+  return { type: "approval_requested", ...call, runId, childId: sessionId };
+}
+
+function lateResult({ callKey, outcome, output }: EventOf<"late_result">): PublicEventBody {
+  return { type: "late_result", callKey, outcome, ...(output === undefined ? {} : { output }) };
 }
 
 function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {

@@ -7,23 +7,10 @@ import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js
 import { asksOutside, hasCalls, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
+import { type ChildQuestions, noQuestions } from "./child-questions.js";
+import type { PendingApproval } from "./pending-approval.js";
 
-/** A call that waits for an approval, for an answer to a question of recovery, or for a result from outside. */
-export type PendingApproval = {
-  readonly sessionId: string;
-  readonly runId: string;
-  readonly callKey: string;
-  readonly toolCallId: string;
-  readonly name: string;
-  readonly input: Json;
-  /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
-  readonly inputHash?: string;
-  readonly why: "policy" | "recovery" | "external";
-  readonly question?: string;
-  /** Epoch milliseconds. */
-  readonly askedAt: number;
-  readonly expiresAt?: number;
-};
+export type { PendingApproval } from "./pending-approval.js";
 
 type ResultBase = {
   readonly sessionId: string;
@@ -53,14 +40,20 @@ export type RunResult<Output = never> = ResultBase &
       }
   );
 
-/** The calls of a session that wait for an answer or a result from outside, in call order. */
+/**
+ * The calls of a session that wait for an answer or a result from outside, in call order.
+ * @param questions gives the questions of child sessions, which stand in the place of the call that waits for the child
+ */
 export function approvalsOf(
   sessionId: string,
   state: State,
   { calls }: { readonly calls: CallRecords },
+  questions: ChildQuestions = noQuestions,
 ): readonly PendingApproval[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call): readonly PendingApproval[] => {
+    if (call.status === "waiting" && call.on === "child")
+      return call.childId === undefined ? [] : questions(call.childId, call.childSeq);
     const record = calls.get(call.callKey);
     if (record === undefined || !asksOutside(call)) return [];
     return [
@@ -81,7 +74,10 @@ export function approvalsOf(
   });
 }
 
-/** When the oldest open question of a session was asked, in epoch milliseconds; null if there is no open question. */
+/**
+ * When the oldest open question of a session or of a child session was asked, in epoch milliseconds; null if there is no
+ * open question.
+ */
 export function askedAt(state: State): number | null {
   if (!hasCalls(state)) return null;
   return state.calls.reduce<number | null>((earliest, call) => {
@@ -91,7 +87,10 @@ export function askedAt(state: State): number | null {
   }, null);
 }
 
-/** The result of a run that has ended or waits for a person; null while the run goes on. */
+/**
+ * The result of a run that has ended or waits for a person; null while the run goes on. The approvals are those of the
+ * session itself, without those of child sessions.
+ */
 export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
   const { run } = transcript;
   if (run === null || state.status === "idle" || state.runId !== run.runId) return null;

@@ -34,7 +34,10 @@ export type PublicEventBody =
       readonly why: "policy" | "recovery" | "external";
       readonly inputHash?: string;
       readonly question?: string;
+      /** Epoch milliseconds. */
       readonly expiresAt?: number;
+      /** The child session that asks, at any depth; absent if this session asks. */
+      readonly childId?: string;
     } & OfCall)
   | ({
       readonly type: "approval_answered";
@@ -111,6 +114,7 @@ export type PublicEventBody =
       readonly outcome: "threw" | "timed_out" | "refused";
       readonly message: string;
     }
+  /** The run waits for a person. The approvals are all open ones, those of child sessions included. */
   | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
   | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
 

@@ -2,8 +2,9 @@
  * The agents behind the tools of an agent, and the parent whose tool the agent is itself.
  */
 
+import { childCallsOf } from "../../core/machine/parent.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
-import { hasCalls, type SessionInfo, type State } from "../../core/machine/state.js";
+import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { Answers } from "./answer-types.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
@@ -17,8 +18,16 @@ export type ChildAgent = {
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
+  /** The agents behind its own tools. */
+  readonly family: AgentFamily;
   /** Takes a child session up in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
+  /**
+   * Sees to it that a child session goes on, in this process or another, while somebody waits for its parent here. Calls
+   * `onEnd` when it rests or is interrupted here, with an error if it cannot go on here. Call the returned function to
+   * leave the session to others.
+   */
+  readonly attend: (sessionId: string, onEnd: (error?: unknown) => void) => () => void;
   readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
@@ -34,8 +43,6 @@ export type AgentFamily = {
 export type ParentLink = {
   /** Called when a child has posted to the inbox of its parent. */
   readonly takeUp: (sessionId: string) => Promise<void>;
-  /** Called when a child waits for a person: its parent then waits for that person, too. */
-  readonly tellWaiting: (sessionId: string) => Promise<void>;
 };
 
 /** The agent behind a tool; undefined for an ordinary tool. */
@@ -43,17 +50,8 @@ export function childAgentOf(toolName: string, family: AgentFamily): ChildAgent 
   return family.children.get(toolName);
 }
 
-/** The child sessions that a state waits for. */
-export function waitingChildren(state: State): readonly { readonly name: string; readonly childId: string }[] {
-  if (!hasCalls(state)) return [];
-  return state.calls.flatMap((call) =>
-    call.status === "waiting" && call.on === "child" && call.childId !== undefined
-      ? [{ name: call.name, childId: call.childId }]
-      : [],
-  );
-}
-
 /** Takes up the children that a state waits for. A child that cannot be taken up here is due in the store. */
-export function takeUpChildren(state: State, family: AgentFamily): void {
-  for (const { name, childId } of waitingChildren(state)) void childAgentOf(name, family)?.takeUp(childId);
+export async function takeUpChildren(state: State, family: AgentFamily): Promise<void> {
+  const children = childCallsOf(state).map(({ name, childId }) => childAgentOf(name, family)?.takeUp(childId));
+  await Promise.allSettled(children);
 }

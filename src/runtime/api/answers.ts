@@ -6,15 +6,15 @@
  */
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
+import { childCallsOf } from "../../core/machine/parent.js";
 import { type Call, hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
-import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { childAgentOf, waitingChildren } from "../agent/agent-family.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hashInput } from "../lib/hash.js";
-import { loadTranscript, readEntries } from "../log/read-log.js";
+import { openQuestions } from "../log/open-questions.js";
+import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { checkDecision, checkWords, editedInput } from "./check-answer.js";
@@ -26,12 +26,14 @@ type Answering = Answers & {
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
+/** @param childSession gives a child session for answers; undefined if the tool that started it is gone */
 export function createAnswering(
   id: string,
-  parts: Pick<CompiledAgent, "store" | "family" | "clock" | "makeId" | "services" | "tools">,
+  parts: Pick<CompiledAgent, "store" | "clock" | "makeId" | "services" | "tools">,
   post: Post,
+  childSession: (toolName: string, childId: string) => Answers | undefined,
 ): Answering {
-  const { store, family, clock, makeId } = parts;
+  const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
 
   async function answer(
@@ -107,16 +109,10 @@ export function createAnswering(
   }
 
   function children(state: State): readonly Answers[] {
-    return waitingChildren(state).flatMap(({ name, childId }) => childAgentOf(name, family)?.session(childId) ?? []);
+    return childCallsOf(state).flatMap(({ name, childId }) => childSession(name, childId) ?? []);
   }
 
-  async function pendingApprovals(): Promise<readonly PendingApproval[]> {
-    const state = await load();
-    if (!hasCalls(state)) return [];
-    const own = approvalsOf(id, state, await loadTranscript(store, id, state));
-    const nested = await Promise.all(children(state).map((child) => child.pendingApprovals()));
-    return [...own, ...nested.flat()];
-  }
+  const pendingApprovals = async () => openQuestions(store, id, await load());
 
   return { answer, abort, provideResult, pendingApprovals };
 }

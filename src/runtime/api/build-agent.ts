@@ -36,7 +36,7 @@ import { shutDownError } from "../log/driver-errors.js";
 import { compileModels, type Fallback } from "../model/models.js";
 import { compileListeners, type WatchOptions } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
-import { deliver, takeUp } from "../session/deliver.js";
+import { attend, deliver, takeUp } from "../session/deliver.js";
 import {
   createLocalSession,
   drainLocalSession,
@@ -46,7 +46,6 @@ import {
 } from "../session/local-session.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
-import { settleRun } from "../subscribers/waiters.js";
 import type { Tools } from "../tools/compile-tools.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
@@ -196,11 +195,6 @@ function assemble<ModelLike>(
     async takeUp(sessionId) {
       if (ending === null) await takeUp(live(sessionId));
     },
-    async tellWaiting(sessionId) {
-      const { seq } = await session(sessionId).state();
-      const result = await session(sessionId).result();
-      if (result !== null && ending === null) settleRun(live(sessionId), result, seq);
-    },
   };
   const parts = compileParts(options, surroundings, link);
   const { store, clock, leaseMs } = parts;
@@ -269,8 +263,10 @@ function childAgent({ parts, live, session, replay, shutdown }: Assembled): Boun
     name: parts.name,
     unpriced: unpricedModels(parts),
     limits: parts.limits,
+    family: parts.family,
     sessionInfo: (title) => sessionInfo(parts, title),
-    takeUp: (sessionId) => takeUp(live(sessionId)),
+    takeUp: async (sessionId) => takeUp(live(sessionId)),
+    attend: (sessionId, onEnd) => attend(live(sessionId), onEnd),
     session,
     replay,
     shutdown,

@@ -3,7 +3,7 @@
  *
  * 1. A client holds no lease, and needs neither model nor tools. It posts messages, which the driver of the session
  *    takes.
- * 2. A client addresses each session directly: an answer to a child's call goes to the child session.
+ * 2. A client may answer a child's call in the child session or in a session above it.
  */
 
 import { servicesOf } from "../../context/services.js";
@@ -18,7 +18,7 @@ import { type Input, messagesOf } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
-import { readEntries } from "../log/read-log.js";
+import { readEntries } from "../log/read-entries.js";
 import { createAnswering } from "./answers.js";
 
 export type ClientOptions = {
@@ -84,8 +84,9 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
     await post(`run/${runId}`, { type: "input", mode: "steer", runId, input: messagesOf(input), limits, session });
   }
 
-  const noAgent = { family: { children: new Map() }, tools: new Map(), services: servicesOf(store) };
-  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, post);
+  const noAgent = { tools: new Map(), services: servicesOf(store) };
+  const childSession = (_: string, childId: string) => clientSession(childId, store, clock, makeId);
+  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, post, childSession);
   return { id, ...answering, answerTo: (callKey) => answerTo(store, id, callKey), steer };
 }
 

@@ -14,7 +14,7 @@ import { PawlError } from "../../errors.js";
 import type { Lease } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
-import { readEntries } from "../log/read-log.js";
+import { readEntries } from "../log/read-entries.js";
 
 /** The most events in one commit of the copy. */
 const batchSize = 200;

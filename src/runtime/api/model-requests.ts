@@ -3,14 +3,16 @@
  */
 import { effects } from "../../core/machine/effects.js";
 import type { State } from "../../core/machine/state.js";
-import type { Transcript } from "../../core/transcript/transcript.js";
+import { transition } from "../../core/machine/transition.js";
+import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { requestFrom } from "../effects/model-request.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
-import { followEntry, openFollower, readEntries } from "../log/read-log.js";
+import { readEntries } from "../log/read-entries.js";
+import { openFollower } from "../log/read-log.js";
 import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
 
@@ -31,7 +33,8 @@ export async function* modelRequests(
   const textsOf = createTexts(sessionId, store);
   let last = wantedModelCall(follower.state)?.key;
   for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
-    followEntry(follower, entry);
+    follower.state = transition(follower.state, entry.event);
+    appendEntry(follower.transcript, entry);
     const effect = wantedModelCall(follower.state);
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;

@@ -5,10 +5,10 @@
 import type { Message } from "../../core/data/message.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { initialState, isResting, isWaiting, type State } from "../../core/machine/state.js";
-import type { Transcript } from "../../core/transcript/transcript.js";
-import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import type { Answers } from "../agent/answer-types.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
@@ -17,10 +17,12 @@ import { type Input, inputBody, type OutputOptions, type StartOptions } from "..
 import { withOutput } from "../agent/structured-output.js";
 import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { presentResult } from "../log/present-result.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { type LocalSession, subscribe } from "../session/local-session.js";
 import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
 
 export type SendOptions = Pick<
@@ -50,7 +52,11 @@ export type Session = Answers & {
   readonly steer: (input: Input) => Promise<void>;
   /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-  /** Carries on an interrupted run, and gives its result. @throws PawlError `no_session`, `run_finished` */
+  /**
+   * Carries on an interrupted run, and gives its result. A child session of this agent is carried on by the agent behind
+   * the tool.
+   * @throws PawlError `no_session`, `run_finished`
+   */
   readonly resume: Resume;
   /**
    * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
@@ -126,7 +132,8 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     return { runId, isNew: said === "said" };
   }
 
-  const answering = createAnswering(id, parts, post);
+  const childSession = (name: string, childId: string) => childAgentOf(name, parts.family)?.session(childId);
+  const answering = createAnswering(id, parts, post, childSession);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
     const locals = compileLocalOptions(options, parts.deps);
@@ -141,6 +148,8 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
     const state = await load();
     const isPosted = (await store.inbox(id)).length > 0;
     if (state.session === null && !isPosted) throwNoSession(id);
+    const below = state.session?.agent === parts.name ? null : await agentBelow(id, parts);
+    if (below !== null) return below.session(id).resume();
     checkAgent(id, state, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
@@ -150,26 +159,13 @@ export function createSession(id: string, parts: CompiledAgent, { live, fork, re
         `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
-    return (waits ? await result() : null) ?? resumeLive(live(), state.seq);
+    if (!waits) return resumeLive(live(), state.seq);
+    // A child may be due although others ask: it goes on while they wait.
+    await takeUpChildren(state, parts.family);
+    return (await result()) ?? resumeLive(live(), state.seq);
   }
 
-  async function result(): Promise<RunResult | null> {
-    const state = await load();
-    if (state.status === "idle") return null;
-    const transcript = await loadTranscript(store, id, state);
-    return resultOf(id, state, transcript) ?? waitingResult(state, transcript);
-  }
-
-  /** If a child session waits for a person, so does the run. */
-  async function waitingResult(state: State, { run }: Transcript): Promise<RunResult | null> {
-    if (run === null || state.status === "idle" || !isWaiting(state)) return null;
-    const approvals = await answering.pendingApprovals();
-    if (approvals.length === 0) return null;
-    const { runId, answer } = run;
-    const { usage, counters } = state;
-    const text = answer;
-    return { sessionId: id, runId, status: "awaiting_human", text, usage, steps: counters.totalSteps, approvals };
-  }
+  const result = async () => presentResult(store, id, await load());
 
   async function* events({ after = 0, follow = true, signal }: Parameters<Session["events"]>[0] = {}) {
     const from = parseCursor(after);

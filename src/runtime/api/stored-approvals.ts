@@ -1,17 +1,13 @@
 /**
  * Lists the calls in all sessions of a store that wait for a person or an outside program. This needs no agent and no
- * lease.
+ * lease. A question of a child session is listed once, under the child.
  */
 
-import type { Calling } from "../../core/machine/calls.js";
-import { advance } from "../../core/machine/consequences.js";
-import type { Entry } from "../../core/machine/event.js";
-import { eventsOf } from "../../core/machine/inbox.js";
-import { hasCalls, type SessionInfo, type State } from "../../core/machine/state.js";
-import { type CallRecords, callRecords, recordEntry } from "../../core/transcript/call-records.js";
-import { approvalsOf, askedAt, type PendingApproval } from "../../core/view/outcome.js";
+import type { SessionInfo } from "../../core/machine/state.js";
+import type { PendingApproval } from "../../core/view/outcome.js";
 import type { AskingSession, Store } from "../../ports/store.js";
 import { checkedStore } from "../log/checked-store.js";
+import { ownQuestions } from "../log/open-questions.js";
 
 /** A waiting call, and its session. */
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & { readonly session: SessionInfo };
@@ -41,46 +37,9 @@ export async function* pendingApprovals(store: Store): AsyncGenerator<StoredAppr
 
 const pageSize = 100;
 
-async function approvalsIn(
-  store: Store,
-  { sessionId, state: loaded, inbox }: AskingSession,
-): Promise<readonly StoredApproval[]> {
-  if (loaded === null || loaded.session === null || !hasCalls(loaded)) return [];
-  const { session } = loaded;
-  const state = inbox > 0 ? await stateAfterInbox(store, sessionId, loaded) : loaded;
-  if (askedAt(state) === null) return [];
-  const calls = await callsOf(store, sessionId, loaded);
-  return approvalsOf(sessionId, state, { calls }).map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
-}
-
-/** The state after the messages in the inbox: the next driver takes those first. */
-async function stateAfterInbox(store: Store, sessionId: string, loaded: Calling): Promise<State> {
-  let state: State = loaded;
-  const defaults = { limits: loaded.limits, model: loaded.session?.model ?? "" };
-  for (const message of await store.inbox(sessionId))
-    for (const body of eventsOf(message, state, defaults)) state = advance(state, { ...body, at: message.at }).state;
-  return state;
-}
-
-/** The calls of the present step, from the last entries of the log. */
-async function callsOf(store: Store, sessionId: string, state: Calling): Promise<CallRecords> {
-  let first = Math.min(...state.calls.map((call) => call.inputSeq));
-  for (;;) {
-    const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
-    const calls = callsIn(entries, state);
-    if (calls !== undefined || first === 1) return calls ?? new Map();
-    // The inputs of changed calls come after the model's message, so the message is further back.
-    first = Math.max(1, first - 2 * (state.seq - first + 1));
-  }
-}
-
-function callsIn(entries: readonly Entry[], { runId, modelCallIndex }: Calling): CallRecords | undefined {
-  let calls: CallRecords | undefined;
-  for (const entry of entries) {
-    const { event } = entry;
-    if (event.type === "model_finished" && event.runId === runId && event.modelCallIndex === modelCallIndex)
-      calls = callRecords(runId, modelCallIndex, event.message);
-    else if (calls !== undefined) recordEntry(calls, entry);
-  }
-  return calls;
+async function approvalsIn(store: Store, { sessionId, state }: AskingSession): Promise<readonly StoredApproval[]> {
+  const session = state?.session;
+  if (state === null || session === null || session === undefined) return [];
+  const questions = await ownQuestions(store, sessionId, state);
+  return questions.map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
 }

@@ -10,6 +10,7 @@ import { publicEvents } from "../../core/view/entry-events.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
+import { type KnownQuestions, questionsFrom } from "../log/open-questions.js";
 import { lateResult } from "./internal-messages.js";
 
 export type Draft = {
@@ -22,10 +23,15 @@ export type DraftOptions = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "hooks">;
   readonly transcript: Transcript;
+  readonly questions: KnownQuestions;
 };
 
 /** @param at the time of events that have none, in epoch milliseconds */
-export function createDraft(committed: State, at: number, { sessionId, parts, transcript }: DraftOptions): Draft {
+export function createDraft(
+  committed: State,
+  at: number,
+  { sessionId, parts, transcript, questions }: DraftOptions,
+): Draft {
   const steps: CommittedEntry[] = [];
   let state = committed;
 
@@ -46,7 +52,7 @@ export function createDraft(committed: State, at: number, { sessionId, parts, tr
     const entry = { seq: after.seq, event };
     appendEntry(transcript, entry);
     state = after;
-    const events = publicEvents(sessionId, entry, transcript, before, after);
+    const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
     steps.push({ entry, events, before, after, shown: transcript.messages.length });
   }
 

@@ -43,6 +43,7 @@ import { abort, type Cancellation, createCancellation, onCancel } from "../lib/c
 import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { releaseLease } from "../log/driver-errors.js";
+import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { EffectContext, Hold, ProcessMemory } from "../work/effect-context.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
@@ -56,6 +57,8 @@ export type DriverOptions = Omit<Committer, "hold"> & {
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   readonly hearers: Subscribers;
+  /** The questions of child sessions that public events show. */
+  readonly questions: KnownQuestions;
   /** The committed state. */
   state: State;
   /** Called after each commit, with its entries in order. */
@@ -101,6 +104,7 @@ export function createDriver(options: DriverOptions): Driver {
     transcript: options.transcript,
     memory: options.memory,
     hearers: options.hearers,
+    questions: options.questions,
     onCommitted: options.onCommitted,
     onClosed: options.onClosed,
     onLate: options.onLate,
@@ -295,7 +299,10 @@ export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
   let messages: readonly InboxMessage[];
   try {
-    messages = await driver.parts.store.inbox(driver.sessionId);
+    const { store } = driver.parts;
+    messages = await store.inbox(driver.sessionId);
+    const reading = readReported(store, driver.questions, driver.state, messages);
+    if (reading !== undefined) await reading;
   } catch (error) {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;

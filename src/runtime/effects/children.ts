@@ -3,14 +3,15 @@
  *
  * 1. A child's id is a keyed hash of the parent's id and the call: a restart finds it, a stranger cannot guess it.
  * 2. The parent posts to the child's inbox before it commits that it waits. Each may be repeated, and neither counts twice.
- * 3. A child posts its result to the parent's inbox. Its state asks for that until it is done.
+ * 3. A child posts its result to the parent's inbox, and whether it waits for a person. Its state asks for that until it
+ *    is done.
  */
 import { createHmac } from "node:crypto";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
-import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
+import { type AgentFamily, type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { reserveFor, within } from "./child-budget.js";
@@ -70,9 +71,29 @@ export async function notifyParent(
     child: { usage: result?.usage ?? {} },
   };
   await parts.store.post(parent.sessionId, { id: `child/${sessionId}/${runId}`, at: now(), body });
-  // In another process, the message in its inbox makes the parent due.
-  await parts.family.parent?.takeUp(parent.sessionId);
+  await takeUpParent(parent.sessionId, parts.family);
   return { type: "parent_notified", runId };
+}
+
+/** Tells the parent whether this child waits for a person. */
+export async function tellParent(
+  { parent, runId, askedAt, seq }: EffectOf<"tell_parent">,
+  { sessionId, parts, now }: EffectContext,
+): Promise<EventBody> {
+  const body: InboxBody = { type: "child", callKey: parent.callKey, childId: sessionId, askedAt, seq };
+  await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
+  // The child may give its lease back before the parent has read the message.
+  void takeUpParent(parent.sessionId, parts.family);
+  return { type: "parent_told", runId, askedAt, toldSeq: seq };
+}
+
+/** If the parent cannot be taken up here, the message in its inbox makes it due for another process. */
+async function takeUpParent(sessionId: string, { parent }: AgentFamily): Promise<void> {
+  try {
+    await parent?.takeUp(sessionId);
+  } catch {
+    // Whoever waits for the parent gets the error of its own driver or follower.
+  }
 }
 
 function outputOf(result: RunResult | null, name: string): ToolOutput {

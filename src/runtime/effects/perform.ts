@@ -9,7 +9,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callModel } from "./call-model.js";
-import { cancelChild, notifyParent } from "./children.js";
+import { cancelChild, notifyParent, tellParent } from "./children.js";
 import { compact } from "./compact.js";
 import { decide } from "./decide.js";
 import { afterRun, finish } from "./finish.js";
@@ -50,6 +50,8 @@ export function perform(
       return runCoroutine(afterRun(effect, context, cancellation));
     case "cancel_child":
       return cancelChild(effect, context);
+    case "tell_parent":
+      return tellParent(effect, context);
     case "notify_parent":
       return notifyParent(effect, context);
   }

@@ -7,53 +7,17 @@
  */
 import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
-import { initialState, isTerminal, type State } from "../../core/machine/state.js";
+import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
+import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
-import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import type { CommittedEntry } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
-
-/** The part of a store that reading a log needs. */
-export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
-
-/** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
-const pageSizes = { first: 64, most: 1_000, growth: 2 } as const;
-
-/** The entries after `after`, up to `last`, a page at a time. @throws PawlError `store_corrupt` if one is missing */
-export async function* readEntries(
-  store: Pick<Store, "read">,
-  sessionId: string,
-  after: number,
-  last = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Entry, void, undefined> {
-  let size: number = Number.isFinite(last) ? pageSizes.most : pageSizes.first;
-  for (let from = after; from < last; size = grown(size)) {
-    const limit = Math.min(size, last - from);
-    const page = await store.read(sessionId, from, limit);
-    for (const entry of page) {
-      if (from >= last) return;
-      from += 1;
-      if (entry.seq !== from) throw gapError(sessionId, from);
-      yield entry;
-    }
-    if (page.length < limit) return;
-  }
-}
-
-function grown(size: number): number {
-  return Math.min(pageSizes.most, size * pageSizes.growth);
-}
-
-function gapError(sessionId: string, seq: number): PawlError {
-  return new PawlError(
-    "store_corrupt",
-    `Entry ${seq} of session ${sessionId} is missing in the store. Run store.verify() to find the damage, and restore the session from a copy.`,
-  );
-}
+import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
+import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
 
 /** The transcript at a state: the entries from the last compaction on, and the queued inputs before it. */
 export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
@@ -93,23 +57,32 @@ async function entriesNeededFromBefore(
 /** Folds the entries of a log into a state, a transcript and public events. */
 export type Follower = {
   readonly sessionId: string;
+  readonly store: LogStore;
   state: State;
   readonly transcript: Transcript;
+  /** The questions of child sessions that the events of the next entry may show. */
+  readonly questions: KnownQuestions;
 };
 
 /** A follower that has seen the entries up to the last row at or before `seq`. */
 export async function openFollower(store: LogStore, sessionId: string, seq: number): Promise<Follower> {
   const row = seq <= 0 ? null : await store.loadAt(sessionId, seq);
-  if (row === null) return { sessionId, state: initialState, transcript: createTranscript() };
-  return { sessionId, state: row.state, transcript: await loadTranscript(store, sessionId, row.state) };
+  const state = row === null ? initialState : row.state;
+  const transcript = row === null ? createTranscript() : await loadTranscript(store, sessionId, state);
+  return { sessionId, store, state, transcript, questions: new Map() };
 }
 
 /** Adds the next entry. Returns its public events. */
-export function followEntry(follower: Follower, entry: Entry): readonly PublicEvent[] {
-  const before = follower.state;
-  follower.state = transition(before, entry.event);
-  appendEntry(follower.transcript, entry);
-  return publicEvents(follower.sessionId, entry, follower.transcript, before, follower.state);
+export async function followEntry(follower: Follower, entry: Entry): Promise<readonly PublicEvent[]> {
+  const { sessionId, store, state: before, transcript, questions } = follower;
+  const after = transition(before, entry.event);
+  const places = questionPlaces(before, entry.event, after);
+  if (places.length > 0) await readQuestions(store, questions, places);
+  follower.state = after;
+  appendEntry(transcript, entry);
+  const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
+  if (!hasCalls(after)) questions.clear();
+  return events;
 }
 
 /** The entries after the last row at or before `after`, each with its public events and states. */
@@ -121,7 +94,7 @@ export async function* readCommittedEntries(
   const follower = await openFollower(store, sessionId, after);
   for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
     const before = follower.state;
-    const events = followEntry(follower, entry);
+    const events = await followEntry(follower, entry);
     yield { entry, events, before, after: follower.state, shown: follower.transcript.messages.length };
   }
 }
@@ -134,7 +107,7 @@ export async function* readEvents(
 ): AsyncGenerator<PublicEvent, void, undefined> {
   const follower = await openFollower(store, sessionId, lastWholeEntry(after));
   for await (const entry of readEntries(store, sessionId, follower.state.seq))
-    for (const event of followEntry(follower, entry)) if (isBehind(event, after)) yield event;
+    for (const event of await followEntry(follower, entry)) if (isBehind(event, after)) yield event;
 }
 
 /**

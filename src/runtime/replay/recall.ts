@@ -143,6 +143,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "late_result":
       case "after_run_hooks_called":
       case "parent_notified":
+      case "parent_told":
+      case "child_waiting":
       case "migrated":
         return undefined;
       default:

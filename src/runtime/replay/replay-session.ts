@@ -21,7 +21,7 @@ import { childAgentOf } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
 import { throwNoSession } from "../log/driver-errors.js";
-import { readEntries } from "../log/read-log.js";
+import { readEntries } from "../log/read-entries.js";
 import { createRecall, type Recall } from "./recall.js";
 
 /** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */

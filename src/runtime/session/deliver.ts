@@ -18,7 +18,7 @@ import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
 import { knownResult } from "./known-result.js";
-import { type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
+import { follow, type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
 type DeliveryOptions = {
@@ -151,6 +151,25 @@ export function resume(live: LocalSession, after: number): Promise<RunResult> {
       stopWaiting(live, waiter);
     }
   });
+}
+
+/**
+ * Sees to it that a session goes on, here or elsewhere, until it rests or is interrupted here. Then calls `onEnd`, with an
+ * error if the session cannot go on here. Call the returned function to leave the session to others.
+ */
+export function attend(live: LocalSession, onEnd: (error?: unknown) => void): () => void {
+  const waiter = wait(live, { after: Number.POSITIVE_INFINITY });
+  if (live.driver === null) follow(live, { takeOver: true });
+  void waiter.outcome.then((outcome) => {
+    if ("error" in outcome) onEnd(outcome.error);
+    else if (outcome.result?.status === "interrupted" && outcome.result.reason === "store_failed")
+      onEnd(new Error(outcome.result.error?.message));
+    else onEnd();
+  });
+  return () => {
+    stopWaiting(live, waiter);
+    leaveIfIdle(live);
+  };
 }
 
 /** Carries on the run under way. Nobody waits for its result. */

@@ -1,16 +1,20 @@
 /**
- * Follows a session that another process holds, by its log.
+ * Follows a session that is not driven in this process, by its log: another process holds it, or it waits for somebody.
  *
- * 1. The store's watch wakes the follower. A change is only a hint and can be missed, so the follower also polls. It
- *    polls often while somebody waits for a run, because this process may have to take over from a dead holder;
- *    otherwise seldom.
+ * 1. The follower looks at the log when it begins, when the store says that the session changed, and at intervals: a
+ *    change is only a hint and can be missed. The interval is short while somebody waits for a run, because this process
+ *    may have to take over from a dead holder.
  * 2. A process has one follower for each session, however many subscribers the session has.
+ * 3. A session that waits for a person or a child is taken up only if it is due: a message was posted to it, or one of its
+ *    waits is over.
  */
-import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import { dueAt } from "../../core/machine/effects.js";
+import { initialState, isWaiting, type State } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
-import { type Follower, followEntry, openFollower, readEntries } from "../log/read-log.js";
+import { readEntries } from "../log/read-entries.js";
+import { type Follower, followEntry, openFollower } from "../log/read-log.js";
 
 export type FollowOptions = {
   readonly sessionId: string;
@@ -19,8 +23,8 @@ export type FollowOptions = {
   /** The last entry whose events were broadcast already. */
   readonly after: number;
   readonly onEvents: (seq: number, events: readonly PublicEvent[]) => void;
-  /** Called when the run waits for a person. `seq` is the last entry of the log. */
-  readonly onWaiting: (result: RunResult, seq: number) => void;
+  /** Called after each look if somebody in this process waits for a run, with the last state of the session. */
+  readonly onWaitedFor: (state: State) => Promise<void>;
   /** Whether somebody in this process watches the session or waits for a run. */
   readonly isWanted: () => boolean;
   /** Whether somebody in this process waits for a run, so that this process may have to take over. */
@@ -30,51 +34,84 @@ export type FollowOptions = {
   readonly onEnd: (error?: unknown) => void;
 };
 
-/** The interval between polls, in milliseconds: while somebody waits for a run, and otherwise. */
+export type Following = {
+  /** Looks at the log at once. `takeOver`: and takes the session over if it is due. */
+  readonly look: (options?: { readonly takeOver?: boolean }) => void;
+  readonly stop: () => void;
+};
+
+/** The interval between looks, in milliseconds: while somebody waits for a run, and otherwise. */
 const lookEveryMs = { waiting: 250, watching: 1_500 } as const;
 
-/** Starts to follow. Call the returned function to stop. */
-export function followLog(options: FollowOptions): () => void {
+/** Starts to follow. The caller asks for the first look. */
+export function followLog(options: FollowOptions): Following {
   const { sessionId, store, clock } = options;
   let follower: Follower | null = null;
+  let state: State = initialState;
+  let told = options.after;
   let stopped = false;
   let looking = false;
-  let changed = false;
+  let again: "look" | "take over" | null = null;
   let cancel = () => {};
 
+  /** A session without new entries costs one row: its transcript is read only if there is something to tell. */
   async function read(): Promise<void> {
-    follower ??= await openFollower(store, sessionId, options.after);
+    state = (await store.load(sessionId))?.state ?? initialState;
+    if (state.seq <= told) return;
+    follower ??= await openFollower(store, sessionId, told);
     for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
-      const events = followEntry(follower, entry);
+      const events = await followEntry(follower, entry);
       if (stopped) return;
-      if (entry.seq > options.after) options.onEvents(entry.seq, events);
+      if (entry.seq > told) options.onEvents(entry.seq, events);
+      told = Math.max(told, entry.seq);
     }
-    const result = resultOf(sessionId, follower.state, follower.transcript);
-    if (result?.status === "awaiting_human") options.onWaiting(result, follower.state.seq);
+    if (follower.state.seq > state.seq) state = follower.state;
   }
 
-  async function look(mayTakeOver: boolean): Promise<void> {
+  async function isDue(): Promise<boolean> {
+    if (!isWaiting(state)) return true;
+    const due = dueAt(state);
+    return (due !== null && due <= clock.now()) || (await store.inbox(sessionId)).length > 0;
+  }
+
+  async function lookOnce(mayTakeOver: boolean): Promise<void> {
+    await read();
+    if (stopped || !options.mayTakeOver()) return;
+    if (mayTakeOver && (await isDue()) && !stopped && (await options.takeOver())) stop();
+    if (!stopped && options.mayTakeOver()) await options.onWaitedFor(state);
+  }
+
+  async function look(takeOver: boolean): Promise<void> {
     if (stopped) return;
     if (looking) {
-      changed = true;
+      if (again !== "take over") again = takeOver ? "take over" : "look";
       return;
     }
     looking = true;
     cancel();
     try {
-      if (mayTakeOver && options.mayTakeOver() && (await options.takeOver())) return stop();
+      let mayTakeOver = takeOver;
       do {
-        changed = false;
-        await read();
-      } while (changed && !stopped);
-      if (!options.isWanted()) return stop();
-      const lookAfterMs = options.mayTakeOver() ? lookEveryMs.waiting : lookEveryMs.watching;
-      if (!stopped) cancel = clock.after(lookAfterMs, () => void look(true));
+        again = null;
+        await lookOnce(mayTakeOver);
+        mayTakeOver = again === "take over";
+      } while (again !== null && !stopped);
+      if (!stopped && !options.isWanted()) stop();
+      if (!stopped) cancel = clock.after(intervalMs(), () => void look(true));
     } catch (error) {
       stop(error);
     } finally {
       looking = false;
     }
+  }
+
+  /** A session that waits for somebody is due at a known time; if it is due before, the store says so. */
+  function intervalMs(): number {
+    if (!options.mayTakeOver()) return lookEveryMs.watching;
+    if (!isWaiting(state)) return lookEveryMs.waiting;
+    const due = dueAt(state);
+    const untilDue = due === null ? lookEveryMs.watching : due - clock.now();
+    return Math.min(lookEveryMs.watching, Math.max(lookEveryMs.waiting, untilDue));
   }
 
   function stop(error?: unknown): void {
@@ -86,8 +123,9 @@ export function followLog(options: FollowOptions): () => void {
   }
 
   const unwatch = store.watch((change) => {
-    if (change.sessionId === sessionId && change.in !== "inbox") void look(false);
+    if (change.sessionId !== sessionId) return;
+    const isParked = isWaiting(state);
+    if (change.in !== "inbox" || isParked) void look(isParked);
   });
-  void look(false);
-  return stop;
+  return { look: ({ takeOver = false } = {}) => void look(takeOver), stop: () => stop() };
 }

@@ -18,6 +18,7 @@ import type { Turns } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { releaseLease } from "../log/driver-errors.js";
+import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import { loadTranscript } from "../log/read-log.js";
 import {
   type Broadcast,
@@ -32,11 +33,12 @@ import {
   unsubscribe,
 } from "../subscribers/broadcast.js";
 import type { Subscription } from "../subscribers/subscription.js";
-import { closeWaiters, settleRun } from "../subscribers/waiters.js";
+import { closeWaiters } from "../subscribers/waiters.js";
 import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
 import { createProcessMemory } from "../work/effect-context.js";
-import { followLog } from "./follow.js";
+import { type Attended, leaveChildren, whileWaitedFor } from "./attend-children.js";
+import { type Following, followLog } from "./follow.js";
 import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
 
 export type LocalSession = Broadcast &
@@ -45,8 +47,8 @@ export type LocalSession = Broadcast &
     readonly place: SessionHost;
     driver: Driver | null;
     opening: Promise<"driving" | "held"> | null;
-    /** Stops the follower. */
-    following: (() => void) | null;
+    following: Following | null;
+    attended: Attended | null;
     lastClosing: Closing | null;
     operationsUnderWay: number;
     drained: boolean;
@@ -80,6 +82,7 @@ export function createLocalSession(sessionId: string, parts: CompiledAgent, plac
     driver: null,
     opening: null,
     following: null,
+    attended: null,
     lastClosing: null,
     operationsUnderWay: 0,
     drained: false,
@@ -99,7 +102,7 @@ export async function using<T>(live: LocalSession, act: () => Promise<T>): Promi
 
 /** Forgets the session if nobody uses it. */
 export function leaveIfIdle(live: LocalSession): void {
-  if (live.following !== null && !isFollowed(live)) live.following();
+  if (live.following !== null && !isFollowed(live)) live.following.stop();
   const { sessionId, place } = live;
   const isUsed = live.opening !== null || live.operationsUnderWay > 0 || !isSilent(live) || !isEmpty(live);
   if (!isUsed && place.sessions.get(sessionId) === live) place.sessions.delete(sessionId);
@@ -134,7 +137,7 @@ async function claim(live: LocalSession): Promise<"driving" | "held"> {
     follow(live);
   } else if (live.drained) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || live.drained) return "held";
-  live.following?.();
+  live.following?.stop();
   try {
     const state = claimed.state ?? initialState;
     checkAgent(sessionId, state, parts);
@@ -153,8 +156,11 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const transcript = await loadTranscript(parts.store, sessionId, state);
   await catchUpTo(live, state);
   await whileValidatorLoads();
-  // The last wait before the watch begins: a message that comes in between waits for the next look at the inbox.
   const messages = await parts.store.inbox(sessionId);
+  const questions: KnownQuestions = new Map();
+  const reading = readReported(parts.store, questions, state, messages);
+  if (reading !== undefined) await reading;
+  // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
   const driver = createDriver({
@@ -167,6 +173,7 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
     transcript,
     memory,
     hearers: live,
+    questions,
     onCommitted: (steps) => committed(live, driver, steps),
     onLate: (event) => late(live, event),
     onClosed: (closing) => closed(live, driver, closing),
@@ -174,7 +181,7 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   watchInbox(inboxes, driver);
   live.driver = driver;
   live.memory = memory;
-  live.following?.();
+  live.following?.stop();
   begin(live, driver, messages);
 }
 
@@ -185,7 +192,7 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
  */
 function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
-  takeUpChildren(state, parts.family);
+  void takeUpChildren(state, parts.family);
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
     void takeMessages(
@@ -199,7 +206,7 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
 
 function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
   broadcastCommitted(live, steps, transcript);
-  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) takeUpChildren(state, live.parts.family);
+  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) void takeUpChildren(state, live.parts.family);
 }
 
 /** Posts a result that comes after the run. After losing the lease, drops it: the new holder reports the result. */
@@ -218,10 +225,7 @@ function closed(live: LocalSession, driver: Driver, closing: Closing): void {
   live.memory = null;
   live.lastClosing = closing;
   closeWaiters(live, closing, state, transcript);
-  const parent = state.session?.parent;
-  if (closing.type === "parked" && state.status === "awaiting_human" && parent !== undefined)
-    void parts.family.parent?.tellWaiting(parent.sessionId);
-  if (hasLastingSubscriber(live)) follow(live);
+  if (isFollowed(live)) follow(live, { takeOver: true });
   else leaveIfIdle(live);
 }
 
@@ -244,7 +248,8 @@ function isFollowed(live: LocalSession): boolean {
   return live.waiters.length > 0 || hasLastingSubscriber(live);
 }
 
-function follow(live: LocalSession): void {
+/** Follows the session, or looks at it at once if it is followed already: somebody may have begun to wait for it. */
+export function follow(live: LocalSession, first: { readonly takeOver?: boolean } = {}): void {
   if (live.drained) return;
   const { store, clock } = live.parts;
   live.following ??= followLog({
@@ -253,7 +258,7 @@ function follow(live: LocalSession): void {
     clock,
     after: live.toldUpTo,
     onEvents: (seq, events) => broadcastFollowed(live, seq, events),
-    onWaiting: (result, seq) => settleRun(live, result, seq),
+    onWaitedFor: (state) => whileWaitedFor(live, state),
     isWanted: () => isFollowed(live),
     mayTakeOver: () => live.waiters.length > 0,
     // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened anew. A driver that
@@ -265,10 +270,12 @@ function follow(live: LocalSession): void {
       }),
     onEnd(error) {
       live.following = null;
+      leaveChildren(live);
       if (error !== undefined) endWithError(live, error);
       leaveIfIdle(live);
     },
   });
+  live.following.look(first);
 }
 
 /**
@@ -310,6 +317,6 @@ export async function drainLocalSession(live: LocalSession, graceMs: number): Pr
   live.drained = true;
   await live.opening?.catch(() => {});
   if (live.driver !== null) await drain(live.driver, graceMs);
-  live.following?.();
+  live.following?.stop();
   endForShutdown(live);
 }

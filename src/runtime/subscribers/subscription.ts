@@ -9,7 +9,8 @@ import type { AssistantMessage } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
-import { type LogStore, readEvents } from "../log/read-log.js";
+import type { LogStore } from "../log/read-entries.js";
+import { readEvents } from "../log/read-log.js";
 import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 

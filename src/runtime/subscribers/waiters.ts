@@ -2,13 +2,17 @@
  * The callers in this process that wait for the result of a run. Each gets one outcome.
  */
 
+import { childCallsOf } from "../../core/machine/parent.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import type { Closing } from "../log/closing.js";
 import { brokenError, isOfStore } from "../log/driver-errors.js";
 
-/** A named run, or the first run that ends, or waits for somebody, after an entry of the log. */
+/**
+ * A named run, or the first run that ends, or waits for somebody, after an entry of the log. After `Infinity`: the
+ * session is only to go on, until it rests.
+ */
 export type Awaited = { readonly runId: string } | { readonly after: number };
 
 /** The result in the outcome is undefined if the session has nothing left to do and does not know the run. */
@@ -53,6 +57,11 @@ function take(session: WaitedFor, belongs: (waiter: Waiter) => boolean, outcomeF
   for (const waiter of taken) waiter.settle(outcomeFor(waiter));
 }
 
+/** Whether a run that waits for somebody settles this waiter. */
+export function isWaitingForPeople({ awaited }: Waiter): boolean {
+  return "runId" in awaited || Number.isFinite(awaited.after);
+}
+
 /** Settles the waiters for a run. @param seq the entry that ended or suspended the run */
 export function settleRun(session: WaitedFor, result: RunResult, seq: number): void {
   take(
@@ -76,8 +85,9 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
       take(session, all, ({ awaited }) => ({ result: interrupted(sessionId, state, transcript, awaited, closing) }));
       break;
     case "parked": {
-      const result = resultOf(sessionId, state, transcript);
-      if (result !== null) settleRun(session, result, Number.POSITIVE_INFINITY);
+      // The questions of children are not in the log of their parent: the follower reads them.
+      const result = childCallsOf(state).length > 0 ? null : resultOf(sessionId, state, transcript);
+      if (result !== null) settleRun(session, result, Number.MAX_SAFE_INTEGER);
       const heldBack = { reason: "held_back" } as const;
       take(
         session,

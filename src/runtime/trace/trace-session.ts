@@ -3,7 +3,8 @@
  */
 import { isResting } from "../../core/machine/state.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
-import { type LogStore, readCommittedEntries } from "../log/read-log.js";
+import type { LogStore } from "../log/read-entries.js";
+import { readCommittedEntries } from "../log/read-log.js";
 import { createRedaction, guarded, type Redact } from "../observers/redact.js";
 import { createTraceBuilder } from "./builder.js";
 

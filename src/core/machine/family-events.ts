@@ -1,0 +1,21 @@
+/**
+ * What a child session and its parent say to each other.
+ */
+type OfRun = { readonly runId: string };
+
+export type FamilyEventBody =
+  /**
+   * The child session of a call waits for a person since `askedAt` (epoch milliseconds), or no more (null). The report
+   * is about the child's entry `childSeq`; a report about an earlier entry than the last one is stale.
+   */
+  | (OfRun & {
+      readonly type: "child_waiting";
+      readonly callKey: string;
+      readonly childId: string;
+      readonly askedAt: number | null;
+      readonly childSeq: number;
+    })
+  /** This child session told its parent whether it waited for a person after its entry `toldSeq`, and since when. */
+  | (OfRun & { readonly type: "parent_told"; readonly askedAt: number | null; readonly toldSeq: number })
+  /** This child session sent the result of its run to its parent. */
+  | (OfRun & { readonly type: "parent_notified" });

@@ -1,0 +1,100 @@
+/**
+ * What a child session tells its parent about its waiting for a person.
+ *
+ * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
+ *    other questions are open. At the end of a run its result is sent instead.
+ * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
+ *    later one counts.
+ */
+import type { Effect } from "./effect.js";
+import type { EventOf } from "./event.js";
+import { type ActiveState, asksOutside, type Call, callOf, hasCalls, isTerminal, type State } from "./state.js";
+
+/** Marks the next state of a child session if its parent is to be told. Mutates it: it is not shared yet. */
+export function markUntold(before: State, after: State): void {
+  if (after.status === "idle" || isTerminal(after) || hasSameQuestions(before, after)) return;
+  (after as { parentUntold?: number }).parentUntold = after.seq;
+}
+
+/** Whether both states wait for the same answers, or neither waits for any. */
+function hasSameQuestions(before: State, after: State): boolean {
+  const asked = questionsOf(before);
+  const asks = questionsOf(after);
+  if (asked === asks) return true;
+  return (
+    asked.length === asks.length &&
+    asks.every((call) => {
+      const earlier = callOf(before, call.callKey);
+      return earlier !== undefined && isSameQuestion(earlier, call);
+    })
+  );
+}
+
+const none: readonly Call[] = [];
+
+function questionsOf(state: State): readonly Call[] {
+  return state.status === "awaiting_human" ? state.calls.filter(asksOutside) : none;
+}
+
+function isSameQuestion(earlier: Call, call: Call): boolean {
+  if (!asksOutside(earlier) || !asksOutside(call)) return false;
+  const isSameReport = reportOf(earlier) === reportOf(call);
+  return isSameReport && earlier.askedAt === call.askedAt && earlier.inputSeq === call.inputSeq;
+}
+
+/** The entry of the child that the last report to this call is about. */
+function reportOf(call: Call): number | undefined {
+  return "childSeq" in call ? call.childSeq : undefined;
+}
+
+/**
+ * The parent was told. A later change is still to be told. In a fork of a child session, which has no parent, the entry
+ * only counts.
+ */
+export function parentTold(state: State, { runId, toldSeq }: EventOf<"parent_told">): State {
+  if (state.status === "idle" || state.runId !== runId) return state;
+  if (state.session?.parent === undefined) return { ...state };
+  if (state.parentUntold !== toldSeq) return state;
+  const { parentUntold: _, ...rest } = state;
+  return rest;
+}
+
+export function tellEffects(state: ActiveState): readonly Effect[] {
+  const { runId, parentUntold: seq, session } = state;
+  if (seq === undefined || session?.parent === undefined) return [];
+  const askedAt = state.status === "awaiting_human" ? state.since : null;
+  return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, askedAt, seq }];
+}
+
+type ChildCall = Extract<Call, { readonly status: "running" } | { readonly status: "waiting"; readonly on: "child" }>;
+
+/** Notes on a call what its child session reported. The report may come before the entry that says that the call waits. */
+export function withReport(call: Call, { childId, childSeq, askedAt }: EventOf<"child_waiting">): Call {
+  if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;
+  if (call.childId !== undefined && call.childId !== childId) return call;
+  const { askedAt: _, ...rest } = call;
+  return askedAt === null ? { ...rest, childId, childSeq } : { ...rest, childId, childSeq, askedAt };
+}
+
+function isChildCall(call: Call): call is ChildCall {
+  return call.status === "running" || (call.status === "waiting" && call.on === "child");
+}
+
+/** What a child reported, for the next state of its call. */
+export function reportIn({
+  childId,
+  childSeq,
+  askedAt,
+}: Extract<Call, { readonly status: "running" }>): Pick<ChildCall, "childId" | "childSeq" | "askedAt"> {
+  if (childSeq === undefined || childId === undefined) return {};
+  return askedAt === undefined ? { childId, childSeq } : { childId, childSeq, askedAt };
+}
+
+/** The calls that wait for a child session. */
+export function childCallsOf(state: State): readonly (ChildCall & { readonly childId: string })[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.filter(
+    (call): call is ChildCall & { readonly childId: string } =>
+      call.status === "waiting" && call.on === "child" && call.childId !== undefined,
+  );
+}

@@ -1,0 +1,65 @@
+/**
+ * The questions of child sessions, as their parent shows them.
+ *
+ * The log of a parent says which entry of a child it was told about. The questions are those that were open after this
+ * entry of the child's log. So a parent shows the same whenever its log is read.
+ */
+import type { Event } from "../machine/event.js";
+import { childCallsOf } from "../machine/parent.js";
+import { callOf, type State } from "../machine/state.js";
+import type { PendingApproval } from "./pending-approval.js";
+
+/** An entry of a child session. */
+export type ChildPlace = { readonly childId: string; readonly seq: number };
+
+/**
+ * Gives the questions that a child session had open after its entry `seq`, those of its own children included.
+ * `seq` is undefined if the child has reported nothing yet.
+ */
+export type ChildQuestions = (childId: string, seq: number | undefined) => readonly PendingApproval[];
+
+export const noQuestions: ChildQuestions = () => [];
+
+/** The places in the logs of children whose questions the public events of an entry show. */
+export function questionPlaces(before: State, event: Event, after: State): readonly ChildPlace[] {
+  const places: ChildPlace[] = [];
+  const add = (childId: string | undefined, seq: number | undefined): void => {
+    if (childId !== undefined && seq !== undefined) places.push({ childId, seq });
+  };
+  if (event.type === "child_waiting" && event.askedAt !== null) {
+    const earlier = placeBefore(before, event.callKey);
+    add(earlier?.childId, earlier?.seq);
+    add(event.childId, event.childSeq);
+  }
+  if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || event.type === "child_waiting"))
+    for (const { childId, childSeq } of childCallsOf(after)) add(childId, childSeq);
+  return places;
+}
+
+function placeBefore(before: State, callKey: string): ChildPlace | undefined {
+  const call = callOf(before, callKey);
+  if (call === undefined || !("childSeq" in call) || call.childSeq === undefined || call.childId === undefined)
+    return undefined;
+  return { childId: call.childId, seq: call.childSeq };
+}
+
+/** The questions that a child reports and that were not open at its report before. */
+export function newQuestions(
+  before: State,
+  event: Extract<Event, { readonly type: "child_waiting" }>,
+  questions: ChildQuestions,
+): readonly PendingApproval[] {
+  if (event.askedAt === null) return [];
+  const earlier = placeBefore(before, event.callKey);
+  const known = earlier === undefined ? [] : questions(earlier.childId, earlier.seq);
+  return questions(event.childId, event.childSeq).filter((one) => !known.some((other) => isSame(one, other)));
+}
+
+function isSame(one: PendingApproval, other: PendingApproval): boolean {
+  return (
+    one.sessionId === other.sessionId &&
+    one.callKey === other.callKey &&
+    one.askedAt === other.askedAt &&
+    one.inputHash === other.inputHash
+  );
+}

@@ -1,0 +1,65 @@
+/**
+ * A run that somebody in this process waits for, and that is not driven here: the questions of its family are its
+ * result, and its children are attended to.
+ *
+ * 1. Whoever waits for a parent waits for its children, too: if the process that holds a child dies, this one takes the
+ *    child over, as it would take over the session that is waited for.
+ * 2. A child that cannot go on here (its store failed) ends the wait for the parent with that failure.
+ */
+import { childCallsOf } from "../../core/machine/parent.js";
+import type { State } from "../../core/machine/state.js";
+import { createTranscript } from "../../core/transcript/transcript.js";
+import type { Store } from "../../ports/store.js";
+import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
+import { presentResult } from "../log/present-result.js";
+import { closeWaiters, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
+
+/** For each child that is attended to: leaves it to others. */
+export type Attended = Map<string, () => void>;
+
+type Parent = WaitedFor & {
+  readonly parts: { readonly store: Store; readonly family: AgentFamily };
+  /** Not null: the session is driven here. */
+  readonly driver: object | null;
+  readonly following: object | null;
+  /** Null while no child is attended to: most sessions have none. */
+  attended: Attended | null;
+};
+
+/** Settles those who wait if the run waits for a person, and attends to the children for those who wait on. */
+export async function whileWaitedFor(session: Parent, state: State): Promise<void> {
+  if (state.status === "awaiting_human" && session.waiters.some(isWaitingForPeople)) {
+    const result = await presentResult(session.parts.store, session.sessionId, state);
+    if (result !== null && session.driver === null) settleRun(session, result, Number.MAX_SAFE_INTEGER);
+  }
+  if (session.waiters.length > 0 && session.following !== null) attendChildren(session, state);
+  else leaveChildren(session);
+}
+
+/** Attends to the children that a state waits for, and to no others. */
+function attendChildren(session: Parent, state: State): void {
+  const children = childCallsOf(state);
+  for (const [childId, leave] of session.attended ?? [])
+    if (!children.some((call) => call.childId === childId)) {
+      session.attended?.delete(childId);
+      leave();
+    }
+  for (const { name, childId } of children) {
+    const child = childAgentOf(name, session.parts.family);
+    if (child === undefined || session.attended?.has(childId) === true) continue;
+    session.attended ??= new Map();
+    const leave = child.attend(childId, (error) => {
+      session.attended?.delete(childId);
+      if (error === undefined || session.driver !== null) return;
+      closeWaiters(session, { type: "interrupted", reason: "store_failed", error }, state, createTranscript());
+    });
+    session.attended.set(childId, leave);
+  }
+}
+
+/** Nobody waits for the parent here any more, or its driver takes its children up. */
+export function leaveChildren(session: Pick<Parent, "attended">): void {
+  const { attended } = session;
+  session.attended = null;
+  for (const leave of attended?.values() ?? []) leave();
+}
