@@ -75,8 +75,13 @@ export const steps =
 
 /** An agent that hands work to another one, which asks before it does any. */
 export function family(bench: Bench, asks: boolean): Parts {
+  const takesTime = () => new Promise<string>((resolve) => bench.clock.after(1_000, () => resolve("guarded is done")));
+  const guarded = tool("guarded", { needsApproval: true, execute: takesTime });
   const researcher = bench.start(
-    agentOf(steps({ calls: [call(asks ? "guarded" : "look")] }, { text: "It is a catch." }), { name: "researcher" }),
+    agentOf(steps({ calls: [call(asks ? "guarded" : "look")] }, { text: "It is a catch." }), {
+      name: "researcher",
+      tools: tools.map((one) => (one.name === "guarded" ? guarded : one)),
+    }),
   ).agent;
   const delegate = { name: "researcher", input: { task: "What is a pawl?" } };
   return agentOf(steps({ calls: [delegate, call("look")] }, { text: "A pawl is a catch." }), {

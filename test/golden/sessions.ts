@@ -203,6 +203,7 @@ export const scenarios: readonly RecordedScenario[] = [
       if (question === undefined) throw new Error("the child asks nothing");
       await session.answer(question.callKey, approve, { by: "Ada" });
       await bench.settle();
+      await bench.clock.advance(1_000);
     },
   },
   {

@@ -12,7 +12,10 @@ export function hasPendingNotice(state: State): boolean {
   return isTerminal(state) && (state.parentNotificationPending === true || state.afterRunHooksPending === true);
 }
 
+/** In a fork of a child session, which has no parent, `parent_notified` only counts. */
 export function noticeDelivered(state: State, event: EventOf<"parent_notified" | "after_run_hooks_called">): State {
+  if (event.type === "parent_notified" && isTerminal(state) && state.session?.parent === undefined)
+    return state.runId === event.runId ? { ...state } : state;
   const notice = event.type === "after_run_hooks_called" ? "afterRunHooksPending" : "parentNotificationPending";
   return isTerminal(state) && state[notice] === true && state.runId === event.runId
     ? withoutNotice(state, notice)
