@@ -42,7 +42,6 @@ import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { releaseLease } from "../log/driver-errors.js";
 import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { EffectContext, Hold, ProcessMemory } from "../work/effect-context.js";
@@ -322,22 +321,8 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   );
 }
 
-/** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
-export async function drain(driver: Driver, graceMs: number): Promise<void> {
-  if (driver.closed) return;
-  let cancel = () => {};
-  await new Promise<void>((settled) => {
-    driver.draining = settled;
-    cancel = driver.parts.clock.after(graceMs, settled);
-    void dispatch(driver, () => []);
-  });
-  cancel();
-  if (driver.closed) return;
-  await releaseLease(driver.parts.store, driver.kept.lease);
-  close(driver, { type: "interrupted", reason: "shutdown" });
-}
-
-function close(driver: Driver, closing: Closing): void {
+/** Cancels what is in flight, and commits nothing more. */
+export function close(driver: Driver, closing: Closing): void {
   if (driver.closed) return;
   driver.closed = true;
   for (const { cancellation } of driver.jobs.values()) abort(cancellation);

@@ -11,6 +11,7 @@ import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import type { Store } from "../../ports/store.js";
 import { type AgentFamily, type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
@@ -45,15 +46,18 @@ export async function startChild(
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
 
+export async function postCancel(
+  { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,
+  store: Store,
+  at: number,
+): Promise<void> {
+  await store.post(childId, { id: `abort/${callKey}`, at, body: { type: "abort", note: "the parent was aborted" } });
+}
+
 /** Aborts a child. Its result comes as that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  const { childId, callKey } = effect;
-  await parts.store.post(childId, {
-    id: `abort/${callKey}`,
-    at: now(),
-    body: { type: "abort", note: "the parent was aborted" },
-  });
-  await childAgentOf(effect.name, parts.family)?.takeUp(childId);
+  await postCancel(effect, parts.store, now());
+  await childAgentOf(effect.name, parts.family)?.takeUp(effect.childId);
   return undefined;
 }
 

@@ -12,7 +12,7 @@ import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 import { presentResult } from "../log/present-result.js";
-import { closeWaiters, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
+import { closeWaiters, holdBack, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
 
 /** For each child that is attended to: leaves it to others. */
 export type Attended = Map<string, () => void>;
@@ -30,7 +30,10 @@ type Parent = WaitedFor & {
 export async function whileWaitedFor(session: Parent, state: State): Promise<void> {
   if (state.status === "awaiting_human" && session.waiters.some(isWaitingForPeople)) {
     const result = await presentResult(session.parts.store, session.sessionId, state);
-    if (result !== null && session.driver === null) settleRun(session, result, Number.MAX_SAFE_INTEGER);
+    if (result !== null && session.driver === null) {
+      settleRun(session, result, Number.MAX_SAFE_INTEGER);
+      holdBack(session, state, createTranscript());
+    }
   }
   if (session.waiters.length > 0 && session.following !== null) attendChildren(session, state);
   else leaveChildren(session);

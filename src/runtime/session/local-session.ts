@@ -11,7 +11,9 @@ import { initialState, isResting, type State } from "../../core/machine/state.js
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
-import { createDriver, type Driver, dispatch, drain, lose, takeMessages, wake } from "../driver/driver.js";
+import { cancelChildren } from "../driver/cancel-children.js";
+import { drain } from "../driver/drain.js";
+import { createDriver, type Driver, dispatch, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
 import type { Turns } from "../lib/serial.js";
@@ -160,6 +162,8 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const questions: KnownQuestions = new Map();
   const reading = readReported(parts.store, questions, state, messages);
   if (reading !== undefined) await reading;
+  const cancelling = cancelChildren(state, parts);
+  if (cancelling !== undefined) await cancelling;
   // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
