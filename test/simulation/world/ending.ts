@@ -10,7 +10,7 @@ import type { Clients, Question } from "./clients.js";
 
 const everythingEnds = { number: 12, name: "no run and nobody who waits for one waits for ever" };
 
-const mostTurnsToEnd = 12_000;
+const mostTurnsToEnd = 40_000;
 /** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
 const quietForMs = 1_300;
 /** How long somebody waits before asking for a driver again. */

@@ -1,6 +1,7 @@
 /**
  * Families: agents behind the tools of agents. Each call of `delegate` is a session of its own.
  */
+import type { AnyTool } from "../../../src/ports/tool.js";
 import type { Agent } from "../../../src/runtime/api/build-agent.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
 
@@ -18,6 +19,11 @@ export function familyHabitsOf(chance: Chance): FamilyHabits | null {
   return { depth: 1 + chance.below(3), places: 1 + chance.below(3) };
 }
 
+/** The name of the agent of a level below the first. */
+export function nameAt(level: number): string {
+  return `level${level}`;
+}
+
 const delegate = "delegate";
 
 /** The names that the models of a level pick from: those of its own tools, and the agent of the next level. */
@@ -28,7 +34,7 @@ export function namesAt(level: number, own: readonly string[], habits: FamilyHab
 
 const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
-export function asDelegate(agent: Agent) {
+export function asDelegate(agent: Pick<Agent, "asTool">): AnyTool {
   return agent.asTool({
     name: delegate,
     description: "Another agent does it.",
