@@ -151,8 +151,8 @@ export const mutants = [
   {
     name: "a call that runs again keeps its attempt",
     file: "src/core/machine/call-transition.ts",
-    find: 'return { status: "running", policy, attempt: attempt + 1, ...identity(call) };',
-    replace: 'return { status: "running", policy, attempt, ...identity(call) };',
+    find: 'return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };',
+    replace: 'return { status: "running", policy, attempt, ...reportIn(call), ...identity(call) };',
     check: "crashes",
   },
   {

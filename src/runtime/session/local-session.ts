@@ -9,7 +9,7 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
-import { takeUpChildren } from "../agent/agent-family.js";
+import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
 import { drain } from "../driver/drain.js";
@@ -196,7 +196,6 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
  */
 function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
-  void takeUpChildren(state, parts.family);
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
     void takeMessages(
@@ -205,12 +204,17 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
     );
     void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);
   }
-  void takeMessages(driver, messages);
+  // A child may have said that it waits for a person.
+  void takeMessages(driver, messages).then(() => takeUpChildren(driver.state, parts.family, { atWork: true }));
 }
 
 function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
   broadcastCommitted(live, steps, transcript);
-  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) void takeUpChildren(state, live.parts.family);
+  if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
+    void takeUpChildren(state, live.parts.family, { atWork: true });
+  const parent = state.session?.parent;
+  if (parent !== undefined && steps.some(({ entry }) => entry.event.type === "parent_told"))
+    void takeUpParent(parent.sessionId, live.parts.family);
 }
 
 /** Posts a result that comes after the run. After losing the lease, drops it: the new holder reports the result. */

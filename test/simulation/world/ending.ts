@@ -59,6 +59,8 @@ export async function comeToEnd(world: World, clients: Clients, start: () => Pro
     } else if (need === "a driver" && !open.some(asksForDriver)) {
       if (now < askedAt + againAfterMs && advance(world, 0)) continue;
       askedAt = now;
+      // Time goes on, though nothing here waits for it: leases of the dead end.
+      world.clock.after(againAfterMs, () => {});
       const isTop = sessions.some((one) => one.need === "a driver" && one.sessionId === world.sessionId);
       if (isTop) clients.resume(last);
       else clients.work(last);
