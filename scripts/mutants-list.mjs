@@ -151,8 +151,8 @@ export const mutants = [
   {
     name: "a call that runs again keeps its attempt",
     file: "src/core/machine/call-transition.ts",
-    find: 'return { status: "running", policy, attempt: attempt + 1, ...identity(call) };',
-    replace: 'return { status: "running", policy, attempt, ...identity(call) };',
+    find: 'return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };',
+    replace: 'return { status: "running", policy, attempt, ...reportIn(call), ...identity(call) };',
     check: "crashes",
   },
   {
@@ -206,9 +206,9 @@ export const mutants = [
   },
   {
     name: "the state stays behind its events",
-    file: "src/stores/memory/index.ts",
-    find: "session.state = commit.state;",
-    replace: "session.state ??= commit.state;",
+    file: "src/stores/memory/lists.ts",
+    find: "session.state = state;",
+    replace: "session.state ??= state;",
     check: "crashes",
   },
   {
@@ -237,6 +237,49 @@ export const mutants = [
     file: "src/runtime/driver/lease-keeper.ts",
     find: "return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;",
     replace: "return true;",
+    check: "seeds",
+  },
+  {
+    name: "who waited on the way to a tool does not look again",
+    file: "src/runtime/effects/run-tool.ts",
+    find: "if (!(yield* mayStart(context, cancellation))) return null;",
+    replace: "",
+    check: "seeds",
+  },
+  {
+    name: "who waited on the way to a model does not look again",
+    file: "src/runtime/effects/call-model.ts",
+    find: "while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;",
+    replace: "",
+    check: "seeds",
+  },
+  {
+    name: "a child that was answered does not tell its parent",
+    file: "src/core/machine/parent.ts",
+    find: "if (after.status === \"idle\" || isTerminal(after) || hasSameQuestions(before, after)) return;",
+    replace:
+      "if (after.status !== \"awaiting_human\" || hasSameQuestions(before, after)) return;",
+    check: "seeds",
+  },
+  {
+    name: "a parent takes an older report of its child",
+    file: "src/core/machine/parent.ts",
+    find: "if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;",
+    replace: "if (!isChildCall(call)) return call;",
+    check: "seeds",
+  },
+  {
+    name: "a wait on a child that asks does not count as asking",
+    file: "src/core/machine/state.ts",
+    find: 'call.status === "waiting" && call.askedAt !== undefined',
+    replace: 'call.status === "waiting" && call.on === "external"',
+    check: "seeds",
+  },
+  {
+    name: "the children of a stopped run are not told by its next driver",
+    file: "src/runtime/driver/cancel-children.ts",
+    find: "if (cancelled.length === 0) return undefined;",
+    replace: "return undefined;",
     check: "seeds",
   },
   {

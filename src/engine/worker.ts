@@ -199,9 +199,13 @@ async function chainFrom(store: Store, sessionId: string): Promise<readonly stri
 
 /** The session's own info or, if it has not begun, the info in its first input. */
 async function infoOf(store: Store, sessionId: string): Promise<SessionBinding> {
-  const loaded = await store.load(sessionId);
-  if (loaded !== null && loaded.state.session !== null) return loaded.state.session;
+  const begun = async () => (await store.load(sessionId))?.state.session ?? null;
+  const session = await begun();
+  if (session !== null) return session;
   for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
+  // A driver may have taken the input in between.
+  const taken = await begun();
+  if (taken !== null) return taken;
   throw new PawlError(
     "no_session",
     `Session ${sessionId} is empty: neither its log nor its inbox names an agent. Send it an input first.`,

@@ -30,9 +30,10 @@ import { isAroundCommit, playThrough } from "./crash/play.js";
 import { sweepPairs, sweepSingles } from "./crash/sweep.js";
 import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
 import { createChance } from "./world/chance.js";
-import { type Fact, traceOf } from "./world/facts.js";
+import type { Fact } from "./world/facts.js";
 import { historyOf } from "./world/history.js";
 import { checkInvariants, InvariantBroken } from "./world/invariants.js";
+import { storyOf } from "./world/story.js";
 import { createWorld, type Process, ready, type World } from "./world/world.js";
 
 export type CrashTestOptions = {
@@ -119,9 +120,11 @@ export class CrashFailure extends Error {
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
     const what = cause instanceof Error ? cause.message : String(cause);
     const where = at.length === 0 ? "Without a crash" : `With a crash at ${at.join(" and ")}`;
-    super(`${where}: ${what}\n\n${traceOf(facts, 60)}\n\nAgain: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
+    const broken = cause instanceof InvariantBroken ? cause : null;
+    const story = storyOf(facts, { lines: 60, about: broken?.line ?? null });
+    super(`${where}: ${what}\n\n${story}\n\nAgain: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
     this.at = at;
-    this.invariant = cause instanceof InvariantBroken ? cause.number : null;
+    this.invariant = broken?.number ?? null;
   }
 }
 

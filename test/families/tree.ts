@@ -4,19 +4,19 @@
  */
 import {
   type AgentOptions,
+  type AnyTool,
   createAgent,
   defineTool,
   type PendingApproval,
   type RunResult,
   type StreamItem,
-  type Tool,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 
 /** What an agent does: it calls all of its tools at once, and then it is done. */
 export type Member = {
   readonly name: string;
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly AnyTool[];
   /** Agents behind tools of the same names. */
   readonly members?: readonly Member[];
   /** More calls of agents, each by name: by default each is called once. */
@@ -45,7 +45,7 @@ export function createFamily(member: Member, options: FamilyOptions = {}): Retur
 }
 
 /** A tool that a person must allow. */
-export function guarded(name: string, execute: () => unknown = () => `${name} is done`): Tool {
+export function guarded(name: string, execute: () => unknown = () => `${name} is done`): AnyTool {
   return defineTool({
     name,
     description: name,
@@ -58,7 +58,7 @@ export function guarded(name: string, execute: () => unknown = () => `${name} is
 
 /** A tool that runs until the test lets it go on. */
 export function gate(name: string): {
-  readonly tool: Tool;
+  readonly tool: AnyTool;
   readonly open: () => void;
   readonly reached: Promise<void>;
 } {

@@ -70,6 +70,41 @@ describe("parent and child", verifies("TOOL-11"), () => {
     expect(reached).toHaveLength(points.length);
   });
 
+  test("the child asks a person, and their process is killed at every point: whoever resumes the parent is told", {
+    ...verifies("AGENT-2"),
+    timeout: 300_000,
+  }, async () => {
+    const asking: ProcessOptions = {
+      script: family.script,
+      childScript: [{ calls: [{ name: "risky", input: { deep: 1 } }] }, { text: "Helped." }],
+    };
+    const commits = [
+      ...[1, 2, 3, 4].map((number) => `${child} @ ${number}`),
+      ...[2, 3, 4].map((number) => `p @ ${number}`),
+    ];
+    const moments = commits.flatMap((commit) => [commit.replace("@", "before"), commit.replace("@", "after")]);
+    await sideBySide(moments, 2, async (point) => {
+      const { world, first } = await begin(asking, point);
+      await first.kill();
+      const second = await world.start(asking);
+      const waiting = await second.call("resume", "p");
+      expect(waiting, point).toMatchObject({
+        status: "awaiting_human",
+        approvals: [{ sessionId: child, name: "risky" }],
+      });
+      await second.kill();
+
+      const third = await world.start(asking);
+      const [approval] = await third.call<{ callKey: string }[]>("approvals", "p");
+      expect(await third.call("answer", "p", approval?.callKey, { type: "approve" }), point).toBe("first");
+      expect(await third.call("run", "Go", { sessionId: "p", runId: "r" }), point).toMatchObject(completed);
+      await checkFamily(world);
+      const told = eventsOf(await world.log("p"), "child_waiting");
+      expect(told[0], point).toMatchObject({ childId: child, askedAt: expect.any(Number) });
+      await third.kill();
+    });
+  });
+
   test("the child's process dies first, then the parent's, each while another waits for it", async () => {
     const { world, first } = await begin(family, `${child} tool`);
     const second = await world.start(family);

@@ -2,14 +2,15 @@
  * Whatever happened to a session, its log replays without a difference: sessions of simulated worlds, by seeds.
  */
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
+import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createChance } from "../../src/testing/world/chance.js";
 import { createWorld, type Process } from "../../src/testing/world/world.js";
 import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { simulate } from "./simulate.js";
-import { temperOf } from "./world/director.js";
+import { noOwnHabits, ownHabitsOf, temperOf } from "./world/director.js";
+import { asDelegate, nameAt } from "./world/family.js";
 import { createPermissions, createTools } from "./world/tools.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
@@ -31,19 +32,23 @@ test("sessions of every kind of trouble replay as they were", {
   expect(entries).toBeGreaterThan(seeds * 10);
 });
 
-/** The same agent, in a world where nothing happens. */
+/** The same agents, in a world where nothing happens. */
 function observer(store: Store, seed: number) {
-  const { habits } = temperOf(createWorld(createMemoryStore(), createChance(seed), "session"), null);
+  const { habits } = temperOf(createWorld(createMemoryStore(), createChance(seed), "session"), noOwnHabits);
+  const { family, hasSlowSchemas } = ownHabitsOf(seed);
   const world = { ...createWorld(createMemoryStore(), createChance(1), "session"), turn: async () => {} };
   const [process] = world.processes;
-  const bench = { world, ledger: new Map(), process: () => process as Process };
-  return createAgent({
-    model: createScriptedModel([]),
-    tools: createTools(bench),
-    canExecuteTool: createPermissions(bench),
-    retry: { maxRetries: 3 },
-    toolOutput: null,
-    compaction: habits.window === null ? null : { contextWindow: habits.window, model: createScriptedModel([]) },
-    store,
-  });
+  const bench = { world, ledger: new Map(), process: () => process as Process, hasSlowSchemas };
+  const agentAt = (level: number): Agent =>
+    createAgent({
+      model: createScriptedModel([]),
+      tools: [...createTools(bench), ...(level < (family?.depth ?? 0) ? [asDelegate(agentAt(level + 1))] : [])],
+      canExecuteTool: createPermissions(bench),
+      retry: { maxRetries: 3 },
+      toolOutput: null,
+      compaction: habits.window === null ? null : { contextWindow: habits.window, model: createScriptedModel([]) },
+      store,
+      ...(level === 0 ? {} : { name: nameAt(level) }),
+    });
+  return agentAt(0);
 }

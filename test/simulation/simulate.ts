@@ -8,12 +8,12 @@
 import type { Store } from "../../src/ports/store.js";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
 import { createChance } from "../../src/testing/world/chance.js";
-import { type Fact, traceOf } from "../../src/testing/world/facts.js";
-import { checkInvariants } from "../../src/testing/world/invariants.js";
+import type { Fact } from "../../src/testing/world/facts.js";
+import { checkInvariants, InvariantBroken } from "../../src/testing/world/invariants.js";
+import { storyOf } from "../../src/testing/world/story.js";
 import { createWorld } from "../../src/testing/world/world.js";
-import { direct, temperOf } from "./world/director.js";
-import { simulationHistoryOf } from "./world/history.js";
-import { hookHabitsOf } from "./world/hooks.js";
+import { direct, ownHabitsOf, temperOf } from "./world/director.js";
+import { simulationHistoriesOf } from "./world/history.js";
 import { simulationInvariants } from "./world/invariants.js";
 
 export type SimulationOptions = {
@@ -25,8 +25,8 @@ export type SimulationOptions = {
   readonly store?: Store;
   /** The id of the session, which must be new; "session". */
   readonly sessionId?: string;
-  /** Lines of the trace in a failure; 80. */
-  readonly traceLines?: number;
+  /** Lines of the story in a failure; 80. */
+  readonly storyLines?: number;
 };
 
 /** How much a simulation covered. */
@@ -40,17 +40,19 @@ export type SimulationReport = {
   readonly toolCalls: number;
   readonly kills: number;
   readonly stops: number;
+  /** Sessions of agents behind tools. */
+  readonly children: number;
   /** Entries of the log, by type. */
   readonly events: { readonly [type: string]: number };
 };
 
-/** A simulation in which an invariant did not hold. Its message has the trace, and the command that repeats it. */
+/** A simulation in which an invariant did not hold. Its message has its story, and the command that repeats it. */
 export class SimulationFailure extends Error {
   override readonly name = "SimulationFailure";
   readonly seed: number;
 
-  constructor(seed: number, what: string, trace: string, options: { readonly cause: unknown }) {
-    super(`Seed ${seed}: ${what}\n\n${trace}\n\nAgain: node scripts/simulate.mjs --seed ${seed}`, options);
+  constructor(seed: number, what: string, story: string, options: { readonly cause: unknown }) {
+    super(`Seed ${seed}: ${what}\n\n${story}\n\nAgain: node scripts/simulate.mjs --seed ${seed}`, options);
     this.seed = seed;
   }
 }
@@ -60,17 +62,18 @@ export class SimulationFailure extends Error {
  * @throws SimulationFailure
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
-  const { seed, traceLines = 80 } = options;
+  const { seed, storyLines = 80 } = options;
   const world = createWorld(options.store ?? createMemoryStore(), createChance(seed), options.sessionId ?? "session");
   try {
-    // Chance of their own: worlds without hooks are what they were before there were any.
-    const temper = temperOf(world, hookHabitsOf(createChance(seed ^ 0x5bd1e995)));
+    const temper = temperOf(world, ownHabitsOf(seed));
     const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
-    checkInvariants(await simulationHistoryOf(world, directed.clients, temper.isCalm), simulationInvariants);
+    for (const history of await simulationHistoriesOf(world, directed.clients, temper.isCalm))
+      checkInvariants(history, simulationInvariants);
     return reportOf(seed, directed.turns, world.facts);
   } catch (cause) {
     const what = cause instanceof Error ? cause.message : String(cause);
-    throw new SimulationFailure(seed, what, traceOf(world.facts, traceLines), { cause });
+    const about = cause instanceof InvariantBroken ? cause.line : null;
+    throw new SimulationFailure(seed, what, storyOf(world.facts, { lines: storyLines, about }), { cause });
   }
 }
 
@@ -86,6 +89,7 @@ function reportOf(seed: number, turns: number, facts: readonly Fact[]): Simulati
     toolCalls: count((fact) => fact.type === "tool_started"),
     kills: count((fact) => fact.type === "process" && fact.what === "killed"),
     stops: count((fact) => fact.type === "process" && fact.what === "stopped"),
+    children: new Set(facts.flatMap((fact) => (fact.type === "written" ? fact.sessionId : []))).size - 1,
     events: Object.fromEntries(countEvents(facts)),
   };
 }

@@ -32,6 +32,7 @@ const proven = verifies(
   "STRM-2",
   "TOOL-5",
   "TOOL-6",
+  "AGENT-2",
 );
 
 /** Entries that the seeds led to, by type. */
@@ -39,14 +40,14 @@ const reached = new Map<string, number>();
 
 describe("no invariant is broken", () => {
   test.each(parts)("by seeds from $from", { ...proven, timeout: 600_000 }, async ({ from, until }) => {
-    const covered = { commits: 0, modelCalls: 0, toolCalls: 0, kills: 0, stops: 0 };
+    const covered = { commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 };
     for (let seed = from; seed < until; seed += 1) add(covered, await simulate({ seed }));
     console.log(`seeds ${from} to ${until - 1}: ${JSON.stringify(covered)}`);
     if (until - from === inOneTest) for (const count of Object.values(covered)) expect(count).toBeGreaterThan(100);
   });
 });
 
-test.runIf(seeds >= 2_000)("the seeds lead to entries of every type that a session without children has", () => {
+test.runIf(seeds >= 2_000)("the seeds lead to entries of every type that this version writes", () => {
   expect([...reached.keys()].sort()).toEqual([...expectedTypes].sort());
 });
 
@@ -74,14 +75,19 @@ const expectedTypes: readonly EventType[] = [
   "late_result",
   "run_finished",
   "after_run_hooks_called",
+  "tool_waiting",
+  "child_waiting",
+  "parent_told",
+  "parent_notified",
 ];
 
-type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "kills" | "stops">;
+type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "children" | "kills" | "stops">;
 
 function add(covered: { -readonly [Key in keyof Covered]: number }, report: SimulationReport): void {
   covered.commits += report.commits;
   covered.modelCalls += report.modelCalls;
   covered.toolCalls += report.toolCalls;
+  covered.children += report.children;
   covered.kills += report.kills;
   covered.stops += report.stops;
   for (const [type, count] of Object.entries(report.events)) reached.set(type, (reached.get(type) ?? 0) + count);

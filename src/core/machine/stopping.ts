@@ -34,6 +34,22 @@ export function giveUp(state: ActiveState, at: number): ActiveState {
   return state.status === "model_running" ? finishRun(withoutLast(state), state.stopping.reason) : state;
 }
 
+/**
+ * Gives up the work of a process that is gone. Child sessions live on: they are told, and waited for until the grace is
+ * over.
+ */
+export function giveUpHere(state: ActiveState, at: number): ActiveState {
+  if (state.stopping === null || !hasCalls(state) || !state.calls.some(isChild)) return giveUp(state, at);
+  const abandoned = abandonCalls(
+    state.calls.filter((call) => !isChild(call)),
+    "interrupted",
+    state.seq + 1,
+  );
+  let next = 0;
+  const calls = state.calls.map((call) => (isChild(call) ? call : (abandoned[next++] ?? call)));
+  return settleCalls({ ...state, calls }, at);
+}
+
 /** The usage of the lost work stays unknown, so the known usage becomes a lower bound. */
 export function withoutLast<Active extends ActiveState>(state: Active): Active {
   return { ...state, usage: { ...state.usage, partial: true } };

@@ -29,7 +29,7 @@ import {
   type State,
 } from "./state.js";
 import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.js";
-import { giveUp, stopRun, withoutLast } from "./stopping.js";
+import { giveUp, giveUpHere, stopRun, withoutLast } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 
 /** The state after an event; the same object if the event does not apply. */
@@ -281,9 +281,10 @@ function isClockHeld({ status, limits }: ActiveState): boolean {
 function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
   if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
   const state: ActiveState = { ...before, restarts: before.restarts + 1 };
-  if (state.stopping !== null) return giveUp(state, event.at);
+  if (state.stopping !== null)
+    return state.restarts < maxRestarts ? giveUpHere(state, event.at) : giveUp(state, event.at);
   if (state.restarts >= maxRestarts) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
-  if (isOutOfTime(state, event.at)) return giveUp(stopRun(state, "max_wall_clock", event.at), event.at);
+  if (isOutOfTime(state, event.at)) return giveUpHere(stopRun(state, "max_wall_clock", event.at), event.at);
   switch (state.status) {
     case "preparing":
       return state.for === "compaction" ? withoutLast(state) : state;

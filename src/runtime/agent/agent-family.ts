@@ -22,6 +22,8 @@ export type ChildAgent = {
   readonly family: AgentFamily;
   /** Takes a child session up in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
+  /** If a child session is driven here and has nothing to do, resolves when its lease was given back. */
+  readonly letGo: (sessionId: string) => Promise<void>;
   /**
    * Sees to it that a child session goes on, in this process or another, while somebody waits for its parent here. Calls
    * `onEnd` when it rests or is interrupted here, with an error if it cannot go on here. Call the returned function to
@@ -50,8 +52,24 @@ export function childAgentOf(toolName: string, family: AgentFamily): ChildAgent 
   return family.children.get(toolName);
 }
 
-/** Takes up the children that a state waits for. A child that cannot be taken up here is due in the store. */
-export async function takeUpChildren(state: State, family: AgentFamily): Promise<void> {
-  const children = childCallsOf(state).map(({ name, childId }) => childAgentOf(name, family)?.takeUp(childId));
-  await Promise.allSettled(children);
+/**
+ * Takes up the children that a state waits for. A child that cannot be taken up here is due in the store. `atWork`: only
+ * those that do not wait for a person.
+ */
+export async function takeUpChildren(
+  state: State,
+  family: AgentFamily,
+  { atWork = false }: { readonly atWork?: boolean } = {},
+): Promise<void> {
+  const calls = childCallsOf(state).filter(({ askedAt }) => !atWork || askedAt === undefined);
+  await Promise.allSettled(calls.map(({ name, childId }) => childAgentOf(name, family)?.takeUp(childId)));
+}
+
+/** If the parent cannot be taken up here, the message in its inbox makes it due for another process. */
+export async function takeUpParent(sessionId: string, { parent }: AgentFamily): Promise<void> {
+  try {
+    await parent?.takeUp(sessionId);
+  } catch {
+    // Whoever waits for the parent gets the error of its own driver or follower.
+  }
 }

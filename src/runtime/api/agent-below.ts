@@ -25,21 +25,31 @@ async function childOf(
   if (seen.has(sessionId)) return null;
   seen.add(sessionId);
   const { store } = parts;
-  const parent = (await bindingOf(store, sessionId))?.parent;
+  const binding = await bindingOf(store, sessionId);
+  const parent = binding?.parent;
   if (parent === undefined) return null;
   const isOurs = (await bindingOf(store, parent.sessionId))?.agent === parts.name;
   const family: AgentFamily | undefined = isOurs
     ? parts.family
     : (await childOf(parent.sessionId, parts, seen))?.family;
+  if (family === undefined) return null;
   const state = (await store.load(parent.sessionId))?.state;
   const call = state === undefined ? undefined : callOf(state, parent.callKey);
-  return (family !== undefined && call !== undefined && childAgentOf(call.name, family)) || null;
+  return (call !== undefined && childAgentOf(call.name, family)) || agentNamed(binding?.agent, family);
+}
+
+/** The parent has gone on without the child's result, for example after an abort. The child still has to end. */
+function agentNamed(name: string | undefined, { children }: AgentFamily): ChildAgent | null {
+  for (const child of children.values()) if (child.name === name) return child;
+  return null;
 }
 
 /** What a session is bound to; if it has not begun, what its first request asks for. */
 async function bindingOf(store: Store, sessionId: string): Promise<SessionBinding | null> {
-  const session = (await store.load(sessionId))?.state.session;
-  if (session !== null && session !== undefined) return session;
+  const begun = async () => (await store.load(sessionId))?.state.session ?? null;
+  const session = await begun();
+  if (session !== null) return session;
   for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
-  return null;
+  // A driver may have taken the request in between.
+  return begun();
 }

@@ -35,7 +35,7 @@ import { shutDownError } from "../log/driver-errors.js";
 import { compileModels } from "../model/models.js";
 import { compileListeners } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
-import { attend, deliver, takeUp } from "../session/deliver.js";
+import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
 import type { InterruptedRuns } from "../session/interrupted-runs.js";
 import {
   createLocalSession,
@@ -151,6 +151,8 @@ export function buildAgent<ModelLike>(
 type Assembled = {
   readonly parts: CompiledAgent;
   readonly live: (sessionId: string) => LocalSession;
+  /** The sessions that are in this process now. */
+  readonly sessions: ReadonlyMap<string, LocalSession>;
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
@@ -163,7 +165,9 @@ function assemble<ModelLike>(
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
-      if (ending === null) await takeUp(live(sessionId));
+      // Whoever waits for the parent here may have taken the message already.
+      const isPosted = (await store.inbox(sessionId)).length > 0;
+      if (isPosted && ending === null) await takeUp(live(sessionId));
     },
   };
   const parts = compileParts(options, surroundings, link);
@@ -231,10 +235,10 @@ function assemble<ModelLike>(
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  return { parts, live, session, replay, shutdown, interrupted };
+  return { parts, live, sessions, session, replay, shutdown, interrupted };
 }
 
-function childAgent({ parts, live, session, replay, shutdown }: Assembled): BoundChild {
+function childAgent({ parts, live, sessions, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
     unpriced: unpricedModels(parts),
@@ -242,6 +246,10 @@ function childAgent({ parts, live, session, replay, shutdown }: Assembled): Boun
     family: parts.family,
     sessionInfo: (title) => sessionInfo(parts, title),
     takeUp: async (sessionId) => takeUp(live(sessionId)),
+    letGo: async (sessionId) => {
+      const found = sessions.get(sessionId);
+      if (found !== undefined) await letGo(found);
+    },
     attend: (sessionId, onEnd) => attend(live(sessionId), onEnd),
     session,
     replay,

@@ -164,8 +164,9 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   async function resumeRun(): Promise<RunResult> {
-    const state = await load();
+    // In this order: a request leaves the inbox in the commit that begins the session.
     const isPosted = (await store.inbox(id)).length > 0;
+    const state = await load();
     if (state.session === null && !isPosted) throwNoSession(id);
     const below = state.session?.agent === parts.name ? null : await agentBelow(id, parts);
     if (below !== null) return below.session(id).resume();

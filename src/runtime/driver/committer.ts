@@ -8,8 +8,9 @@ import type { Activity, Commit, CommitResult } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
+import type { Hold } from "../work/effect-context.js";
 import { type PromptBlobs, writePromptBlobs } from "../work/prompt-blobs.js";
-import { isSure, type KeptLease, type LeaseKeeper, makeSure } from "./lease-keeper.js";
+import type { KeptLease } from "./lease-keeper.js";
 
 export type WriteResult =
   | { readonly type: "committed" | "released" | "inbox_not_empty" }
@@ -27,7 +28,7 @@ type CommitOptions = {
 export type Committer = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "store" | "clock">;
-  readonly keeper: LeaseKeeper;
+  readonly hold: Hold;
   readonly kept: KeptLease;
   readonly memory: { readonly texts: PromptBlobs };
   /** The number of the last entry of the log. */
@@ -47,7 +48,7 @@ export async function commit(
   state: State,
   beside: CommitOptions,
 ): Promise<WriteResult> {
-  const { parts, keeper, kept, memory, seq, sessionId } = committer;
+  const { parts, hold, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
   const { dueAt, consume, record, release } = beside;
   const row: Commit = {
@@ -72,9 +73,8 @@ export async function commit(
       if (result.seq !== last)
         throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
       committer.seq = last;
-      while (!release && !isSure(keeper, kept))
-        if (!(await makeSure(keeper, kept)))
-          return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
+      while (!release && !hold.isSure())
+        if (!(await hold.makeSure())) return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
       return { type: release ? "released" : "committed" };
     }
     if (result.type === "inbox_not_empty") {

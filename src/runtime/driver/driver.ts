@@ -14,7 +14,7 @@
  * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls
  *   `wake`.
  * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held
- *   (`isSure`, `makeSure`). The driver reads the inbox itself, and after a drain it releases the lease itself.
+ *   (`holdOf`). The driver reads the inbox itself, and after a drain it releases the lease itself.
  * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and
  *   the closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers
  *   directly.
@@ -27,7 +27,8 @@
  * 3. Events that are ready together share a commit. An effect that answers at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
  * 5. When nothing is left to do here, the last commit releases the lease.
- * 6. An effect starts right after a commit, while nobody else can have claimed the session. In a shutdown only calls
+ * 6. An effect starts right after a commit, while nobody else can have claimed the session. If it waits on the way to
+ *    the call of a model or a tool, it looks once more directly before (effects/may-start.ts). In a shutdown only calls
  *    start that are committed as running.
  */
 import type { Effect } from "../../core/machine/effect.js";
@@ -41,18 +42,19 @@ import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { releaseLease } from "../log/driver-errors.js";
 import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { Signalled } from "../subscribers/run-signals.js";
-import type { EffectContext, ProcessMemory } from "../work/effect-context.js";
+import type { EffectContext, Hold, ProcessMemory } from "../work/effect-context.js";
 import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
+import { holdOf, type LeaseKeeper } from "./lease-keeper.js";
 
-export type DriverOptions = Committer & {
+export type DriverOptions = Omit<Committer, "hold"> & {
   readonly parts: CompiledAgent;
+  readonly keeper: LeaseKeeper;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   /** The questions of child sessions that public events show. */
@@ -67,7 +69,8 @@ export type DriverOptions = Committer & {
   readonly onLate: (event: EventBody) => void;
 };
 
-export type Driver = DriverOptions & {
+export type Driver = Omit<DriverOptions, "keeper"> & {
+  readonly hold: Hold;
   /** The effects in flight, by key. */
   readonly jobs: Map<string, Job>;
   /** The ids of inbox messages that are being committed. */
@@ -90,12 +93,13 @@ type Job = {
 
 /** Copies field by field: V8 gives each object literal with a spread a hidden class of its own, which costs memory. */
 export function createDriver(options: DriverOptions): Driver {
-  const { state } = options;
-  return {
+  const { state, keeper, kept } = options;
+  const storeFailed = (error: unknown) => close(driver, { type: "interrupted", reason: "store_failed", error });
+  const driver: Driver = {
     sessionId: options.sessionId,
     parts: options.parts,
-    keeper: options.keeper,
-    kept: options.kept,
+    kept,
+    hold: holdOf(keeper, kept, storeFailed),
     seq: options.seq,
     state,
     transcript: options.transcript,
@@ -113,6 +117,7 @@ export function createDriver(options: DriverOptions): Driver {
     closed: false,
     draining: null,
   };
+  return driver;
 }
 
 /**
@@ -233,8 +238,8 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   return applied;
 }
 
-function workIn({ sessionId, parts, transcript, memory, hearers }: Driver, state: State): EffectContext {
-  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hearers };
+function workIn({ sessionId, parts, transcript, memory, hold, hearers }: Driver, state: State): EffectContext {
+  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, hearers };
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
@@ -319,22 +324,8 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   );
 }
 
-/** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
-export async function drain(driver: Driver, graceMs: number): Promise<void> {
-  if (driver.closed) return;
-  let cancel = () => {};
-  await new Promise<void>((settled) => {
-    driver.draining = settled;
-    cancel = driver.parts.clock.after(graceMs, settled);
-    void dispatch(driver, () => []);
-  });
-  cancel();
-  if (driver.closed) return;
-  await releaseLease(driver.parts.store, driver.kept.lease);
-  close(driver, { type: "interrupted", reason: "shutdown" });
-}
-
-function close(driver: Driver, closing: Closing, reason: () => unknown = () => closingError(closing)): void {
+/** Cancels what is in flight, and commits nothing more. */
+export function close(driver: Driver, closing: Closing, reason: () => unknown = () => closingError(closing)): void {
   if (driver.closed) return;
   driver.closed = true;
   for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);

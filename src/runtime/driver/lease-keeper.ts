@@ -3,6 +3,7 @@
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Holder, Lease, Store } from "../../ports/store.js";
+import type { Hold } from "../work/effect-context.js";
 
 export type LeaseKeeperOptions = {
   readonly store: Store;
@@ -55,15 +56,33 @@ export function dropLease(keeper: LeaseKeeper, one: KeptLease): void {
   keeper.cancel = null;
 }
 
+/**
+ * A kept lease, as the committer and the effects see it.
+ * @param failed called if the store fails at a renewal, which then counts as not held
+ */
+export function holdOf(keeper: LeaseKeeper, kept: KeptLease, failed: (error: unknown) => void): Hold {
+  return {
+    isSure: () => isSure(keeper, kept),
+    async makeSure() {
+      try {
+        return await makeSure(keeper, kept);
+      } catch (error) {
+        failed(error);
+        return false;
+      }
+    },
+  };
+}
+
 /** Whether no other process can have claimed the session. False after a sleep or a jump of the clock. */
-export function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
+function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
   if (renewedAt === null) return false;
   const age = clock.now() - renewedAt.wall;
   return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
 }
 
 /** Renews the lease now. False if it is gone, or was dropped. @throws what the store throws */
-export async function makeSure(keeper: LeaseKeeper, one: KeptLease): Promise<boolean> {
+async function makeSure(keeper: LeaseKeeper, one: KeptLease): Promise<boolean> {
   await renew(keeper);
   return isKept(keeper, one) && one.renewedAt !== null;
 }

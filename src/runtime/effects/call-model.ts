@@ -37,12 +37,13 @@ export async function callModel(
   effect: EffectOf<"call_model">,
   context: EffectContext,
   cancellation: Cancellation,
-): Promise<EventBody> {
+): Promise<EventBody | undefined> {
   const startedAt = context.now();
   const request = requestOf(effect, context);
   // Waits only for a promise: the model is called right after the commit that asked for it.
   const made = request instanceof Promise ? await request : request;
   if (made.type === "missing") return prepareAgain(effect, made.message, context);
+  while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;
   const { parts, state, memory, now, hearers } = context;
   const { model, timeouts } = modelOf(parts.models, state);
   const assembly = createAssembly(made.request);

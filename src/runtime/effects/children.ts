@@ -10,8 +10,10 @@ import { createHmac } from "node:crypto";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
+import { callOf } from "../../core/machine/state.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
-import { type AgentFamily, type ChildAgent, childAgentOf } from "../agent/agent-family.js";
+import type { Store } from "../../ports/store.js";
+import { type ChildAgent, childAgentOf, takeUpParent } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { reserveFor, within } from "./child-budget.js";
@@ -45,15 +47,18 @@ export async function startChild(
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
 
+export async function postCancel(
+  { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,
+  store: Store,
+  at: number,
+): Promise<void> {
+  await store.post(childId, { id: `abort/${callKey}`, at, body: { type: "abort", note: "the parent was aborted" } });
+}
+
 /** Aborts a child. Its result comes as that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  const { childId, callKey } = effect;
-  await parts.store.post(childId, {
-    id: `abort/${callKey}`,
-    at: now(),
-    body: { type: "abort", note: "the parent was aborted" },
-  });
-  await childAgentOf(effect.name, parts.family)?.takeUp(childId);
+  await postCancel(effect, parts.store, now());
+  await childAgentOf(effect.name, parts.family)?.takeUp(effect.childId);
   return undefined;
 }
 
@@ -75,25 +80,30 @@ export async function notifyParent(
   return { type: "parent_notified", runId };
 }
 
-/** Tells the parent whether this child waits for a person. */
+/**
+ * Tells the parent whether this child waits for a person. The parent is taken up after `parent_told` is committed: most
+ * often, this child has given its lease back by then.
+ */
 export async function tellParent(
   { parent, runId, askedAt, seq }: EffectOf<"tell_parent">,
   { sessionId, parts, now }: EffectContext,
 ): Promise<EventBody> {
+  if (askedAt !== null && !(await isAwaited(parent, parts.store)))
+    return { type: "abort_requested", runId, note: "the parent waits for it no more" };
   const body: InboxBody = { type: "child", callKey: parent.callKey, childId: sessionId, askedAt, seq };
   await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
-  // The child may give its lease back before the parent has read the message.
-  void takeUpParent(parent.sessionId, parts.family);
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }
 
-/** If the parent cannot be taken up here, the message in its inbox makes it due for another process. */
-async function takeUpParent(sessionId: string, { parent }: AgentFamily): Promise<void> {
-  try {
-    await parent?.takeUp(sessionId);
-  } catch {
-    // Whoever waits for the parent gets the error of its own driver or follower.
-  }
+/**
+ * Whether the call that started a child is open. It may not be: the parent was aborted, and the process that should have told
+ * the child died. Nobody would see the child's question then.
+ */
+async function isAwaited({ sessionId, callKey }: EffectOf<"tell_parent">["parent"], store: Store): Promise<boolean> {
+  const parent = await store.load(sessionId);
+  if (parent === null) return true;
+  const status = callOf(parent.state, callKey)?.status;
+  return status === "running" || status === "waiting";
 }
 
 function outputOf(result: RunResult | null, name: string): ToolOutput {

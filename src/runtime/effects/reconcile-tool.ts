@@ -18,6 +18,7 @@ import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
+import { mayStart } from "./may-start.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 import { defaultToolTimeoutMs } from "./run-tool.js";
 
@@ -48,6 +49,7 @@ export function* reconcileTool(
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
+  if (!(yield* mayStart(context, cancellation))) return undefined;
   const settled = yield* wait(askOutside(effect, recover.reconcile, input.value, compiled, context, cancellation));
   if (settled.type !== "returned") return ask(settled.message);
   try {

@@ -4,6 +4,7 @@
 
 import type { EventBody, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
+import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
@@ -21,6 +22,7 @@ import { capOutput } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
+import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
 
 /** How long a call of a tool may take that sets no limit. */
@@ -38,6 +40,7 @@ export function* runTool(
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
   const returned = yield* outcomeOf(effect, record, context, cancellation);
+  if (returned === null) return notStarted(effect, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
   const { outcome, output, done } = yield* capped(final, record, context);
@@ -54,6 +57,16 @@ export function* runTool(
   };
 }
 
+/** The run stops, and says that this call did not start. If the session is lost, its next holder runs the call. */
+function notStarted(
+  { runId, callKey, attempt }: EffectOf<"run_tool">,
+  { isCancelled }: Cancellation,
+): EventBody | undefined {
+  if (!isCancelled) return undefined;
+  const output = { type: "text", text: refusalText("aborted") } as const;
+  return { type: "tool_finished", runId, callKey, attempt, outcome: "aborted", output };
+}
+
 /** Another agent does the work, in a session of its own. */
 function* askChild(
   effect: EffectOf<"run_tool">,
@@ -61,13 +74,14 @@ function* askChild(
   child: ChildAgent,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<EventBody> {
+): Coroutine<EventBody | undefined> {
   const { runId, callKey, attempt } = effect;
   const compiled = context.parts.tools.get(record.part.name);
   if (compiled === undefined)
     return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
+  if (!(yield* mayStart(context, cancellation))) return notStarted(effect, cancellation);
   return yield* wait(startChild(effect, child, input.value, context));
 }
 
@@ -91,12 +105,13 @@ function* capped(
   }
 }
 
+/** Null if the tool may not start any more. */
 function* outcomeOf(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Outcome> {
+): Coroutine<Outcome | null> {
   const compiled = context.parts.tools.get(record.part.name);
   if (compiled === undefined) return failed(unknownTool(record.part.name));
   if (!isAsApproved(record, context)) return failed(inputNotApproved);
@@ -104,6 +119,7 @@ function* outcomeOf(
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   forgetInput(context, effect.callKey);
   if (!input.ok) return failed(input.message);
+  if (!(yield* mayStart(context, cancellation))) return null;
   try {
     const run = (signal: () => AbortSignal) =>
       execute(tool, record, input, toolContextOf(effect, record, context, signal));

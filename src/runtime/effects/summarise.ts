@@ -32,6 +32,8 @@ class SummariserFailure extends Error {
   }
 }
 
+const heldElsewhere: ModelFailure = { kind: "cancelled", message: "The session is no longer held here." };
+
 export function createSummariser(
   { runId }: EffectOf<"compact">,
   called: CalledModel,
@@ -54,6 +56,7 @@ export function createSummariser(
       tools: [],
       toolChoice: "none",
     };
+    while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return heldElsewhere;
     const assembly = createAssembly(request);
     await streamInto(assembly, request, {
       model,

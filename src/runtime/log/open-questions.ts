@@ -129,8 +129,8 @@ export function readReported(
   const places = childCallsOf(state).flatMap(({ childId, childSeq: seq }) =>
     seq === undefined ? [] : [{ childId, seq }],
   );
-  for (const { body } of messages)
-    if (body.type === "child" && body.askedAt !== null) places.push({ childId: body.childId, seq: body.seq });
+  // A report that a child waits no more counts, too: what is open then is not new to the report after it.
+  for (const { body } of messages) if (body.type === "child") places.push({ childId: body.childId, seq: body.seq });
   return places.every((place) => known.has(keyOf(place))) ? undefined : readQuestions(store, known, places);
 }
 

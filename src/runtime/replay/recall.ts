@@ -57,6 +57,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       transcript,
       memory,
       now: clock.now,
+      hold: { isSure: () => true, makeSure: async () => true },
       hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;

@@ -12,7 +12,7 @@ import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 import { presentResult } from "../log/present-result.js";
-import { closeWaiters, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
+import { closeWaiters, holdBack, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
 
 /** For each child that is attended to: leaves it to others. */
 export type Attended = Map<string, () => void>;
@@ -29,11 +29,21 @@ type Parent = WaitedFor & {
 /** Settles those who wait if the run waits for a person, and attends to the children for those who wait on. */
 export async function whileWaitedFor(session: Parent, state: State): Promise<void> {
   if (state.status === "awaiting_human" && session.waiters.some(isWaitingForPeople)) {
+    await letAskingGo(state, session.parts.family);
     const result = await presentResult(session.parts.store, session.sessionId, state);
-    if (result !== null && session.driver === null) settleRun(session, result, Number.MAX_SAFE_INTEGER);
+    if (result !== null && session.driver === null) {
+      settleRun(session, result, Number.MAX_SAFE_INTEGER);
+      holdBack(session, state, createTranscript());
+    }
   }
   if (session.waiters.length > 0 && session.following !== null) attendChildren(session, state);
   else leaveChildren(session);
+}
+
+/** Whoever gets the result may end the process: the children that ask are not held any more then. */
+async function letAskingGo(state: State, family: AgentFamily): Promise<void> {
+  const asking = childCallsOf(state).filter(({ askedAt }) => askedAt !== undefined);
+  await Promise.allSettled(asking.map(({ name, childId }) => childAgentOf(name, family)?.letGo(childId)));
 }
 
 /** Attends to the children that a state waits for, and to no others. */

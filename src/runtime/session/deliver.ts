@@ -10,7 +10,7 @@ import { initialState, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
-import { type Driver, dispatch } from "../driver/driver.js";
+import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import { inTurn } from "../lib/serial.js";
 import { lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
@@ -185,6 +185,11 @@ export function attend(live: LocalSession, onEnd: (error?: unknown) => void): ()
     stopWaiting(live, waiter);
     leaveIfIdle(live);
   };
+}
+
+/** If the session is driven here and has nothing to do, resolves when its lease was given back. */
+export async function letGo(live: LocalSession): Promise<void> {
+  if (live.driver !== null) await wake(live.driver);
 }
 
 /** Carries on the run under way. Nobody waits for its result. */

@@ -9,9 +9,11 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
-import { takeUpChildren } from "../agent/agent-family.js";
+import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
-import { createDriver, type Driver, dispatch, drain, lose, takeMessages, wake } from "../driver/driver.js";
+import { cancelChildren } from "../driver/cancel-children.js";
+import { drain } from "../driver/drain.js";
+import { createDriver, type Driver, dispatch, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
 import type { Turns } from "../lib/serial.js";
@@ -160,6 +162,8 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const questions: KnownQuestions = new Map();
   const reading = readReported(parts.store, questions, state, messages);
   if (reading !== undefined) await reading;
+  const cancelling = cancelChildren(state, parts);
+  if (cancelling !== undefined) await cancelling;
   // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = keepLease(keeper, lease, claimedAt, () => lose(driver));
@@ -192,7 +196,6 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
  */
 function begin({ parts, place }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
-  void takeUpChildren(state, parts.family);
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
     void takeMessages(
@@ -201,12 +204,17 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
     );
     void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);
   }
-  void takeMessages(driver, messages);
+  // A child may have said that it waits for a person.
+  void takeMessages(driver, messages).then(() => takeUpChildren(driver.state, parts.family, { atWork: true }));
 }
 
 function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
   broadcastCommitted(live, steps, transcript);
-  if (steps.some(({ entry }) => entry.event.type === "tool_waiting")) void takeUpChildren(state, live.parts.family);
+  if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
+    void takeUpChildren(state, live.parts.family, { atWork: true });
+  const parent = state.session?.parent;
+  if (parent !== undefined && steps.some(({ entry }) => entry.event.type === "parent_told"))
+    void takeUpParent(parent.sessionId, live.parts.family);
 }
 
 /** Posts a result that comes after the run. After losing the lease, drops it: the new holder reports the result. */

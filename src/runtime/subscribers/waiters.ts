@@ -88,13 +88,7 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
       // The questions of children are not in the log of their parent: the follower reads them.
       const result = childCallsOf(state).length > 0 ? null : resultOf(sessionId, state, transcript);
       if (result !== null) settleRun(session, result, Number.MAX_SAFE_INTEGER);
-      const heldBack = { reason: "held_back" } as const;
-      take(
-        session,
-        ({ awaited }) =>
-          "runId" in awaited && state.queue.some((one) => one.kind === "run" && one.runId === awaited.runId),
-        ({ awaited }) => ({ result: interrupted(sessionId, state, transcript, awaited, heldBack) }),
-      );
+      holdBack(session, state, transcript);
       take(
         session,
         ({ awaited }) => isResting(state) || ("runId" in awaited && awaited.runId !== state.runId),
@@ -103,6 +97,18 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
       break;
     }
   }
+}
+
+/** Settles the waiters for runs that are queued behind a run that waits for somebody. */
+export function holdBack(session: WaitedFor, state: State, transcript: Transcript): void {
+  const isQueued = (runId: string) => state.queue.some((one) => one.kind === "run" && one.runId === runId);
+  take(
+    session,
+    ({ awaited }) => "runId" in awaited && isQueued(awaited.runId),
+    ({ awaited }) => ({
+      result: interrupted(session.sessionId, state, transcript, awaited, { reason: "held_back" }),
+    }),
+  );
 }
 
 /**

@@ -20,12 +20,20 @@ export type EffectContext = {
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   now(): number;
+  readonly hold: Hold;
   /** Who hears of deltas and progress. */
   readonly hearers: Subscribers;
 };
 
 /** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
 export type OwnHookContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
+/** This process's hold on the session. It may be lost without a word: while the process sleeps, or its clock jumps. */
+export type Hold = {
+  /** Whether no other process can have claimed the session. */
+  readonly isSure: () => boolean;
+  /** Renews the lease. False if the session is no longer held here. */
+  readonly makeSure: () => Promise<boolean>;
+};
 
 /** What one process remembers of a run. Another process can go on without it. */
 export type ProcessMemory = SpareController & {

@@ -40,7 +40,7 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
       tools: [...normaliseTools(options.tools ?? []).values()].map(({ tool }) => watchTool(place, tool)),
       observers: [
         ...(options.observers ?? []),
-        { onDelta: (delta) => world.note({ type: "delta", process: name, delta }) },
+        { onDelta: (delta) => world.note({ type: "delta", sessionId: world.sessionId, process: name, delta }) },
       ],
       ...(options.canExecuteTool === undefined
         ? {}
@@ -66,6 +66,7 @@ function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel
     async *stream(request, signal) {
       world.note({
         type: "model_called",
+        sessionId: request.sessionId,
         process: self().name,
         request: { ...request, messages: [...request.messages] },
       });
@@ -121,8 +122,8 @@ async function runInTurns<Output>(
   context: ToolContext,
   execute: () => Output | Promise<Output>,
 ): Promise<Output> {
-  const { idempotencyKey: callKey, attempt, signal } = context;
-  world.note({ type: "tool_started", process: self().name, callKey, tool, attempt, input });
+  const { idempotencyKey: callKey, attempt, sessionId, signal } = context;
+  world.note({ type: "tool_started", sessionId, process: self().name, callKey, tool, attempt, input });
   await world.turn(self(), `${tool} works`, signal);
   signal.throwIfAborted();
   const settled = outside(world, patienceMs, async () => execute());

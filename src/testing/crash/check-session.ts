@@ -30,7 +30,7 @@ export async function checkSession(store: Store, sessionId: string): Promise<voi
     dueAt: null,
     askedAt: null,
   } as const;
-  const row = { type: "written", process: "", epoch: 0, at: 0, commit } as const;
+  const row = { type: "written", sessionId, process: "", epoch: 0, line: 0, at: 0, commit } as const;
   if (seq !== log.length)
     throw new InvariantBroken(undamaged, `the state is that of entry ${seq}, the log ends at ${log.length}`);
   checkInvariants({ facts: [], rows: [row], log }, storedInvariants);

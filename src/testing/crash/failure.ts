@@ -1,8 +1,9 @@
 /**
  * Failures of plays with crashes.
  */
-import { type Fact, traceOf } from "../world/facts.js";
+import type { Fact } from "../world/facts.js";
 import { InvariantBroken } from "../world/invariants.js";
+import { storyOf } from "../world/story.js";
 
 /** `invariant`: the number of the broken invariant in docs/reliability.md; null on any other error. */
 export type Failure = { readonly invariant: number | null; readonly message: string };
@@ -13,8 +14,10 @@ export class PlayFailure extends Error {
   readonly invariant: number | null;
 
   constructor(where: string, cause: unknown, facts: readonly Fact[]) {
-    super(`${where}: ${cause instanceof Error ? cause.message : String(cause)}\n\n${traceOf(facts, 60)}`, { cause });
-    this.invariant = cause instanceof InvariantBroken ? cause.number : null;
+    const broken = cause instanceof InvariantBroken ? cause : null;
+    const story = storyOf(facts, { lines: 60, about: broken?.line ?? null });
+    super(`${where}: ${cause instanceof Error ? cause.message : String(cause)}\n\n${story}`, { cause });
+    this.invariant = broken?.number ?? null;
   }
 }
 

@@ -2,9 +2,10 @@
  * What invariants are checked against: everything that happened in a world, and the log that is left.
  */
 import type { Entry, Event } from "../../core/machine/event.js";
-import type { Fact, FactOf } from "./facts.js";
+import { type Fact, type FactOf, isOf } from "./facts.js";
 import type { World } from "./world.js";
 
+/** Everything is of one session. Facts of processes, clocks and people are of every session. */
 export type History = {
   readonly facts: readonly Fact[];
   /** The commits that the store took, in order. */
@@ -12,17 +13,28 @@ export type History = {
   readonly log: readonly Entry[];
 };
 
+/** What is wrong; with the fact that shows it, if there is one. */
+export type Breach = string | { readonly what: string; readonly fact: Fact };
+
 /** What must hold, by its number in docs/reliability.md. `check` returns what is wrong, or undefined. */
 export type Invariant<Checked extends History = History> = {
   readonly number: number;
   readonly name: string;
-  readonly check: (history: Checked) => string | undefined;
+  readonly check: (history: Checked) => Breach | undefined;
 };
 
-export async function historyOf(world: World): Promise<History> {
-  const log = await world.store.read(world.sessionId);
-  const rows = world.facts.filter((fact) => fact.type === "written");
-  return { facts: world.facts, rows, log };
+/** @param sessionId default: the session that all is about */
+export async function historyOf(world: World, sessionId: string = world.sessionId): Promise<History> {
+  const log = await world.store.read(sessionId);
+  const facts = world.facts.filter((fact) => isOf(fact, sessionId));
+  const rows = facts.filter((fact) => fact.type === "written");
+  return { facts, rows, log };
+}
+
+/** What is wrong with an entry, and the commit that has it. */
+export function atEntry(seq: number, what: string, rows: History["rows"]): Breach {
+  const row = rows.find(({ commit }) => commit.expectedSeq + commit.events.length >= seq);
+  return row === undefined ? what : { what, fact: row };
 }
 
 /** Whether an event answers this call with one of these types of answer. */

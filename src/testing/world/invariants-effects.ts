@@ -1,10 +1,11 @@
 /**
  * Invariants of what was started, whatever the agent and its tools are.
  */
+import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
 import { hasCalls, initialState, type State } from "../../core/machine/state.js";
 import type { Fact, FactOf } from "./facts.js";
-import type { History, Invariant } from "./history.js";
+import type { Breach, History, Invariant } from "./history.js";
 import { leaseMs } from "./processes.js";
 
 export const effectInvariants: readonly Invariant[] = [
@@ -25,18 +26,20 @@ export const effectInvariants: readonly Invariant[] = [
   },
 ];
 
-type Start = FactOf<"model_called" | "tool_started">;
+type Start = FactOf<"model_called" | "summary_asked" | "tool_started">;
 
 function isStart(fact: Fact): fact is Start {
-  return fact.type === "model_called" || fact.type === "tool_started";
+  return fact.type === "model_called" || fact.type === "summary_asked" || fact.type === "tool_started";
 }
 
 export function nameOf(start: Start): string {
   if (start.type === "tool_started") return `${start.process} runs ${start.tool} ${start.callKey}`;
+  if (start.type === "summary_asked") return `${start.process} asks for a summary in ${start.runId}`;
   return `${start.process} calls the model for ${start.request.runId}/${start.request.modelCallIndex}`;
 }
 
 function runOf(start: Start): string {
+  if (start.type === "summary_asked") return start.runId;
   return start.type === "model_called" ? start.request.runId : (start.callKey.split("/")[0] ?? "");
 }
 
@@ -79,35 +82,42 @@ function watchHolders(): Holders {
   return holders;
 }
 
-function onlyHoldersStart({ facts }: History): string | undefined {
+/**
+ * Nothing waits between an effect's last look at its lease and the call that it starts, so no pause of this world falls in
+ * between. A real process can be paused there, in the middle of its own code; neither it nor this oracle can see that.
+ */
+function onlyHoldersStart({ facts }: History): Breach | undefined {
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
     if (!isStart(fact) || holders.of(fact)?.epoch === holders.present || holders.isUnaware(fact)) continue;
-    return `${nameOf(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.present} is the present one`;
+    const what = `${nameOf(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.present} is the present one`;
+    return { what, fact };
   }
   return undefined;
 }
 
-function nothingAfterFailedWrite({ facts }: History): string | undefined {
+function nothingAfterFailedWrite({ facts }: History): Breach | undefined {
   const held = new Map<string, number>();
   const lost = new Set<number>();
   for (const fact of facts) {
     if (fact.type === "holding") held.set(fact.process, fact.epoch);
     if (fact.type === "refused" || (fact.type === "confirmed" && fact.released)) lost.add(fact.epoch);
     if (fact.type === "process" && fact.what === "gone") lost.add(held.get(fact.process) ?? 0);
-    if (isStart(fact) && lost.has(held.get(fact.process) ?? 0)) return `${nameOf(fact)} after it lost its right to`;
+    if (isStart(fact) && lost.has(held.get(fact.process) ?? 0))
+      return { what: `${nameOf(fact)} after it lost its right to`, fact };
   }
   return undefined;
 }
 
-function onlyStartedAreInDoubt({ rows }: History): string | undefined {
+function onlyStartedAreInDoubt({ rows }: History): Breach | undefined {
   const begun = new Set<string>();
-  for (const { commit } of rows) {
+  for (const fact of rows) {
+    const { commit } = fact;
     for (const event of commit.events) {
       const { type } = event;
       if (type === "tool_finished" && event.outcome === "interrupted" && !begun.has(event.callKey))
-        return `${event.callKey} is said to have been interrupted, and was never under way`;
+        return { what: `${event.callKey} is said to have been interrupted, and was never under way`, fact };
       // What is run elsewhere counts as begun when it is allowed.
       if (type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
         begun.add(event.callKey);
@@ -119,57 +129,67 @@ function onlyStartedAreInDoubt({ rows }: History): string | undefined {
   return undefined;
 }
 
-function nothingAfterAbort({ facts }: History): string | undefined {
+function nothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
-    if (isStart(fact) && aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return nameOf(fact);
+    if (isStart(fact) && aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
   }
   return undefined;
 }
 
-function nothingReadyWhileStopping({ rows }: History): string | undefined {
-  for (const { commit } of rows) {
-    const { state } = commit;
+function nothingReadyWhileStopping({ rows }: History): Breach | undefined {
+  for (const fact of rows) {
+    const { state } = fact.commit;
     if (!hasCalls(state) || state.stopping === null) continue;
     const waiting = state.calls.find(
       (call) => call.status !== "running" && call.status !== "waiting" && call.status !== "done",
     );
-    if (waiting !== undefined) return `${waiting.callKey} is ${waiting.status} after entry ${state.seq}`;
+    if (waiting !== undefined)
+      return { what: `${waiting.callKey} is ${waiting.status} after entry ${state.seq}`, fact };
   }
   return undefined;
 }
 
-function onlyWantedStarts({ facts }: History): string | undefined {
+function onlyWantedStarts({ facts }: History): Breach | undefined {
   let state: State = initialState;
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
     if (fact.type === "written") state = fact.commit.state;
     if (!isStart(fact) || holders.isUnaware(fact)) continue;
-    const isWanted = effects(state).some((effect) =>
-      fact.type === "model_called"
-        ? effect.type === "call_model" &&
-          effect.runId === fact.request.runId &&
-          effect.modelCallIndex === fact.request.modelCallIndex &&
-          effect.attempt === fact.request.attempt
-        : effect.type === "run_tool" && effect.callKey === fact.callKey && effect.attempt === fact.attempt,
-    );
-    if (!isWanted) return `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`;
+    if (effects(state).some((effect) => starts(effect, fact))) continue;
+    return { what: `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
   }
   return undefined;
 }
 
-function attemptsAreUnique({ facts }: History): string | undefined {
+/** Whether an effect is the one that leads to this start. */
+function starts(effect: Effect, start: Start): boolean {
+  switch (start.type) {
+    case "summary_asked":
+      return effect.type === "compact" && effect.runId === start.runId;
+    case "tool_started":
+      return effect.type === "run_tool" && effect.callKey === start.callKey && effect.attempt === start.attempt;
+    case "model_called": {
+      const { runId, modelCallIndex, attempt } = start.request;
+      const isOfRun = effect.type === "call_model" && effect.runId === runId;
+      return isOfRun && effect.modelCallIndex === modelCallIndex && effect.attempt === attempt;
+    }
+  }
+}
+
+function attemptsAreUnique({ facts }: History): Breach | undefined {
   const seen = new Set<string>();
   for (const fact of facts) {
-    if (!isStart(fact)) continue;
+    if (!isStart(fact) || fact.type === "summary_asked") continue;
     const { runId, modelCallIndex, attempt } = fact.type === "model_called" ? fact.request : { ...none, ...fact };
     const key = fact.type === "model_called" ? `${runId}/${modelCallIndex} ${attempt}` : `${fact.callKey} ${attempt}`;
-    if (seen.has(`${fact.type} ${key}`)) return `${nameOf(fact)}, attempt ${attempt}, for the second time`;
+    if (seen.has(`${fact.type} ${key}`))
+      return { what: `${nameOf(fact)}, attempt ${attempt}, for the second time`, fact };
     seen.add(`${fact.type} ${key}`);
   }
   return undefined;

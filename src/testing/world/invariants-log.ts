@@ -16,7 +16,7 @@ import {
 import { transition } from "../../core/machine/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
-import type { History, Invariant } from "./history.js";
+import { atEntry, type Breach, type History, type Invariant } from "./history.js";
 import { attemptOf, putTogether, shapeOf } from "./message-parts.js";
 
 export const logInvariants: readonly Invariant[] = [
@@ -40,7 +40,7 @@ export const storedInvariants: readonly Invariant[] = [
   { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
 ];
 
-function nothingIsLost({ log, rows, facts }: History): string | undefined {
+function nothingIsLost({ log, rows, facts }: History): Breach | undefined {
   const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
   if (gap !== -1) return `entry ${gap + 1} is numbered ${log[gap]?.seq}`;
   const written = rows.flatMap((row) => row.commit.events);
@@ -51,50 +51,52 @@ function nothingIsLost({ log, rows, facts }: History): string | undefined {
   return ahead === undefined ? undefined : "an entry was acknowledged that is not there";
 }
 
-function oneWriter({ facts }: History): string | undefined {
+function oneWriter({ facts }: History): Breach | undefined {
   let epoch = 0;
   for (const fact of facts) {
     if (fact.type === "claimed") {
-      if (fact.epoch <= epoch) return `epoch ${fact.epoch} follows ${epoch}`;
+      if (fact.epoch <= epoch) return { what: `epoch ${fact.epoch} follows ${epoch}`, fact };
       epoch = fact.epoch;
     }
     if (fact.type === "written" && fact.epoch !== epoch)
-      return `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the present one`;
+      return { what: `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the present one`, fact };
   }
   return undefined;
 }
 
-function oneMessageEach({ log }: History): string | undefined {
+function oneMessageEach({ log, rows }: History): Breach | undefined {
   const last = new Map<string, number>();
   for (const { seq, event } of log) {
     if (event.type !== "model_finished") continue;
     const { runId, modelCallIndex } = event;
     const expected = (last.get(runId) ?? 0) + 1;
-    if (modelCallIndex !== expected) return `entry ${seq} is message ${modelCallIndex} of ${runId}, not ${expected}`;
+    if (modelCallIndex !== expected)
+      return atEntry(seq, `entry ${seq} is message ${modelCallIndex} of ${runId}, not ${expected}`, rows);
     last.set(runId, modelCallIndex);
   }
   return undefined;
 }
 
-function oneResultEach({ log, rows, facts }: History): string | undefined {
+function oneResultEach({ log, rows, facts }: History): Breach | undefined {
   const open = new Map<string, Set<string>>();
   for (const { seq, event } of log) {
     if (event.type === "model_finished") {
       const { runId, modelCallIndex } = event;
-      if ((open.get(runId)?.size ?? 0) > 0) return `entry ${seq} follows calls without a result`;
+      if ((open.get(runId)?.size ?? 0) > 0) return atEntry(seq, `entry ${seq} follows calls without a result`, rows);
       const keys = toolCallsOf(event.message).map((_, index) => callKeyOf(runId, modelCallIndex, index + 1));
       open.set(runId, new Set(keys));
     }
     if (event.type === "tool_finished" && open.get(event.runId)?.delete(event.callKey) !== true)
-      return `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`;
+      return atEntry(seq, `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`, rows);
     if (event.type === "run_finished" && (open.get(event.runId)?.size ?? 0) > 0 && !endsWithSummary(log, event))
-      return `entry ${seq} ends ${event.runId} with calls open`;
+      return atEntry(seq, `entry ${seq} ends ${event.runId} with calls open`, rows);
   }
   if (rows.some(({ commit }) => isTerminal(commit.state) && "calls" in commit.state)) return "an ended run has calls";
   for (const fact of facts)
     if (fact.type === "model_called") {
       const problem = problemOf(fact.request.messages);
-      if (problem !== undefined) return `${fact.request.runId}/${fact.request.modelCallIndex} is sent ${problem}`;
+      const { runId, modelCallIndex } = fact.request;
+      if (problem !== undefined) return { what: `${runId}/${modelCallIndex} is sent ${problem}`, fact };
     }
   return undefined;
 }
@@ -124,16 +126,18 @@ function problemOf(messages: readonly Message[]): string | undefined {
 }
 
 /** Those who watch learn of a delta a little later, and so perhaps after the commit of its message. */
-function deltasAreTheMessage({ facts }: History): string | undefined {
+function deltasAreTheMessage({ facts }: History): Breach | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
     if (fact.type !== "delta") continue;
     const key = `${fact.process} ${attemptOf(fact.delta)}`;
     const stream = streams.get(key) ?? [];
     const before = stream.at(-1);
-    if (fact.delta.seq !== (before?.seq ?? 0) + 1) return `delta ${fact.delta.seq} of ${key} is out of order`;
-    if ((before === undefined) !== (fact.delta.kind === "start")) return `${key} does not begin with one start`;
-    if (before?.kind === "done" || before?.kind === "error") return `${key} goes on after its end`;
+    if (fact.delta.seq !== (before?.seq ?? 0) + 1)
+      return { what: `delta ${fact.delta.seq} of ${key} is out of order`, fact };
+    if ((before === undefined) !== (fact.delta.kind === "start"))
+      return { what: `${key} does not begin with one start`, fact };
+    if (before?.kind === "done" || before?.kind === "error") return { what: `${key} goes on after its end`, fact };
     streams.set(key, [...stream, fact.delta]);
   }
   for (const fact of facts) {
@@ -143,32 +147,36 @@ function deltasAreTheMessage({ facts }: History): string | undefined {
       const key = `${fact.process} ${attemptOf(event)}`;
       const together = putTogether(streams.get(key) ?? []);
       if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
-        return `${key} streamed ${JSON.stringify(together)}`;
+        return { what: `${key} streamed ${JSON.stringify(together)}`, fact };
     }
   }
   return undefined;
 }
 
-function logFoldsToRows({ log, rows }: History): string | undefined {
+function logFoldsToRows({ log, rows }: History): Breach | undefined {
   let state: State = initialState;
   let folded = 0;
-  for (const { commit } of rows) {
+  for (const fact of rows) {
+    const { commit } = fact;
     const end = commit.expectedSeq + commit.events.length;
     for (const entry of log.slice(folded, end)) state = transition(state, entry.event);
     folded = end;
-    if (state.seq !== end) return `the entries up to ${end} do not all apply`;
+    if (state.seq !== end) return { what: `the entries up to ${end} do not all apply`, fact };
     if (!isDeepStrictEqual(state, commit.state))
-      return `up to ${end} the log gives ${JSON.stringify(state)}, the row has ${JSON.stringify(commit.state)}`;
+      return {
+        what: `up to ${end} the log gives ${JSON.stringify(state)}, the row has ${JSON.stringify(commit.state)}`,
+        fact,
+      };
   }
   return undefined;
 }
 
-function restartsAreCounted({ log }: History): string | undefined {
+function restartsAreCounted({ log, rows }: History): Breach | undefined {
   let restarts = 0;
   for (const { seq, event } of log) {
     if (event.type === "restarted") restarts += 1;
     if (restarts > maxRestarts)
-      return `at entry ${seq} the run is restarted for the ${restarts}th time without progress`;
+      return atEntry(seq, `at entry ${seq} the run is restarted for the ${restarts}th time without progress`, rows);
     const progressed = event.type === "tool_finished" && event.causeSeq === undefined;
     const isOver = event.type === "run_finished";
     if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) restarts = 0;
@@ -176,21 +184,21 @@ function restartsAreCounted({ log }: History): string | undefined {
   return undefined;
 }
 
-function nothingStays({ rows }: History): string | undefined {
-  for (const { commit } of rows) {
-    const { state, dueAt, release, activity } = commit;
+function nothingStays({ rows }: History): Breach | undefined {
+  for (const fact of rows) {
+    const { state, dueAt, release, activity } = fact.commit;
     const where = `after entry ${state.seq} ('${state.status}')`;
     if (isResting(state) || isWaiting(state)) continue;
-    if (dueAt === null || activity !== "active") return `${where} the session is not due`;
-    if (release === true) return `${where} the lease was given back`;
+    if (dueAt === null || activity !== "active") return { what: `${where} the session is not due`, fact };
+    if (release === true) return { what: `${where} the lease was given back`, fact };
   }
   return undefined;
 }
 
-function countersOnlyGrow({ rows }: History): string | undefined {
+function countersOnlyGrow({ rows }: History): Breach | undefined {
   let before: FactOf<"written">["commit"]["state"] = initialState;
-  for (const { commit } of rows) {
-    const now = commit.state;
+  for (const fact of rows) {
+    const now = fact.commit.state;
     if (before.status !== "idle" && now.status !== "idle" && before.runId === now.runId) {
       const counts = { ...before.counters, ...tokensOf(before), modelCallIndex: before.modelCallIndex };
       const present: { readonly [name: string]: number } = {
@@ -199,7 +207,8 @@ function countersOnlyGrow({ rows }: History): string | undefined {
         modelCallIndex: now.modelCallIndex,
       };
       for (const [name, count] of Object.entries(counts))
-        if ((present[name] ?? 0) < count) return `${name} went from ${count} to ${present[name]} at entry ${now.seq}`;
+        if ((present[name] ?? 0) < count)
+          return { what: `${name} went from ${count} to ${present[name]} at entry ${now.seq}`, fact };
     }
     before = now;
   }

@@ -3,14 +3,19 @@
  */
 import type { History, Invariant } from "./history.js";
 
-/** An invariant that does not hold; its number is that of docs/reliability.md. */
+/**
+ * An invariant that does not hold; its number is that of docs/reliability.md. `line`: the line of the story that shows it;
+ * null if there is none.
+ */
 export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken";
   readonly number: number;
+  readonly line: number | null;
 
-  constructor({ number, name }: Pick<Invariant, "number" | "name">, what: string) {
+  constructor({ number, name }: Pick<Invariant, "number" | "name">, what: string, line: number | null = null) {
     super(`invariant ${number} (${name}) is broken: ${what}`);
     this.number = number;
+    this.line = line;
   }
 }
 
@@ -21,6 +26,7 @@ export function checkInvariants<Checked extends History>(
 ): void {
   for (const invariant of invariants) {
     const broken = invariant.check(history);
-    if (broken !== undefined) throw new InvariantBroken(invariant, broken);
+    if (typeof broken === "string") throw new InvariantBroken(invariant, broken);
+    if (broken !== undefined) throw new InvariantBroken(invariant, broken.what, broken.fact.line);
   }
 }

@@ -1,11 +1,8 @@
 /**
  * A store as one process of a simulation reaches it: every request and every answer waits for its turn, and may be lost.
- *
- * What is noted is of the one session that all is about; those of agents behind tools are in the store beside it.
  */
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
-import type { Happening } from "./facts.js";
 import type { Process, World } from "./world.js";
 
 export function storeOf(world: World, process: () => Process): Store {
@@ -21,11 +18,11 @@ export function storeOf(world: World, process: () => Process): Store {
         const late = world.clock.now() !== options.now;
         const { setting } = askedNow(world);
         if (result.type === "claimed")
-          note(world, sessionId, { type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
+          world.note({ sessionId, type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
         return result;
       });
       if (claimed.type === "claimed")
-        note(world, sessionId, { type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
+        world.note({ sessionId, type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
       return claimed;
     },
     async renew(leases, now, leaseMs) {
@@ -33,8 +30,8 @@ export function storeOf(world: World, process: () => Process): Store {
       const gone = await request("renew", () => store.renew(leases, now, leaseMs));
       for (const { sessionId, epoch } of leases)
         if (!gone.includes(sessionId))
-          note(world, sessionId, { type: "renewed", process: process().name, epoch, ...asked });
-        else note(world, sessionId, { type: "refused", process: process().name, epoch, why: "its lease is gone" });
+          world.note({ sessionId, type: "renewed", process: process().name, epoch, ...asked });
+        else world.note({ sessionId, type: "refused", process: process().name, epoch, why: "its lease is gone" });
       return gone;
     },
     async release(lease) {
@@ -42,7 +39,8 @@ export function storeOf(world: World, process: () => Process): Store {
         chance.happens(world.faults.busy) ? ({ type: "busy" } as const) : await store.release(lease),
       );
       if (result.type === "released")
-        note(world, lease.sessionId, {
+        world.note({
+          sessionId: lease.sessionId,
           type: "confirmed",
           process: process().name,
           epoch: lease.epoch,
@@ -56,7 +54,7 @@ export function storeOf(world: World, process: () => Process): Store {
       return await request("post", async () => {
         const result = await store.post(sessionId, message);
         if (result.type === "posted")
-          note(world, sessionId, { type: "posted", process: process().name, id: message.id });
+          world.note({ sessionId, type: "posted", process: process().name, id: message.id });
         return result;
       });
     },
@@ -81,10 +79,6 @@ export function storeOf(world: World, process: () => Process): Store {
     verify: (sessionId) => store.verify(sessionId),
     close: async () => {},
   };
-}
-
-function note(world: World, sessionId: string, happening: Happening): void {
-  if (sessionId === world.sessionId) world.note(happening);
 }
 
 /** The time as the clocks have it, and how far the wall clock is set from the other. */
@@ -122,7 +116,8 @@ async function write(world: World, process: Process, lease: Lease, commit: Commi
   try {
     const result = await ask(world, process, "commit", () => apply(world, name, lease, commit));
     if (result.type === "ok")
-      note(world, sessionId, {
+      world.note({
+        sessionId,
         type: "confirmed",
         process: name,
         epoch,
@@ -130,10 +125,11 @@ async function write(world: World, process: Process, lease: Lease, commit: Commi
         released: commit.release === true,
       });
     else if (result.type !== "busy" && result.type !== "inbox_not_empty")
-      note(world, sessionId, { type: "refused", process: name, epoch, why: result.type });
+      world.note({ sessionId, type: "refused", process: name, epoch, why: result.type });
     return result;
   } catch (error) {
-    note(world, sessionId, {
+    world.note({
+      sessionId,
       type: "refused",
       process: name,
       epoch,
@@ -148,7 +144,7 @@ async function apply(world: World, process: string, lease: Lease, commit: Commit
   if (chance.happens(faults.busy)) return { type: "busy" };
   const result = await store.commit(lease, commit);
   if (result.type !== "ok") return result;
-  note(world, lease.sessionId, { type: "written", process, epoch: lease.epoch, commit });
+  world.note({ sessionId: lease.sessionId, type: "written", process, epoch: lease.epoch, commit });
   // A network that sends a request again when it waits too long for the answer.
   if (chance.happens(faults.twice)) await store.commit(lease, commit);
   return result;

@@ -42,7 +42,7 @@ export type Turn = {
 export type World = {
   readonly chance: Chance;
   readonly clock: TestClock;
-  /** The one session that all is about. */
+  /** The session that all is about. Agents behind its tools have sessions of their own. */
   readonly sessionId: string;
   /** What the processes' stores stand on. */
   readonly store: Store;
@@ -117,7 +117,7 @@ export function createWorld(store: Store, chance: Chance, sessionId: string): Wo
       count += 1;
       return count;
     },
-    note: (happening) => void facts.push({ ...happening, at: clock.elapsed() }),
+    note: (happening) => void facts.push({ ...happening, line: facts.length, at: clock.elapsed() }),
     turn,
     include,
     settle,

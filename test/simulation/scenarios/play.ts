@@ -17,7 +17,7 @@ import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
 import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
-import { simulationHistoryOf } from "../world/history.js";
+import { simulationHistoriesOf } from "../world/history.js";
 import { simulationInvariants } from "../world/invariants.js";
 import { type ProcessOptions, startProcess } from "../world/processes.js";
 import { createTools, type Ledger, onceOnly } from "../world/tools.js";
@@ -49,7 +49,8 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
     const { points, result } = await playThrough(world, playableOf(world, scenario, options), options.dies);
-    const history = await simulationHistoryOf(world, { questions: [], readers: [] }, false);
+    const [history] = await simulationHistoriesOf(world, { questions: [], readers: [] }, false);
+    if (history === undefined) throw new Error("The play has no session.");
     checkInvariants(history, simulationInvariants);
     return {
       points,
@@ -135,11 +136,17 @@ function modelOf(world: World, process: () => Process, scenario: Scenario): Mode
     (request) => {
       world.note({
         type: "model_called",
+        sessionId: request.sessionId,
         process: process().name,
         request: { ...request, messages: [...request.messages] },
       });
       const step = scenario.answer(request);
-      world.note({ type: "model_meant", attempt: attemptOf(request), parts: scriptedParts(step) });
+      world.note({
+        type: "model_meant",
+        sessionId: request.sessionId,
+        attempt: attemptOf(request),
+        parts: scriptedParts(step),
+      });
       return { ...step, wait: world.turn(process(), "model") };
     },
     { record: false },

@@ -3,10 +3,16 @@
  */
 import type { PendingApproval, RunResult } from "../../../src/core/view/outcome.js";
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
+import { buildWorker, type WorkerOptions } from "../../../src/engine/worker.js";
 import { PawlError } from "../../../src/errors.js";
-import type { ApprovalDecision } from "../../../src/index.js";
+import type { Holder } from "../../../src/ports/store.js";
+import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
+import { createClient } from "../../../src/runtime/api/client.js";
+import { pendingApprovals, type StoredApproval } from "../../../src/runtime/api/stored-approvals.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
-import { type Process, retire, type World } from "../../../src/testing/world/world.js";
+import { isKilled } from "../../../src/testing/world/processes.js";
+import { storeOf } from "../../../src/testing/world/store.js";
+import { clockOf, type Process, retire, type World } from "../../../src/testing/world/world.js";
 
 /** Something that was asked of a process. */
 export type Question = {
@@ -34,12 +40,19 @@ export type Clients = {
   readonly send: (process: Process, mode: "queue" | "steer" | "reject") => void;
   readonly answer: (process: Process) => void;
   readonly abort: (process: Process) => void;
+  /** Answers a question of any session, by the lists of the store, without an agent. */
+  readonly answerBelow: (process: Process) => void;
+  /** Aborts any session, without an agent. */
+  readonly abortBelow: (process: Process) => void;
+  /** Does a worker's job until no session is due. */
+  readonly work: (process: Process) => void;
   readonly resume: (process: Process) => void;
   readonly read: (process: Process) => void;
   readonly shutDown: (process: Process) => void;
 };
 
-export function createClients(world: World): Clients {
+/** @param sameHost whether a worker can see that another process is dead */
+export function createClients(world: World, sameHost: boolean): Clients {
   const { chance, number, sessionId } = world;
   const questions: Question[] = [];
   const readers: Reader[] = [];
@@ -61,6 +74,25 @@ export function createClients(world: World): Clients {
       (said) => got(typeof said === "string" ? { type: "done", said } : { type: "result", result: said }),
       (error) => got({ type: "error", error }),
     );
+  }
+
+  function clientOf(process: Process) {
+    const makeId = () => `client${number()}`;
+    return createClient({ store: storeOf(world, () => process), clock: clockOf(world, () => process), makeId });
+  }
+
+  /** A worker of this process. It has the agent of the first session alone, whose tools have the others. */
+  async function workIn(process: Process): Promise<string> {
+    const refused: unknown[] = [];
+    const options: WorkerOptions = {
+      store: storeOf(world, () => process),
+      agents: [{ ...process.agent, options: {} }],
+      onReport: (report) => report.type === "refused" && refused.push(report.error),
+    };
+    const isDead = (other: Holder) => sameHost && isKilled(world, other);
+    await buildWorker(options, { clock: clockOf(world, () => process), isDead }).runUntilIdle();
+    if (refused.length > 0) throw refused[0];
+    return "nothing is due";
   }
 
   /** Some send again what they sent before. */
@@ -113,6 +145,27 @@ export function createClients(world: World): Clients {
         await process.agent.session(sessionId).abort();
         return "asked for";
       }),
+    answerBelow: (process) =>
+      ask(process, "answer below", async () => {
+        const waiting: StoredApproval[] = [];
+        for await (const one of pendingApprovals(storeOf(world, () => process))) waiting.push(one);
+        if (waiting.length === 0) return "nothing waits";
+        const one = chance.pick(waiting);
+        const session = clientOf(process).session(one.sessionId);
+        if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
+        const decision = decisionOn(one, chance, number);
+        const said = await session.answer(one.callKey, decision, { by: "somebody else" });
+        return `${decision.type} ${one.callKey}: ${said}`;
+      }),
+    abortBelow: (process) =>
+      ask(process, "abort below", async () => {
+        const all = await storeOf(world, () => process).list();
+        if (all.length === 0) return "nothing is there";
+        const { sessionId: chosen } = chance.pick(all);
+        await clientOf(process).session(chosen).abort();
+        return `asked for in ${chosen}`;
+      }),
+    work: (process) => ask(process, "work", () => workIn(process)),
     resume: (process) => ask(process, "resume", () => process.agent.session(sessionId).resume()),
     read: (process) => void readers.push(readAlong(process, sessionId)),
     shutDown: (process) =>
@@ -132,7 +185,7 @@ function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
   return input === undefined || name === undefined ? [] : [{ input, runId: name }];
 }
 
-function decisionOn({ why }: PendingApproval, chance: Chance, number: () => number): ApprovalDecision {
+function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, number: () => number): ApprovalDecision {
   if (why === "recovery")
     return chance.pick<ApprovalDecision>([
       { type: "rerun" },

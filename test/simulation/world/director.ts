@@ -2,22 +2,21 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
-import { effects } from "../../../src/core/machine/effects.js";
-import { hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
+import { createChance } from "../../../src/testing/world/chance.js";
 import { leaseMs } from "../../../src/testing/world/processes.js";
 import {
   carryOn,
   kill,
   noFaults,
   type Process,
-  ready,
   type StoreFaults,
   stop,
-  take,
   type World,
 } from "../../../src/testing/world/world.js";
 import { type Clients, createClients } from "./clients.js";
-import { createHooks, type HookHabits } from "./hooks.js";
+import { advance, comeToEnd, expectDueOrHeld } from "./ending.js";
+import { type FamilyHabits, familyHabitsOf, namesAt } from "./family.js";
+import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
 import { type ProcessOptions, startProcess } from "./processes.js";
@@ -42,14 +41,33 @@ export type Temper = {
   readonly shutDown: number;
   readonly sameHost: boolean;
   readonly habits: ModelHabits;
-  readonly hooks: HookHabits | null;
+  readonly own: OwnHabits;
 };
+
+/** What draws from a chance of its own, so that worlds without it are what they were before there was any. */
+export type OwnHabits = {
+  readonly hooks: HookHabits | null;
+  readonly family: FamilyHabits | null;
+  /** Tools that ask have schemas that look elsewhere, which takes a turn. */
+  readonly hasSlowSchemas: boolean;
+};
+
+export function ownHabitsOf(seed: number): OwnHabits {
+  const family = createChance(seed ^ 0x2545f491);
+  return {
+    hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
+    family: familyHabitsOf(family),
+    hasSlowSchemas: family.happens(0.3),
+  };
+}
+
+export const noOwnHabits: OwnHabits = { hooks: null, family: null, hasSlowSchemas: false };
 
 /** What is called where people are impatient: tools that take their time, and others beside them that somebody has to approve. */
 const lasting = ["slow", "deaf", "guarded", "questioned"];
 
 /** Each seed has some kinds of trouble and lacks others: so each kind also meets the rest undisturbed. */
-export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
+export function temperOf({ chance }: World, own: OwnHabits): Temper {
   const isCrowded = chance.happens(0.25);
   const isCalm = chance.happens(isCrowded ? 0.4 : 0.1);
   const some = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
@@ -87,18 +105,14 @@ export function temperOf({ chance }: World, hooks: HookHabits | null): Temper {
       stutters: often(0.3),
       window,
     },
-    hooks,
+    own,
   };
 }
 
 export type Directed = { readonly clients: Clients; readonly turns: number };
 
-const mostTurnsToEnd = 6_000;
-/** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
-const quietForMs = 1_300;
-
 export async function direct(world: World, temper: Temper, turns: number): Promise<Directed> {
-  const clients = createClients(world);
+  const clients = createClients(world, temper.sameHost);
   const options = optionsOf(world, temper);
   const start = () => startProcess(world, options);
   clients.run(start());
@@ -115,38 +129,26 @@ export async function direct(world: World, temper: Temper, turns: number): Promi
   return { clients, turns: turns + (await comeToEnd(world, clients, start)) };
 }
 
-function optionsOf(world: World, temper: Temper): ProcessOptions {
+function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
   const ledger: Ledger = new Map();
+  const { hooks, family, hasSlowSchemas } = own;
   return {
-    sameHost: temper.sameHost,
-    parts(process) {
-      const bench = { world, ledger, process };
+    sameHost,
+    depth: family?.depth ?? 0,
+    parts(process, level) {
+      const bench = { world, ledger, process, hasSlowSchemas };
       return {
-        model: createModel(world, process, temper.habits),
+        model: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }),
         tools: createTools(bench),
         canExecuteTool: createPermissions(bench),
-        ...(temper.habits.window === null
+        ...(habits.window === null
           ? {}
-          : { compaction: { contextWindow: temper.habits.window, model: createSummariser(world, process) } }),
+          : { compaction: { contextWindow: habits.window, model: createSummariser(world, process) } }),
         limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600 },
-        hooks: temper.hooks === null ? [] : createHooks(world, process, temper.hooks),
+        hooks: hooks === null ? [] : createHooks(world, process, hooks),
       };
     },
   };
-}
-
-/** One step: a turn for something that waits for one, or the next timer. False where there is neither. */
-function advance(world: World, hurry: number): boolean {
-  const { chance, clock } = world;
-  const waiting = ready(world).filter((turn) => turn.what !== "slow tool");
-  if (waiting.length === 0 || chance.happens(hurry)) {
-    if (clock.fireNext()) return true;
-    const slow = ready(world);
-    if (slow.length > 0) take(world, chance.pick(slow));
-    return slow.length > 0;
-  }
-  take(world, chance.pick(waiting));
-  return true;
 }
 
 function disturb(world: World, temper: Temper, clients: Clients, start: () => Process): void {
@@ -160,6 +162,7 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   const one = chance.pick(running);
   if (chance.happens(temper.say)) speak(world, clients, one);
   if (chance.happens(temper.abort)) clients.abort(one);
+  if (temper.own.family !== null) attend(world, temper, clients, one);
   if (isWaitedFor(world, clients, one) && chance.happens(temper.impatience)) interfere(world, clients, one);
   if (chance.happens(temper.shutDown)) clients.shutDown(one);
   const dies = temper.isDeadly && world.turns.some((turn) => turn.process === one && turn.what === "model");
@@ -188,6 +191,12 @@ function interfere({ chance }: World, clients: Clients, process: Process): void 
   chance.pick([clients.answer, clients.answer, clients.answer, clients.abort])(process);
 }
 
+/** People and workers who look at the sessions below the first one, too. */
+function attend({ chance }: World, { say, abort }: Temper, clients: Clients, process: Process): void {
+  if (chance.happens(say)) chance.pick([clients.answerBelow, clients.answerBelow, clients.work])(process);
+  if (chance.happens(abort)) clients.abortBelow(process);
+}
+
 function speak({ chance }: World, clients: Clients, process: Process): void {
   const say = chance.pick([
     clients.run,
@@ -202,71 +211,4 @@ function speak({ chance }: World, clients: Clients, process: Process): void {
   say(process);
 }
 
-/** Whatever was left of a run, somebody can find it: once every lease has run out, a session that wants a driver is due. */
-async function expectDueOrHeld(world: World): Promise<void> {
-  const wanted = await wantedFrom(world);
-  const loaded = await world.include(world.store.load(world.sessionId));
-  const heldBack = loaded !== null && isResting(loaded.state);
-  const posted = await world.include(world.store.inbox(world.sessionId));
-  if (wanted !== "a driver" || (heldBack && posted.length === 0)) return;
-  const due = await world.include(world.store.due(world.clock.now() + 10 * aYear, 10));
-  if (!due.includes(world.sessionId)) throw new Error("invariant 12 is broken: the session is active, and never due");
-}
-
 const aYear = 31_536_000_000;
-
-/** Without further trouble, everything that was asked for is answered and every run ends. */
-async function comeToEnd(world: World, clients: Clients, start: () => Process): Promise<number> {
-  const last = start();
-  let quietSince: number | null = null;
-  for (let turn = 0; turn < mostTurnsToEnd; turn += 1) {
-    await world.settle();
-    if (ready(world).some((one) => one.what !== "slow tool")) {
-      advance(world, 0);
-      continue;
-    }
-    const open = clients.questions.filter((one) => one.answer === null && one.process.status === "running");
-    const wanted = await wantedFrom(world);
-    if (wanted === "nothing" && open.length === 0) {
-      quietSince ??= world.clock.elapsed();
-      if (world.clock.elapsed() > quietSince + quietForMs || !advance(world, 0)) return turn;
-      continue;
-    }
-    quietSince = null;
-    if (wanted === "an answer" && !open.some((one) => one.what === "answer")) clients.answer(last);
-    else if (wanted === "a driver" && !open.some((one) => one.what === "resume")) clients.resume(last);
-    else if (!advance(world, 0))
-      throw new Error(
-        `nothing goes on any more: ${open.map((one) => `${one.what} on ${one.process.name}`).join(", ")} has no answer`,
-      );
-  }
-  throw new Error(`after ${mostTurnsToEnd} turns without trouble the session has not come to its end`);
-}
-
-/** What the session needs of the people outside. */
-async function wantedFrom(world: World): Promise<"nothing" | "an answer" | "a driver"> {
-  const { store } = world;
-  const loaded = await world.include(store.load(world.sessionId));
-  const inbox = await world.include(store.inbox(world.sessionId));
-  if (inbox.length > 0) return "a driver";
-  if (loaded === null) return "nothing";
-  const { state } = loaded;
-  if (effects(state).some(({ type }) => type === "call_after_run_hooks")) return "a driver";
-  if (isResting(state)) return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
-  return waitsForPeople(state, world.clock.now()) ? "an answer" : "a driver";
-}
-
-/** A question whose time is over is answered by that: whoever drives the session says so. */
-function waitsForPeople(state: State, now: number): boolean {
-  return (
-    hasCalls(state) &&
-    state.stopping === null &&
-    state.calls.every(
-      (call) =>
-        (call.status === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
-        call.status === "waiting" ||
-        call.status === "done" ||
-        call.status === "ready",
-    )
-  );
-}

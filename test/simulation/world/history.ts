@@ -1,12 +1,10 @@
 /**
  * The history of a simulation: what happened, the log, what a reader of the log sees, and what people were told.
  */
-import type { Entry } from "../../../src/core/machine/event.js";
-import { initialState, type State } from "../../../src/core/machine/state.js";
-import { transition } from "../../../src/core/machine/transition.js";
-import { appendEntry, createTranscript } from "../../../src/core/transcript/transcript.js";
-import { publicEvents } from "../../../src/core/view/entry-events.js";
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
+import { parseCursor } from "../../../src/runtime/log/cursor.js";
+import { readEvents } from "../../../src/runtime/log/read-log.js";
+import type { FactOf } from "../../../src/testing/world/facts.js";
 import { type History, historyOf } from "../../../src/testing/world/history.js";
 import type { World } from "../../../src/testing/world/world.js";
 import type { Clients } from "./clients.js";
@@ -14,29 +12,36 @@ import type { Clients } from "./clients.js";
 export type SimulationHistory = History & {
   /** What a reader of the whole log sees. */
   readonly events: readonly PublicEvent[];
+  /** Those who ask, and who read along; nobody but in the session that all is about. */
   readonly clients: Pick<Clients, "questions" | "readers">;
+  /** The commits of all sessions, this one's and those of the agents below it. */
+  readonly family: readonly FactOf<"written">[];
   /** Nothing went wrong except in models and tools. */
   readonly isCalm: boolean;
 };
 
-export async function simulationHistoryOf(
+const nobody: SimulationHistory["clients"] = { questions: [], readers: [] };
+
+/** One for each session; that of the session that all is about comes first. */
+export async function simulationHistoriesOf(
   world: World,
   clients: SimulationHistory["clients"],
   isCalm: boolean,
-): Promise<SimulationHistory> {
-  const history = await historyOf(world);
-  return { ...history, events: eventsOf(world.sessionId, history.log), clients, isCalm };
+): Promise<readonly SimulationHistory[]> {
+  const family = world.facts.filter((fact) => fact.type === "written");
+  const sessions = new Set([world.sessionId, ...family.map(({ sessionId }) => sessionId)]);
+  return await Promise.all(
+    [...sessions].map(async (sessionId) => {
+      const history = await historyOf(world, sessionId);
+      const own = sessionId === world.sessionId ? clients : nobody;
+      return { ...history, events: await eventsOf(world, sessionId), clients: own, family, isCalm };
+    }),
+  );
 }
 
-function eventsOf(sessionId: string, log: readonly Entry[]): readonly PublicEvent[] {
-  const transcript = createTranscript();
+/** The questions of children are in their logs: so the events are those of a reader who begins with the first entry. */
+async function eventsOf({ store }: World, sessionId: string): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];
-  let state: State = initialState;
-  for (const entry of log) {
-    const before = state;
-    state = transition(before, entry.event);
-    appendEntry(transcript, entry);
-    events.push(...publicEvents(sessionId, entry, transcript, before, state));
-  }
+  for await (const event of readEvents(store, sessionId, parseCursor(0))) events.push(event);
   return events;
 }

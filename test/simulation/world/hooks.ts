@@ -3,7 +3,7 @@
  * may. They draw from a chance of their own, so that worlds without hooks stay as they are.
  */
 import type { HookPoint } from "../../../src/core/machine/event.js";
-import type { Hook } from "../../../src/ports/hook.js";
+import type { Hook, HookContext } from "../../../src/ports/hook.js";
 import { hookPoints } from "../../../src/runtime/agent/compile-hooks.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
@@ -35,13 +35,23 @@ export function createHooks(world: World, process: () => Process, habits: HookHa
   const make = (name: string, more: Pick<Hook, "onFailure">): Hook => {
     const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = { name, timeoutMs: 500, ...more };
     for (const point of habits.points)
-      hook[point] = ((subject: object) => act(point, subject, world, process, habits)) as never;
+      hook[point] = ((subject: object, { sessionId }: HookContext) =>
+        act({ point, subject, sessionId, world, process }, habits)) as never;
     return hook;
   };
   return [make("first", {}), make("second", { onFailure: "open" })];
 }
 
-type Act = (place: { readonly subject: object; readonly world: World; readonly process: () => Process }) => unknown;
+/** A call of a hook: where, about what, in which session. */
+type HookCall = {
+  readonly point: HookPoint;
+  readonly subject: object;
+  readonly sessionId: string;
+  readonly world: World;
+  readonly process: () => Process;
+};
+
+type Act = (call: HookCall) => unknown;
 
 const misdeeds: readonly Act[] = [
   () => {
@@ -58,22 +68,16 @@ const misdeeds: readonly Act[] = [
   ({ world, process }) => world.turn(process(), "slow tool"),
 ];
 
-function act(point: HookPoint, subject: object, world: World, process: () => Process, habits: HookHabits): unknown {
-  const { chance, fails, changes } = habits;
-  if (chance.happens(fails)) return chance.pick(misdeeds)({ subject, world, process });
-  const answer = chance.happens(changes) ? changeAt(point, subject, world, process, chance) : undefined;
+function act(call: HookCall, { chance, fails, changes }: HookHabits): unknown {
+  const { world, process } = call;
+  if (chance.happens(fails)) return chance.pick(misdeeds)(call);
+  const answer = chance.happens(changes) ? changeAt(call, chance) : undefined;
   return chance.happens(0.7) ? answer : world.turn(process(), "hook").then(() => answer);
 }
 
 /** What a hook may change there, by chance. */
-function changeAt(
-  point: HookPoint,
-  subject: object,
-  { number, note }: World,
-  process: () => Process,
-  chance: Chance,
-): unknown {
-  const n = number();
+function changeAt({ point, subject, sessionId, world, process }: HookCall, chance: Chance): unknown {
+  const n = world.number();
   switch (point) {
     case "beforeRun":
       return chance.happens(0.3) ? { refuse: `refused ${n}` } : { input: `changed ${n}` };
@@ -94,7 +98,8 @@ function changeAt(
     case "afterToolCall": {
       const { callKey } = subject as { readonly callKey: string };
       const output = `masked ${n}`;
-      note({ type: "tool_settled", process: process().name, callKey, output: { type: "text", text: output } });
+      const shown = { type: "text", text: output } as const;
+      world.note({ type: "tool_settled", sessionId, process: process().name, callKey, output: shown });
       return { output };
     }
     case "beforeStop":

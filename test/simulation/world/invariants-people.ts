@@ -5,7 +5,7 @@
 import { hasCalls } from "../../../src/core/machine/state.js";
 import type { RunResult } from "../../../src/core/view/outcome.js";
 import { PawlError } from "../../../src/errors.js";
-import type { Invariant } from "../../../src/testing/world/history.js";
+import type { Breach, Invariant } from "../../../src/testing/world/history.js";
 import type { Question } from "./clients.js";
 import type { SimulationHistory } from "./history.js";
 
@@ -39,19 +39,23 @@ function wasAccepted({ answer }: Question): boolean {
   return answer?.type === "result" && answer.result.status !== "interrupted";
 }
 
-function resultsAreTrue({ log, rows, clients }: SimulationHistory): string | undefined {
+function resultsAreTrue({ log, family, clients }: SimulationHistory): string | undefined {
   for (const { answer } of clients.questions) {
     if (answer?.type !== "result") continue;
     const { result } = answer;
     if (result.status === "interrupted") continue;
-    const problem = result.status === "awaiting_human" ? unasked(result, rows) : unfinished(result, log);
+    const problem = result.status === "awaiting_human" ? unasked(result, family) : unfinished(result, log);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
 /** An approval that somebody is told of is there for every other process too. */
-function unasked({ approvals }: Extract<RunResult, { status: "awaiting_human" }>, rows: SimulationHistory["rows"]) {
+function unasked(
+  { approvals }: Extract<RunResult, { status: "awaiting_human" }>,
+  rows: SimulationHistory["family"],
+): string | undefined {
+  if (approvals.length === 0) return "a run is said to wait for a person, and nothing is asked";
   const asked = (callKey: string) =>
     rows.some(
       ({ commit: { state } }) =>
@@ -83,21 +87,22 @@ function readersSeeTheLog({ events, clients }: SimulationHistory): string | unde
   return undefined;
 }
 
-function observersHearTheLog({ events, facts }: SimulationHistory): string | undefined {
+function observersHearTheLog({ events, facts }: SimulationHistory): Breach | undefined {
   const known = new Set(events.map((event) => `${event.seq} ${event.type}`));
   const last = new Map<string, number>();
   for (const fact of facts) {
     if (fact.type !== "told") continue;
     const { process, event, seq } = fact;
-    if (!known.has(event)) return `an observer at ${process} is told of '${event}', which is not in the log`;
+    if (!known.has(event))
+      return { what: `an observer at ${process} is told of '${event}', which is not in the log`, fact };
     if (seq < (last.get(process) ?? 0))
-      return `an observer at ${process} is told of '${event}' after ${last.get(process)}`;
+      return { what: `an observer at ${process} is told of '${event}' after ${last.get(process)}`, fact };
     last.set(process, seq);
   }
   return undefined;
 }
 
-const misuse: ReadonlySet<string> = new Set(["session_busy", "no_such_call", "run_finished", "no_session"]);
+const misuse: ReadonlySet<string> = new Set(["session_busy", "no_such_call", "run_finished"]);
 
 function onlyMisuseThrows({ clients }: SimulationHistory): string | undefined {
   for (const question of clients.questions) {
@@ -116,6 +121,8 @@ function isExpected(error: unknown, { what, runId, process }: Question, all: rea
       return !what.startsWith("run");
     case "bad_input":
       return all.some((one) => one.runId === runId && one.what.startsWith("steer"));
+    case "no_session":
+      return what !== "work";
     case "shut_down":
       return all.some((one) => one.process === process && one.what === "shutdown");
     default:

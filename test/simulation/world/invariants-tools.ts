@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Event } from "../../../src/core/machine/event.js";
 import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
-import { type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
+import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
 
@@ -16,37 +16,42 @@ export const toolInvariants: readonly Invariant[] = [
   { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
 ];
 
-function atMostOnce({ facts, log }: History): string | undefined {
+function atMostOnce({ facts, log }: History): Breach | undefined {
   const inputs = new Map<string, string>();
   const starts = new Map<string, number>();
   for (const fact of facts) {
     if (fact.type === "tool_acted" && (fact.tool === "keyed" || onceOnly.has(fact.tool))) {
       const name = `${fact.tool} ${fact.input}`;
-      if (inputs.has(name)) return `${name} took effect for ${inputs.get(name)} and again for ${fact.callKey}`;
+      if (inputs.has(name))
+        return { what: `${name} took effect for ${inputs.get(name)} and again for ${fact.callKey}`, fact };
       inputs.set(name, fact.callKey);
     }
     if (fact.type !== "tool_started") continue;
     const count = (starts.get(fact.callKey) ?? 0) + 1;
     starts.set(fact.callKey, count);
-    if (count > 1 && onceOnly.has(fact.tool)) return `${fact.callKey} (${fact.tool}) was started ${count} times`;
+    if (count > 1 && onceOnly.has(fact.tool))
+      return { what: `${fact.callKey} (${fact.tool}) was started ${count} times`, fact };
     const agreed = log.filter(({ event }) => isAnswer(event, fact.callKey, ["rerun", "approve"])).length;
-    if (fact.tool === "unsure" && count > 1 + agreed) return `${fact.callKey} ran again and nobody agreed`;
+    if (fact.tool === "unsure" && count > 1 + agreed)
+      return { what: `${fact.callKey} ran again and nobody agreed`, fact };
   }
   return undefined;
 }
 
-function noInventedResults({ facts, log }: History): string | undefined {
+function noInventedResults({ facts, log }: History): Breach | undefined {
   const settled = new Map<string, unknown[]>();
+  const delegated = new Set(log.flatMap(({ event }) => (event.type === "tool_waiting" ? event.callKey : [])));
   for (const fact of facts) {
     if (fact.type === "tool_settled") settled.set(fact.callKey, [...(settled.get(fact.callKey) ?? []), fact.output]);
     if (fact.type !== "written") continue;
     for (const event of fact.commit.events) {
       if (event.type !== "tool_finished" || event.outcome !== "ok" || event.done !== undefined) continue;
       const { callKey, output } = event;
+      if (delegated.has(callKey)) continue;
       if (settled.get(callKey)?.some((one) => isDeepStrictEqual(one, output)) === true) continue;
       if (log.some((entry) => entry.seq === event.causeSeq && isAnswer(entry.event, callKey, ["result"]))) continue;
       if (output?.type === "text" && output.text.startsWith("given ")) continue;
-      return `${callKey} is said to have given ${JSON.stringify(output)}`;
+      return { what: `${callKey} is said to have given ${JSON.stringify(output)}`, fact };
     }
   }
   return undefined;
@@ -143,7 +148,7 @@ function abortsIn({ commit }: FactOf<"written">): readonly string[] {
   return commit.events.flatMap((event) => (event.type === "abort_requested" ? event.runId : []));
 }
 
-function nothingUnapproved({ facts }: History): string | undefined {
+function nothingUnapproved({ facts }: History): Breach | undefined {
   const approved = new Map<string, number | null>();
   for (const fact of facts) {
     if (fact.type === "written")
@@ -152,11 +157,12 @@ function nothingUnapproved({ facts }: History): string | undefined {
           if (event.type === "answered") approved.set(event.callKey, editedInput(event.answer));
       }
     if (fact.type !== "tool_started") continue;
-    if (forbidden.has(fact.tool)) return `${nameOf(fact)}, which is forbidden`;
+    if (forbidden.has(fact.tool)) return { what: `${nameOf(fact)}, which is forbidden`, fact };
     if (!approvalNeeded.has(fact.tool)) continue;
     const input = approved.get(fact.callKey);
-    if (input === undefined) return `${nameOf(fact)}, which nobody approved`;
-    if (input !== null && input !== fact.input) return `${nameOf(fact)} with ${fact.input}; approved was ${input}`;
+    if (input === undefined) return { what: `${nameOf(fact)}, which nobody approved`, fact };
+    if (input !== null && input !== fact.input)
+      return { what: `${nameOf(fact)} with ${fact.input}; approved was ${input}`, fact };
   }
   return undefined;
 }

@@ -24,6 +24,7 @@ export function createModel(world: World, process: () => Process, habits: ModelH
     async *stream(request, signal) {
       world.note({
         type: "model_called",
+        sessionId: request.sessionId,
         process: process().name,
         request: { ...request, messages: [...request.messages] },
       });
@@ -46,7 +47,8 @@ export function createSummariser(world: World, process: () => Process): Model {
   const { chance } = world;
   return {
     id: "summariser",
-    async *stream(_request, signal) {
+    async *stream({ sessionId, runId }, signal) {
+      world.note({ type: "summary_asked", sessionId, process: process().name, runId });
       const said = chance.below(12);
       await world.turn(process(), "model", signal);
       if (signal.aborted) return;
@@ -66,7 +68,12 @@ const broken: ModelDelta = { kind: "start", model: "broken" };
 function answer(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
   const { chance } = world;
   const whole = content(world, habits, request);
-  world.note({ type: "model_meant", attempt: attemptOf(request), parts: putTogether(whole) });
+  world.note({
+    type: "model_meant",
+    sessionId: request.sessionId,
+    attempt: attemptOf(request),
+    parts: putTogether(whole),
+  });
   if (chance.happens(habits.fails)) return spoilt(whole, request, chance, habits.window);
   if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
   return whole;

@@ -2,56 +2,73 @@
  * Processes: agents over the same store, each with its own holder, its own way to the store and its own timers.
  */
 import type { Observer } from "../../../src/ports/observer.js";
+import type { AnyTool } from "../../../src/ports/tool.js";
 import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
-import { buildAgent } from "../../../src/runtime/api/build-agent.js";
+import { type Agent, type AgentDefaults, buildAgent } from "../../../src/runtime/api/build-agent.js";
 import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
 import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
 import { storeOf } from "../../../src/testing/world/store.js";
 import { clockOf, type Process, type World } from "../../../src/testing/world/world.js";
+import { asDelegate, nameAt } from "./family.js";
 
 export type ProcessOptions = {
-  /** The agent's parts: its model, its tools. The rest is the world's. */
+  /** The parts of the agent of a level: its model, its tools. The rest is the world's. */
   readonly parts: (
     process: () => Process,
-  ) => Pick<AgentOptions, "model" | "tools" | "canExecuteTool" | "limits" | "hooks" | "compaction">;
+    level: number,
+  ) => Pick<AgentOptions, "model" | "canExecuteTool" | "limits" | "hooks" | "compaction"> & {
+    readonly tools: readonly AnyTool[];
+  };
   /** Whether the processes can see that another one is dead, and take over at once. */
   readonly sameHost: boolean;
+  /** How many levels of agents there are below the first one; 0 unless given. */
+  readonly depth?: number;
 };
 
-export function startProcess(world: World, { parts, sameHost }: ProcessOptions): Process {
-  return enterWorld(world, (self, { holder, name }) =>
-    buildAgent(
-      {
-        ...parts(self),
+export function startProcess(world: World, { parts, sameHost, depth = 0 }: ProcessOptions): Process {
+  return enterWorld(world, (self, { holder, name }) => {
+    const surroundings: AgentDefaults<AgentOptions["model"]> = {
+      asModel: (model) => model,
+      createStore: () => world.store,
+      createHolder: () => holder,
+      isDead: (other) => sameHost && isKilled(world, other),
+      listPrices: {},
+      contextWindows: {},
+      createOutputTools: () => [],
+    };
+    const agentAt = (level: number): Agent => {
+      const { tools, ...own } = parts(self, level);
+      const options: AgentOptions = {
+        ...own,
+        ...(level === 0 ? {} : { name: nameAt(level) }),
+        tools: level < depth ? [...tools, asDelegate(agentAt(level + 1))] : tools,
         store: storeOf(world, self),
         clock: clockOf(world, self),
         makeId: () => `id${world.number()}`,
         leaseMs,
         retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
         observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
-      },
-      {
-        asModel: (model) => model,
-        createStore: () => world.store,
-        createHolder: () => holder,
-        isDead: (other) => sameHost && isKilled(world, other),
-        listPrices: {},
-        contextWindows: {},
-        createOutputTools: () => [],
-      },
-    ),
-  );
+      };
+      return buildAgent(options, surroundings);
+    };
+    return agentAt(0);
+  });
 }
 
 /** An observer that nobody may wait for. */
 const never = () => new Promise<never>(() => {});
 
-function watching({ note, sessionId }: World, process: string): Observer {
+function watching(world: World, process: string): Observer {
   return {
-    onEvent(event) {
-      if (event.sessionId === sessionId)
-        note({ type: "told", process, event: `${event.seq} ${event.type}`, seq: event.seq });
+    onEvent({ sessionId, seq, type }) {
+      world.note({ type: "told", sessionId, process, event: `${seq} ${type}`, seq });
     },
-    onDelta: (delta) => note({ type: "delta", process, delta }),
+    onDelta: (delta) => world.note({ type: "delta", sessionId: sessionOf(delta.runId, world), process, delta }),
   };
+}
+
+/** A delta does not name its session; the call of the model that streams it does. */
+function sessionOf(runId: string, { facts, sessionId }: World): string {
+  const called = facts.findLast((fact) => fact.type === "model_called" && fact.request.runId === runId);
+  return called?.type === "model_called" ? called.sessionId : sessionId;
 }

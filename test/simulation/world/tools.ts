@@ -13,6 +13,8 @@ export type Bench = {
   readonly world: World;
   readonly ledger: Ledger;
   readonly process: () => Process;
+  /** Tools that ask check their input elsewhere. */
+  readonly hasSlowSchemas?: boolean;
 };
 
 type Input = { readonly n: number };
@@ -40,6 +42,7 @@ export const forbidden: ReadonlySet<string> = new Set(["forbidden"]);
 /** The tools of a process, by name. */
 export function createTools(bench: Bench): readonly Tool<Input>[] {
   const { world } = bench;
+  const asking = bench.hasSlowSchemas === true ? { input: slowSchema(bench) } : {};
   const tool = (name: string, more: Partial<Tool<Input>> = {}): Tool<Input> => ({
     name,
     description: name,
@@ -53,8 +56,8 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
     tool("once"),
     tool("unsure", { recover: "ask" }),
     tool("traceable", { recover: { reconcile: (call) => reconcile(bench, call) } }),
-    tool("guarded", { needsApproval: true }),
-    tool("questioned"),
+    tool("guarded", { needsApproval: true, ...asking }),
+    tool("questioned", asking),
     tool("forbidden"),
     tool("checked", { input: slowSchema(bench) }),
     tool("alone", { sequential: true, recover: "rerun" }),
@@ -117,11 +120,11 @@ function start(
   context: ToolContext,
   signal?: AbortSignal,
 ): void {
-  const { idempotencyKey: callKey, attempt } = context;
+  const { idempotencyKey: callKey, attempt, sessionId } = context;
   const { name } = process();
   const heeds = signal === undefined ? {} : ({ heeds: true } as const);
-  world.note({ type: "tool_started", process: name, callKey, tool, attempt, input: input.n, ...heeds });
-  signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", process: name, callKey }));
+  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...heeds });
+  signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", sessionId, process: name, callKey }));
 }
 
 /** A turn until it takes effect, and one until it says so. */
@@ -138,43 +141,40 @@ async function work(
   if (signal?.aborted === true) return failed(bench, context);
   const output = finish(bench, tool, input, context, false);
   await world.turn(process(), `${tool} answers`, signal);
-  settle(bench, context.idempotencyKey, output);
+  settle(bench, context, output);
   return output;
 }
 
-function settle({ world, process }: Bench, callKey: string, text: string | null): void {
+type CallOf = Pick<ToolContext, "idempotencyKey" | "sessionId">;
+
+function settle({ world, process }: Bench, { idempotencyKey: callKey, sessionId }: CallOf, text: string | null): void {
   const output = text === null ? null : ({ type: "text", text } as const);
-  world.note({ type: "tool_settled", process: process().name, callKey, output });
+  world.note({ type: "tool_settled", sessionId, process: process().name, callKey, output });
 }
 
-function finish(
-  bench: Bench,
-  tool: string,
-  input: Input,
-  { idempotencyKey: callKey }: ToolContext,
-  settles = true,
-): string {
+function finish(bench: Bench, tool: string, input: Input, context: ToolContext, settles = true): string {
   const { world, ledger } = bench;
+  const { idempotencyKey: callKey, sessionId } = context;
   const known = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
-  if (known === undefined) world.note({ type: "tool_acted", callKey, tool, input: input.n });
+  if (known === undefined) world.note({ type: "tool_acted", sessionId, callKey, tool, input: input.n });
   const output = known ?? `${tool} did ${input.n}`;
   ledger.set(callKey, output);
-  if (settles) settle(bench, callKey, output);
+  if (settles) settle(bench, context, output);
   return output;
 }
 
-function failed(bench: Bench, { idempotencyKey: callKey }: ToolContext): never {
-  settle(bench, callKey, null);
+function failed(bench: Bench, context: ToolContext): never {
+  settle(bench, context, null);
   throw new Error("stopped by its signal");
 }
 
-async function reconcile(bench: Bench, call: { readonly idempotencyKey: string }): Promise<Reconciled> {
+async function reconcile(bench: Bench, call: CallOf): Promise<Reconciled> {
   const { world, ledger, process } = bench;
   const { idempotencyKey: callKey } = call;
   await world.turn(process(), "reconcile");
   const output = ledger.get(callKey);
   if (output !== undefined) {
-    settle(bench, callKey, output);
+    settle(bench, call, output);
     return { status: "finished", output };
   }
   return { status: world.chance.pick(["not_started", "unknown"] as const) };

@@ -1,0 +1,20 @@
+/**
+ * The end of a driver in a shutdown.
+ */
+import { releaseLease } from "../log/driver-errors.js";
+import { close, type Driver, dispatch } from "./driver.js";
+
+/** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
+export async function drain(driver: Driver, graceMs: number): Promise<void> {
+  if (driver.closed) return;
+  let cancel = () => {};
+  await new Promise<void>((settled) => {
+    driver.draining = settled;
+    cancel = driver.parts.clock.after(graceMs, settled);
+    void dispatch(driver, () => []);
+  });
+  cancel();
+  if (driver.closed) return;
+  await releaseLease(driver.parts.store, driver.kept.lease);
+  close(driver, { type: "interrupted", reason: "shutdown" });
+}

@@ -1,0 +1,20 @@
+/**
+ * The last look before something outside is called: a model, a tool, another agent.
+ *
+ * An effect may wait on the way there, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the
+ * session may fail, and the process may sleep past its lease.
+ *
+ * 1. Nothing waits between this look and the call. Only a pause of the process in the middle of its own code comes between.
+ */
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import type { EffectContext } from "../work/effect-context.js";
+
+/** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
+export function* mayStart({ hold }: EffectContext, cancellation: Cancellation): Coroutine<boolean> {
+  while (!cancellation.isCancelled) {
+    if (hold.isSure()) return true;
+    if (!(yield* wait(hold.makeSure()))) return false;
+  }
+  return false;
+}

@@ -1,0 +1,150 @@
+/**
+ * The story of a failure: what happened, one line for each fact, for people.
+ *
+ * 1. The fact that a failure is about is shown, with what came before and after it. A failure that is about no fact is
+ *    about the end.
+ * 2. What the process of that fact did before is shown in short, however long ago it was: its life and its leases.
+ * 3. What streams is left out. Each line begins with its place among the facts.
+ */
+import { type Fact, type FactOf, isOf } from "./facts.js";
+
+export type StoryOptions = {
+  /** How many lines are shown. */
+  readonly lines: number;
+  /** The place of the fact that the failure is about; null if it is about the end. */
+  readonly about: number | null;
+};
+
+type Line = { readonly fact: Fact; readonly text: string };
+
+/** How many lines of what the process did before are shown. */
+const mostOfLife = 15;
+
+export function storyOf(facts: readonly Fact[], { lines, about }: StoryOptions): string {
+  const names = namesIn(facts);
+  const shown = facts.flatMap((fact): Line[] =>
+    isSilent(fact) && fact.line !== about ? [] : [{ fact, text: textOf(fact, about, names) }],
+  );
+  const place = shown.findIndex(({ fact }) => fact.line === about);
+  // A third of the lines is for what came after the fact.
+  const end = place === -1 ? shown.length : Math.min(shown.length, place + Math.ceil(lines / 3));
+  const start = Math.max(0, end - lines);
+  const life = place === -1 ? [] : lifeOf(shown.slice(0, start), shown[place]);
+  const left = shown.length - end;
+  return [
+    ...life,
+    ...(start > 0 ? [`… ${start - life.length} before`] : []),
+    ...shown.slice(start, end).map(({ text }) => text),
+    ...(left > 0 ? [`… ${left} after`] : []),
+  ].join("\n");
+}
+
+/** What befell the process of a line, and the leases that it had of its session. */
+function lifeOf(earlier: readonly Line[], about: Line | undefined): readonly string[] {
+  if (about === undefined || !("process" in about.fact)) return [];
+  const { process } = about.fact;
+  const sessionId = "sessionId" in about.fact ? about.fact.sessionId : undefined;
+  const isIts = (fact: Fact) => sessionId === undefined || isOf(fact, sessionId);
+  return earlier
+    .filter(({ fact }) => isOfLife(fact) && fact.process === process && isIts(fact))
+    .slice(-mostOfLife)
+    .map(({ text }) => text);
+}
+
+function isOfLife(fact: Fact): fact is FactOf<"process" | "claimed" | "holding" | "refused"> {
+  return fact.type === "process" || fact.type === "claimed" || fact.type === "holding" || fact.type === "refused";
+}
+
+type Names = ReadonlyMap<string, string>;
+
+/**
+ * Sessions in short: the first one has no name, the others are `c1`, `c2` … in the order in which they appear. A run of `c1` is
+ * `c1-run`: the ids of children and of their runs are long.
+ */
+function namesIn(facts: readonly Fact[]): Names {
+  const names = new Map<string, string>();
+  let sessions = 0;
+  for (const fact of facts) {
+    if (!("sessionId" in fact)) continue;
+    if (!names.has(fact.sessionId)) {
+      names.set(fact.sessionId, sessions === 0 ? "" : `c${sessions}`);
+      sessions += 1;
+    }
+    const session = names.get(fact.sessionId);
+    if (fact.type === "written" && session !== "")
+      for (const event of fact.commit.events)
+        if (event.type === "run_started") names.set(event.runId, `${session}-run`);
+  }
+  return names;
+}
+
+function textOf(fact: Fact, about: number | null, names: Names): string {
+  const session = "sessionId" in fact ? names.get(fact.sessionId) : "";
+  const mark = fact.line === about ? "→" : " ";
+  const line = lineOf(fact).replace(/[0-9a-f]{32}/g, (id) => names.get(id) ?? id);
+  return `${mark}${fact.line}${session === "" ? "" : ` [${session}]`} ${line}`;
+}
+
+function isSilent({ type }: Fact): boolean {
+  return type === "delta" || type === "model_meant" || type === "renewed" || type === "told";
+}
+
+function lineOf(fact: Fact): string {
+  switch (fact.type) {
+    case "process":
+      return `${fact.process} ${fact.what}`;
+    case "jumped":
+      return `the clock jumps by ${fact.ms} ms`;
+    case "claimed":
+      return `  store: ${fact.process} claims, epoch ${fact.epoch}${fact.late ? ", late" : ""}`;
+    case "holding":
+      return `${fact.process} holds epoch ${fact.epoch}`;
+    case "renewed":
+      return `${fact.process} has renewed epoch ${fact.epoch}`;
+    case "written":
+      return `  store: ${fact.process} writes ${writtenText(fact)}`;
+    case "confirmed":
+      return `${fact.process} learns: ${fact.seq === null ? "" : `durable up to ${fact.seq}`}${fact.released ? " lease given back" : ""}`;
+    case "refused":
+      return `${fact.process} is refused: ${fact.why}`;
+    case "unanswered":
+      return `${fact.process} gets no answer to '${fact.what}'`;
+    case "posted":
+      return `  store: ${fact.process} posts ${fact.id}`;
+    case "model_meant":
+      return `the model means in ${fact.attempt}: ${fact.parts.join("; ")}`;
+    case "delta":
+      return `${fact.process} streams delta ${fact.delta.seq} (${fact.delta.kind})`;
+    case "told":
+      return `an observer at ${fact.process} is told of '${fact.event}'`;
+    case "summary_asked":
+      return `${fact.process} asks for a summary in ${fact.runId}`;
+    case "model_called": {
+      const { runId, modelCallIndex, attempt, messages } = fact.request;
+      return `${fact.process} calls the model: ${runId}/${modelCallIndex} attempt ${attempt}, ${messages.length} messages`;
+    }
+    case "tool_started":
+      return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${JSON.stringify(fact.input)})`;
+    case "tool_signalled":
+      return `${fact.process} signals ${fact.callKey}`;
+    case "tool_acted":
+      return `  world: ${fact.tool} ${fact.callKey} takes effect (${fact.input})`;
+    case "tool_settled":
+      return `${fact.callKey} settles in ${fact.process}: ${fact.output === null ? "failed" : JSON.stringify(fact.output)}`;
+    case "asked":
+      return `somebody asks ${fact.process}: ${fact.what} [${fact.id}]`;
+    case "got":
+      return `${fact.process} says [${fact.id}]: ${fact.outcome}`;
+  }
+}
+
+function writtenText({ epoch, commit }: FactOf<"written">): string {
+  const { expectedSeq, events, consume = [], release, state } = commit;
+  const named = events.map((event, index) => {
+    const call = "callKey" in event && event.callKey !== undefined ? ` ${event.callKey}` : "";
+    const ending = "outcome" in event ? ` ${event.outcome}` : "reason" in event ? ` ${event.reason}` : "";
+    return `${expectedSeq + index + 1} ${event.type}${call}${ending}`;
+  });
+  const consumed = consume.length > 0 ? `, consumes ${consume.join(" ")}` : "";
+  return `[${named.join(", ")}] epoch ${epoch}${consumed}${release === true ? ", releases" : ""} → ${state.status}`;
+}

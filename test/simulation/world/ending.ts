@@ -1,0 +1,184 @@
+/**
+ * The end of a simulation: without further trouble, everything that was asked for is answered and every run of every session
+ * ends. Invariant 12 is broken where it does not.
+ */
+import { effects } from "../../../src/core/machine/effects.js";
+import { asksOutside, hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
+import { InvariantBroken } from "../../../src/testing/world/invariants.js";
+import { type Process, ready, take, type World } from "../../../src/testing/world/world.js";
+import type { Clients, Question } from "./clients.js";
+
+const everythingEnds = { number: 12, name: "no run and nobody who waits for one waits for ever" };
+
+const mostTurnsToEnd = 40_000;
+/** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
+const quietForMs = 1_300;
+/** How long somebody waits before asking for a driver again. */
+const againAfterMs = 300;
+
+/** One step: a turn for something that waits for one, or the next timer. False where there is neither. */
+export function advance(world: World, hurry: number): boolean {
+  const { chance, clock } = world;
+  const waiting = ready(world).filter((turn) => turn.what !== "slow tool");
+  if (waiting.length === 0 || chance.happens(hurry)) {
+    if (clock.fireNext()) return true;
+    const slow = ready(world);
+    if (slow.length > 0) take(world, chance.pick(slow));
+    return slow.length > 0;
+  }
+  take(world, chance.pick(waiting));
+  return true;
+}
+
+/** @returns how many turns it took */
+export async function comeToEnd(world: World, clients: Clients, start: () => Process): Promise<number> {
+  const last = start();
+  let since: { readonly need: Need | null; readonly at: number } = { need: null, at: 0 };
+  let asked: Question | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  for (let turn = 0; turn < mostTurnsToEnd; turn += 1) {
+    await world.settle();
+    if (ready(world).some((one) => one.what !== "slow tool")) {
+      advance(world, 0);
+      continue;
+    }
+    const open = clients.questions.filter((one) => one.answer === null && one.process.status === "running");
+    const sessions = await sessionsIn(world);
+    const need = needOf(sessions);
+    const now = world.clock.elapsed();
+    if (since.need !== need) since = { need, at: now };
+    const isLong = now > since.at + quietForMs;
+    if (need === "nothing" && open.length === 0) {
+      if (isLong || !advance(world, 0)) return turn;
+    } else if (need === "an answer" && !open.some(isAnswer)) {
+      if (!isLong && advance(world, 0)) continue;
+      expectAllToKnow(sessions, open, asked);
+      clients.answer(last);
+      asked = clients.questions.at(-1);
+      since = { need: null, at: now };
+    } else if (need === "a driver" && !open.some(asksForDriver)) {
+      if (now < askedAt + againAfterMs && advance(world, 0)) continue;
+      askedAt = now;
+      // Time goes on, though nothing here waits for it: leases of the dead end.
+      world.clock.after(againAfterMs, () => {});
+      const isTop = sessions.some((one) => one.need === "a driver" && one.sessionId === world.sessionId);
+      if (isTop) clients.resume(last);
+      else clients.work(last);
+    } else if (!advance(world, 0)) throw new InvariantBroken(everythingEnds, stuckText(open));
+  }
+  throw new InvariantBroken(everythingEnds, `after ${mostTurnsToEnd} turns without trouble ${await leftIn(world)}`);
+}
+
+function isAnswer({ what }: Question): boolean {
+  return what === "answer";
+}
+
+function asksForDriver({ what }: Question): boolean {
+  return what === "resume" || what === "work";
+}
+
+function stuckText(open: readonly Question[]): string {
+  const asked = open.map((one) => `${one.what} on ${one.process.name}`).join(", ");
+  return `nothing goes on any more: ${asked} has no answer`;
+}
+
+async function leftIn(world: World): Promise<string> {
+  const left = (await sessionsIn(world)).filter(({ need }) => need !== "nothing");
+  return left.map(({ sessionId, state, need }) => `${sessionId} is '${state?.status}' and needs ${need}`).join(", ");
+}
+
+/**
+ * Whoever waits for a run is told that it waits for a person, however far below the question is asked. Each session above it
+ * waits for that person, too, and lists the question.
+ */
+function expectAllToKnow(sessions: readonly Known[], open: readonly Question[], asked: Question | undefined): void {
+  const asking = sessions.filter(({ state }) => state !== null && hasCalls(state) && state.calls.some(asksOutside));
+  const [first] = asking;
+  const left = sessions.find(({ need }) => need === "an answer");
+  if (first === undefined)
+    throw new InvariantBroken(everythingEnds, `${left?.sessionId} waits, and nothing below it goes on or asks`);
+  const untold = open.find(({ what }) => what !== "shutdown");
+  if (untold !== undefined)
+    throw new InvariantBroken(
+      everythingEnds,
+      `${first.sessionId} waits for a person, and '${untold.what}' on ${untold.process.name} is not told`,
+    );
+  for (const { sessionId, state } of asking)
+    for (let above = parentOf(state, sessions); above !== undefined; above = parentOf(above.state, sessions))
+      if (above.state?.status !== "awaiting_human")
+        throw new InvariantBroken(
+          everythingEnds,
+          `${sessionId} waits for a person, and ${above.sessionId} above it is '${above.state?.status}'`,
+        );
+  if (asked?.answer?.type === "done" && asked.answer.said === "nothing waits")
+    throw new InvariantBroken(everythingEnds, `${first.sessionId} waits for a person, and its question is not listed`);
+}
+
+function parentOf(state: State | null, sessions: readonly Known[]): Known | undefined {
+  const parent = state?.session?.parent;
+  return parent === undefined ? undefined : sessions.find(({ sessionId }) => sessionId === parent.sessionId);
+}
+
+const aYear = 31_536_000_000;
+
+/** Whatever was left of a run, somebody can find it: once every lease has run out, a session that wants a driver is due. */
+export async function expectDueOrHeld(world: World): Promise<void> {
+  const due = await world.include(world.store.due(world.clock.now() + 10 * aYear, 1_000));
+  for (const { sessionId, state, need, posted } of await sessionsIn(world)) {
+    const isHeldBack = state !== null && isResting(state) && effects(state).length === 0 && !posted;
+    if (need === "a driver" && !isHeldBack && !due.includes(sessionId))
+      throw new InvariantBroken(everythingEnds, `session ${sessionId} is active, and never due`);
+  }
+}
+
+/** What a session needs of those outside. */
+type Need = "nothing" | "an answer" | "a driver";
+
+type Known = {
+  readonly sessionId: string;
+  readonly state: State | null;
+  readonly posted: boolean;
+  readonly need: Need;
+};
+
+/** The session that all is about, and those of the agents below it. */
+async function sessionsIn({ store, include, clock }: World): Promise<readonly Known[]> {
+  const all = await include(store.list());
+  return include(
+    Promise.all(
+      all.map(async ({ sessionId }): Promise<Known> => {
+        const state = (await store.load(sessionId))?.state ?? null;
+        const posted = (await store.inbox(sessionId)).length > 0;
+        return { sessionId, state, posted, need: posted ? "a driver" : needIn(state, clock.now()) };
+      }),
+    ),
+  );
+}
+
+function needOf(sessions: readonly Known[]): Need {
+  const needs = new Set(sessions.map(({ need }) => need));
+  return needs.has("a driver") ? "a driver" : needs.has("an answer") ? "an answer" : "nothing";
+}
+
+function needIn(state: State | null, now: number): Need {
+  if (state === null) return "nothing";
+  if (effects(state).some(({ type }) => type !== "sleep")) return "a driver";
+  if (state.status === "idle" || isResting(state))
+    return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
+  return waitsForPeople(state, now) ? "an answer" : "a driver";
+}
+
+/** A question whose time is over is answered by that: whoever drives the session says so. */
+function waitsForPeople(state: State, now: number): boolean {
+  return (
+    hasCalls(state) &&
+    state.stopping === null &&
+    state.calls.every(
+      (call) =>
+        (call.status === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
+        call.status === "waiting" ||
+        call.status === "done" ||
+        call.status === "ready",
+    )
+  );
+}

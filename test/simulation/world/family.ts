@@ -1,0 +1,44 @@
+/**
+ * Families: agents behind the tools of agents. Each call of `delegate` is a session of its own.
+ */
+import type { AnyTool } from "../../../src/ports/tool.js";
+import type { Agent } from "../../../src/runtime/api/build-agent.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+
+/** How the agents of a world hand work on. */
+export type FamilyHabits = {
+  /** How many levels of agents there are below the first one. */
+  readonly depth: number;
+  /** How many places `delegate` has among the tools that a model picks from. */
+  readonly places: number;
+};
+
+/** A third of the worlds have families. */
+export function familyHabitsOf(chance: Chance): FamilyHabits | null {
+  if (!chance.happens(1 / 3)) return null;
+  return { depth: 1 + chance.below(3), places: 1 + chance.below(3) };
+}
+
+/** The name of the agent of a level below the first. */
+export function nameAt(level: number): string {
+  return `level${level}`;
+}
+
+const delegate = "delegate";
+
+/** The names that the models of a level pick from: those of its own tools, and the agent of the next level. */
+export function namesAt(level: number, own: readonly string[], habits: FamilyHabits | null): readonly string[] {
+  if (habits === null || level >= habits.depth) return own;
+  return [...own, ...Array.from({ length: habits.places }, () => delegate)];
+}
+
+const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
+
+export function asDelegate(agent: Pick<Agent, "asTool">): AnyTool {
+  return agent.asTool({
+    name: delegate,
+    description: "Another agent does it.",
+    input,
+    request: ({ n }: { readonly n: number }) => `task ${n}`,
+  });
+}
