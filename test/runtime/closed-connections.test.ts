@@ -57,6 +57,8 @@ async function run(baseURL: string, options: Partial<AgentOptions> = {}) {
   const running = agent.runStream("Go", { sessionId: "s" });
   const items = await collect(running);
   const trace = await traceSession(store, "s");
+  // The log says enough to play it again.
+  expect((await agent.session("s").replay()).difference).toBeNull();
   const attempts = trace.flatMap((record) => (record.type === "step" ? record.attempts : []));
   return { result: await running.result, items, attempts };
 }
