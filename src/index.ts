@@ -71,6 +71,7 @@ export type {
   ModelDelta,
   ModelRequest,
   ModelTimeouts,
+  ProviderToolReference,
   RecordedAttempt,
   ToolSpecification,
 } from "./ports/model.js";
