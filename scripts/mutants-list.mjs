@@ -165,8 +165,8 @@ export const mutants = [
   {
     name: "nobody waits for the approval",
     file: "src/core/machine/call-transition.ts",
-    find: 'status: "asking",\n        why: call.status === "reconciling" ? "recovery" : "policy",',
-    replace: 'status: "ready",\n        why: call.status === "reconciling" ? "recovery" : "policy",',
+    find: 'status: "asking",\n        why: whyAsked(call, decision.policy),',
+    replace: 'status: "ready",\n        why: whyAsked(call, decision.policy),',
     check: "crashes",
   },
   {

@@ -72,6 +72,7 @@ export type {
   ModelDelta,
   ModelRequest,
   ModelTimeouts,
+  ProviderToolReference,
   RecordedAttempt,
   ToolSpecification,
 } from "./ports/model.js";

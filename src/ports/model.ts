@@ -182,7 +182,7 @@ export interface Model {
 }
 
 /**
- * One recorded attempt of a model call. If the model threw or was aborted, the last delta is the corresponding `error`.
+ * One recorded request of a model call, as a rule its only one of the attempt. If the model threw or was aborted, the last delta is the corresponding `error`.
  */
 export type RecordedAttempt = {
   /** The model's id. */

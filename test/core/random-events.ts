@@ -125,7 +125,11 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "cancel_child":
       return { type: "tool_finished", runId, callKey: effect.callKey, outcome: "aborted" };
     case "call_after_run_hooks":
-      return { type: "after_run_hooks_called", runId, hooks: [{ name: "h", hook: "afterRun", ms: 1, outcome: "ok" }] };
+      return {
+        type: "after_run_hooks_called",
+        runId,
+        hooks: [{ name: `h${state.seq}`, hook: "afterRun", ms: 1, outcome: "ok" }],
+      };
     case "notify_parent":
       return { type: "parent_notified", runId };
     case "tell_parent":

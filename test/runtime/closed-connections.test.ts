@@ -41,10 +41,8 @@ function stream(response: ServerResponse, body: string | Uint8Array): void {
   response.end(body);
 }
 
-const steps = 200;
-
 /** A call in each step but the last. */
-function stepsOf(step: number): string | Uint8Array {
+function answerTo(step: number, steps: number): string | Uint8Array {
   return step < steps
     ? chatCompletion([chatCall(`call_${step}`, "echo", { step })], "tool_calls").body
     : chatCompletion([{ content: "Done." }], "stop").body;
@@ -58,7 +56,7 @@ async function run(baseURL: string, options: Partial<AgentOptions> = {}) {
   const items = await collect(running);
   const trace = await traceSession(store, "s");
   const attempts = trace.flatMap((record) => (record.type === "step" ? record.attempts : []));
-  return { result: await running.result, items, attempts };
+  return { agent, result: await running.result, items, attempts };
 }
 
 const resends = (attempts: readonly TracedAttempt[]) =>
@@ -68,11 +66,12 @@ test("a server that closes each connection right after its stream: 200 steps, no
   ...verifies("RTRY-1", "STRM-1"),
   timeout: 60_000,
 }, async () => {
+  const steps = 200;
   let step = 0;
   const server = await startServer((request, response) => {
     step += 1;
     response.on("finish", () => setTimeout(() => request.socket.destroy(), 0));
-    stream(response, stepsOf(step));
+    stream(response, answerTo(step, steps));
   });
   const { result, items } = await run(server.baseURL);
   expect(result).toMatchObject({ status: "completed", text: "Done.", steps });
@@ -84,6 +83,7 @@ test("a server that closes a connection when it is used again: each such request
   ...verifies("RTRY-1", "STRM-1", "TRC-1"),
   timeout: 60_000,
 }, async () => {
+  const steps = 50;
   const used = new WeakSet<object>();
   let step = 0;
   const server = await startServer((request, response) => {
@@ -93,9 +93,9 @@ test("a server that closes a connection when it is used again: each such request
     }
     used.add(request.socket);
     step += 1;
-    stream(response, stepsOf(step));
+    stream(response, answerTo(step, steps));
   });
-  const { result, items, attempts } = await run(server.baseURL);
+  const { agent, result, items, attempts } = await run(server.baseURL);
   expect(result).toMatchObject({ status: "completed", text: "Done.", steps });
   expect(ofType(items, "attempt_failed")).toEqual([]);
   expect(attempts).toHaveLength(steps);
@@ -108,11 +108,13 @@ test("a server that closes a connection when it is used again: each such request
       expect(seq).toBe((first.get(modelCallIndex) ?? 0) + 1);
       first.set(modelCallIndex, seq);
     }
+  // The log says enough to play it again.
+  expect((await agent.session("s").replay()).difference).toBeNull();
 });
 
 test("a server that never answers fails the attempt after three requests", verifies("RTRY-1", "RTRY-4"), async () => {
   const server = await startServer((request) => request.socket.destroy());
-  const { result, items, attempts } = await run(server.baseURL, { retry: { maxRetries: 1, baseDelayMs: 0 } });
+  const { agent, result, items, attempts } = await run(server.baseURL, { retry: { maxRetries: 1, baseDelayMs: 0 } });
   expect(result).toMatchObject({ status: "failed", reason: "model_error", error: { code: "network" } });
   expect(ofType(items, "attempt_failed")).toMatchObject([
     { attempt: 1, failure: { kind: "network", unanswered: true } },
@@ -120,6 +122,7 @@ test("a server that never answers fails the attempt after three requests", verif
   ]);
   expect(attempts).toMatchObject([{ resends: 2 }, { resends: 2 }]);
   expect(server.requests()).toBe(6);
+  expect((await agent.session("s").replay()).difference).toBeNull();
 });
 
 test(

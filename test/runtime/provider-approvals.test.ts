@@ -85,6 +85,7 @@ describe.each(packages)("with the OpenAI package of specification %s", (_specifi
         const events = await collect(agent.session("s").events({ follow: false }));
         expect(ofType(events, "approval_answered")).toMatchObject([{ callKey: "r/1/1", answer: "approve", by: "Ada" }]);
         expect(ofType(events, "tool_result")).toMatchObject([{ callKey: "r/1/1", outcome: "ok" }]);
+        expect((await agent.session("s").replay()).difference).toBeNull();
       }),
   );
 

@@ -82,6 +82,7 @@ describe.each(packages)("with the Anthropic package of specification %s", (_spec
         steps: 2,
       });
       expect(saidIn(server.bodies[1])).toEqual([asked, paused]);
+      expect((await agent.session("s").replay()).difference).toBeNull();
       // The provider is sent its turn as one: the call and its result, which came in two answers.
       expect(await agent.run("Thanks.", { sessionId: "s" })).toMatchObject({ text: "You're welcome." });
       expect(saidIn(server.bodies[2])).toEqual([

@@ -60,8 +60,8 @@ export function* decide(
 }
 
 /**
- * The provider runs the call, and asks first. The policy may deny it, and a person decides otherwise: to allow is no answer of a
- * policy here, as for a tool that needs approval. Hooks are not called, because nothing runs here.
+ * The provider runs the call, and asks first. The policy may deny it. Otherwise a person decides, as for a tool that needs
+ * approval. Hooks are not called, because nothing runs here.
  */
 function* decideForProvider(
   record: CallRecord,

@@ -22,7 +22,7 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
-import { canBeReplayed, deltasOf } from "./recorded-attempts.js";
+import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
   readonly sessionId: string;
@@ -69,11 +69,12 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
     if (model === undefined && !canBeReplayed(event)) return undefined;
     const { runId, modelCallIndex, attempt, timing } = event;
     now = timing.startedAt;
+    const requests = [...requestsOf(event)];
     const recorded: Model = {
       id: event.model,
       async *stream(request, signal) {
         now = timing.startedAt + timing.durationMs;
-        yield* model === undefined ? deltasOf(event) : model.stream(request, signal);
+        yield* model === undefined ? (requests.shift() ?? []) : model.stream(request, signal);
       },
     };
     const inPlace = (one: CalledModel): CalledModel => ({ ...one, model: recorded });

@@ -32,27 +32,36 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   for (const entry of entries) {
     const { event } = entry;
     if (event.type === "model_finished" || event.type === "model_failed")
-      attempts.push(attemptOf(sessionId, event, transcript));
+      attempts.push(...attemptsOf(sessionId, event, transcript));
     appendEntry(transcript, entry);
   }
   return freeze(attempts);
 }
 
-function attemptOf(sessionId: string, event: AttemptEvent, transcript: Transcript): RecordedAttempt {
+/** One for each request: a request that was sent again counts too. */
+function attemptsOf(sessionId: string, event: AttemptEvent, transcript: Transcript): readonly RecordedAttempt[] {
   const messages = trimmedMessages(transcript);
   const { run } = transcript;
   const { runId, modelCallIndex, attempt, model } = event;
   const asked = run?.purpose === "summary" ? [...messages, summaryRequest] : [...messages];
-  return {
-    model,
-    request: { sessionId, runId, modelCallIndex, attempt, messages: asked },
-    isWhole: false,
-    deltas: deltasOf(event),
-  };
+  const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
+  return requestsOf(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
 }
 
+/** What came of each request of an attempt. Nothing came of those that were sent again. */
+export function requestsOf(event: AttemptEvent): readonly (readonly DeltaBody[])[] {
+  return [...Array<typeof unanswered>(event.resends ?? 0).fill(unanswered), deltasOf(event)];
+}
+
+const unanswered: readonly DeltaBody[] = [
+  {
+    kind: "error",
+    failure: { kind: "network", message: "The connection closed before an answer came.", unanswered: true },
+  },
+];
+
 /** Deltas that give this event. */
-export function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
+function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
   if (event.type === "model_failed") return [...deltasOfPartial(event), endOfFailure(event)];
   const { message, finishReason, usage, providerMetadata } = event;
   const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
