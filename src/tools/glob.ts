@@ -2,7 +2,7 @@
  * Patterns for paths: `*` and `?` within a name, `**` across folders, `{a,b}` for alternatives. `src/` means `src/**`.
  *
  * Patterns come from a model, so no regular expression is made of them: libraries that do so take minutes for
- * `*a*a*a*a*b` and a long name. All positions in the pattern at which a match may be are followed at once. So a match
+ * `*a*a*a*a*a*b` and a long name. All positions in the pattern at which a match may be are followed at once. So a match
  * costs at most the length of the pattern times the length of the path, and the pattern is bounded (SEC-15).
  */
 import { assertLength, maxPatternCharacters } from "./input-bounds.js";
@@ -15,7 +15,7 @@ type Step =
   | { readonly takes: "letter"; readonly letter: number }
   | { readonly takes: "within" }
   | { readonly takes: "any" }
-  | { readonly takes: "nothing"; to: readonly number[] }
+  | { readonly takes: "nothing"; readonly to: readonly number[] }
   | { readonly takes: "end" };
 
 /**
@@ -31,97 +31,107 @@ export function compileGlob(pattern: string): (path: string) => boolean {
   return (path) => matches(steps, path);
 }
 
+/** A pattern on its way to steps. */
+type Draft = { readonly letters: readonly string[]; readonly closed: ReadonlySet<number>; readonly steps: Step[] };
+
+/** A place in a pattern: within how many braces it is, and whether a name begins there. */
+type Place = { readonly at: number; readonly depth: number; readonly startsName: boolean };
+
 function compile(pattern: string): readonly Step[] {
   const letters = [...pattern];
-  const closed = closedBraces(letters);
-  const steps: Step[] = [];
-  const add = (step: Step) => steps.push(step) - 1;
-  const jump = (...to: number[]) => ({ takes: "nothing" as const, to });
+  const draft: Draft = { letters, closed: closedBraces(letters), steps: [] };
+  addSequence(draft, { at: 0, depth: 0, startsName: true });
+  draft.steps.push({ takes: "end" });
+  return draft.steps;
+}
 
-  /** Takes any number of letters: step 0 goes to the letter or out, and the letter back to step 0. */
-  function addRun(takes: "within" | "any"): void {
-    const start = add(jump());
-    add({ takes });
-    add(jump(start));
-    steps[start] = jump(start + 1, steps.length);
+function jump(...to: readonly number[]): Step {
+  return { takes: "nothing", to };
+}
+
+/** Takes any number of letters. */
+function addRun({ steps }: Draft, takes: "within" | "any"): void {
+  const start = steps.length;
+  steps.push(jump(start + 1, start + 3), { takes }, jump(start));
+}
+
+/** Adds what `build` adds, and a way around it. */
+function addOptional({ steps }: Draft, build: () => void): void {
+  const start = steps.length;
+  steps.push(jump());
+  build();
+  steps[start] = jump(start + 1, steps.length);
+}
+
+/** Adds all up to the comma or the brace that ends the sequence, or the end of the pattern. Returns that place. */
+function addSequence(draft: Draft, { at: from, depth, startsName }: Place): number {
+  const { letters, steps } = draft;
+  let place: Place = { at: from, depth, startsName };
+  while (!endsSequence(letters[place.at], depth)) {
+    const { at } = place;
+    const letter = letters[at] ?? "";
+    let next = at + 1;
+    if (isRest(letters, place)) {
+      // The folder itself fits too.
+      addOptional(draft, () => {
+        steps.push({ takes: "letter", letter: slash });
+        addRun(draft, "any");
+      });
+      next = at + 3;
+    } else if (letter === "*") next = addStars(draft, place);
+    else if (letter === "{" && draft.closed.has(at)) next = addAlternatives(draft, place);
+    else steps.push(letter === "?" ? { takes: "within" } : { takes: "letter", letter: letter.codePointAt(0) ?? 0 });
+    place = { at: next, depth, startsName: letters[next - 1] === "/" };
   }
+  return place.at;
+}
 
-  /** Adds what `build` adds, and a way around it. */
-  function addOptional(build: () => void): void {
-    const start = add(jump());
-    build();
-    steps[start] = jump(start + 1, steps.length);
+function endsSequence(letter: string | undefined, depth: number): boolean {
+  return letter === undefined || (depth > 0 && (letter === "," || letter === "}"));
+}
+
+/** Whether `/**` stands here as a whole: before a slash or the end of a sequence. */
+function isRest(letters: readonly string[], { at, depth }: Place): boolean {
+  const next = letters[at + 3];
+  const isWhole = next === "/" || endsSequence(next, depth);
+  return letters[at] === "/" && letters[at + 1] === "*" && letters[at + 2] === "*" && isWhole;
+}
+
+/** Returns the place after a run of stars. */
+function addStars(draft: Draft, { at, depth, startsName }: Place): number {
+  const { letters, steps } = draft;
+  let end = at;
+  while (letters[end] === "*") end += 1;
+  const next = letters[end];
+  if (end - at < 2 || !startsName || !(next === "/" || endsSequence(next, depth))) {
+    addRun(draft, "within");
+    return end;
   }
-
-  function isBoundary(at: number, depth: number): boolean {
-    const letter = letters[at];
-    return letter === undefined || letter === "/" || (depth > 0 && (letter === "," || letter === "}"));
+  if (next !== "/") {
+    addRun(draft, "any");
+    return end;
   }
+  addOptional(draft, () => {
+    addRun(draft, "any");
+    steps.push({ takes: "letter", letter: slash });
+  });
+  return end + 1;
+}
 
-  /** Returns the place after a run of stars. `atStart`: a name begins here. */
-  function addStars(at: number, depth: number, atStart: boolean): number {
-    let end = at;
-    while (letters[end] === "*") end += 1;
-    if (end - at < 2 || !atStart || !isBoundary(end, depth)) {
-      addRun("within");
-      return end;
-    }
-    if (letters[end] !== "/") {
-      addRun("any");
-      return end;
-    }
-    addOptional(() => {
-      addRun("any");
-      add({ takes: "letter", letter: slash });
-    });
-    return end + 1;
-  }
-
-  /** Returns the place after the closing brace. */
-  function addAlternatives(at: number, depth: number, atStart: boolean): number {
-    const start = add(jump());
-    const [starts, ends]: [number[], number[]] = [[], []];
-    let next = at;
-    do {
-      starts.push(steps.length);
-      next = addSequence(next + 1, depth + 1, atStart);
-      ends.push(add(jump()));
-    } while (letters[next] === ",");
-    steps[start] = jump(...starts);
-    for (const end of ends) steps[end] = jump(steps.length);
-    return next + 1;
-  }
-
-  /** Whether `/**` stands here, before a boundary: then the folder itself fits too. */
-  function isRest(at: number, depth: number): boolean {
-    return letters[at] === "/" && letters[at + 1] === "*" && letters[at + 2] === "*" && isBoundary(at + 3, depth);
-  }
-
-  /** Returns the place of the comma or brace that ends the sequence, or the end of the pattern. */
-  function addSequence(from: number, depth: number, startsName: boolean): number {
-    let [at, atStart] = [from, startsName];
-    while (at < letters.length && !(depth > 0 && (letters[at] === "," || letters[at] === "}"))) {
-      const letter = letters[at] ?? "";
-      if (isRest(at, depth)) {
-        addOptional(() => {
-          add({ takes: "letter", letter: slash });
-          addRun("any");
-        });
-        at += 3;
-      } else if (letter === "*") at = addStars(at, depth, atStart);
-      else if (letter === "{" && closed.has(at)) at = addAlternatives(at, depth, atStart);
-      else {
-        add(letter === "?" ? { takes: "within" } : { takes: "letter", letter: letter.codePointAt(0) ?? 0 });
-        at += 1;
-      }
-      atStart = letters[at - 1] === "/";
-    }
-    return at;
-  }
-
-  addSequence(0, 0, true);
-  add({ takes: "end" });
-  return steps;
+/** Returns the place after the closing brace. */
+function addAlternatives(draft: Draft, { at, depth, startsName }: Place): number {
+  const { letters, steps } = draft;
+  const start = steps.push(jump()) - 1;
+  const [starts, ends]: [number[], number[]] = [[], []];
+  let next = at;
+  do {
+    starts.push(steps.length);
+    next = addSequence(draft, { at: next + 1, depth: depth + 1, startsName });
+    ends.push(steps.push(jump()) - 1);
+  } while (letters[next] === ",");
+  steps[start] = jump(...starts);
+  for (const end of ends) steps[end] = jump(steps.length);
+  return next + 1;
 }
 
 const slash = 47;

@@ -1,9 +1,11 @@
 /**
  * The worst inputs of every built-in tool: what makes a careless algorithm slow. The inputs have up to a mebibyte.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { onTestFinished } from "vitest";
 import type { ToolOutput } from "../../src/core/data/message.js";
 import { bytesOfText } from "../../src/core/data/text-bytes.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
@@ -171,6 +173,8 @@ function createHostileFolder(): string {
     "node_modules/large.txt": "a\n".repeat(8 * million),
     "edited/x": "",
   });
+  // Node removes no tree that is as deep as the one that write_file makes here.
+  onTestFinished(() => void execFileSync("rm", ["-rf", root]));
   for (const [what, text] of Object.entries(texts)) writeFileSync(join(root, `${what}.txt`), text);
   mkdirSync(join(root, "a/".repeat(300)), { recursive: true });
   mkdirSync(join(root, "names"));

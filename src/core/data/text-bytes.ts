@@ -62,14 +62,3 @@ export function lineAt(bytes: Uint8Array, index: number): number {
   for (let at = bytes.indexOf(newline); at !== -1 && at < index; at = bytes.indexOf(newline, at + 1)) line += 1;
   return line;
 }
-
-/** The index at which a line begins; lines count from 1. The length of the bytes if no such line exists. */
-export function startOfLine(bytes: Uint8Array, line: number): number {
-  let start = 0;
-  for (let number = 1; number < line; number++) {
-    const end = bytes.indexOf(newline, start);
-    if (end === -1) return bytes.length;
-    start = end + 1;
-  }
-  return start;
-}
