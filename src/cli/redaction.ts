@@ -107,16 +107,16 @@ const maxHeld = 24_000;
  */
 export function shownLength(text: string, { redact, secrets }: Secrets): number {
   const begun = Math.min(text.length, ...secretsBegun(text, secrets));
-  for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; ) {
+  const whole = redact(text);
+  // Each try goes back twice as far, so that a text made for it does not cost a try for each of its words.
+  let step = 1;
+  for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
     const held = Math.min(length, begun, ...heldFrom(text, length));
-    if (held === length && (length === 0 || !cutsSecret(text, length, redact))) return length;
-    length = wordsEnd(text, Math.min(held, length - 1));
+    if (held === length && (length === 0 || redact(text.slice(0, length)) + redact(text.slice(length)) === whole))
+      return length;
+    length = wordsEnd(text, Math.max(0, Math.min(held, length - step)));
   }
   return text.length;
-}
-
-function cutsSecret(text: string, at: number, redact: Redact): boolean {
-  return redact(text.slice(0, at)) + redact(text.slice(at)) !== redact(text);
 }
 
 /**

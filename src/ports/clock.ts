@@ -2,7 +2,7 @@
  * The clock port: time and random ids are passed in, so that tests control both.
  */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds. A first reading that is no time is refused; a later one counts as the last sound one. */
   now(): number;
   /** Milliseconds since an arbitrary moment. Changes of the wall clock do not affect it. */
   elapsed(): number;

@@ -54,5 +54,6 @@ export type CompactionService = {
   readonly isDue: (size: ContextSize) => boolean;
   /** Returns one of `cuts`, or null if a cut would gain too little. */
   readonly cutOf: (view: CompactionView) => number | null;
+  /** It has failed if it takes more than 30 minutes. */
   readonly sumUp: (task: CompactionTask) => Promise<Summary>;
 };

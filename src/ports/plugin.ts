@@ -37,7 +37,8 @@ export type Plugin<ModelLike = Model> = {
   readonly version: string;
   /** Names of the plugins that must be set up before this plugin. */
   readonly dependencies?: readonly string[];
+  /** It has failed if it takes more than two minutes. */
   readonly setup: (context: PluginContext<ModelLike>) => void | Promise<void>;
-  /** Called once: at the engine's shutdown, or if its own setup or that of a later plugin fails. */
+  /** It has failed if it takes more than 10 s. Called once: at the engine's shutdown, or if its own setup or that of a later plugin fails. */
   readonly dispose?: () => void | Promise<void>;
 };

@@ -38,7 +38,8 @@ export type WholeOutput = {
 
 export type OutputService = {
   /**
-   * Returns a tool's output in the form that the model is shown and the log keeps.
+   * Returns a tool's output in the form that the model is shown and the log keeps. It has failed if it takes more than
+   * 60 s; the call then has an error result.
    * @param options.maxBytes the tool's own `maxOutputBytes`
    */
   readonly cap: (

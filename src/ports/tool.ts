@@ -68,7 +68,10 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly readOnly?: boolean;
   /** Default: `rerun` if `readOnly`, else `fail`. */
   readonly recover?: RecoverOption;
-  /** Whether a person is asked first; a function decides by the input. If the function throws, a person is asked. */
+  /**
+   * Whether a person is asked first; a function decides by the input. If the function throws, or takes more than 10 s, a
+   * person is asked.
+   */
   readonly needsApproval?: boolean | ((input: Input) => boolean | Promise<boolean>);
   /** If true, a call of the tool never runs beside another call of its step. */
   readonly sequential?: boolean;
@@ -110,7 +113,10 @@ export type Permission =
   | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean };
 
-/** Decides whether a call may run. If it throws, the call is denied. */
+/**
+ * Decides whether a call may run. If it throws, takes more than 10 s, or gives an answer that cannot be read, the call is
+ * denied.
+ */
 export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
 
 export type { ToolOutput };
