@@ -10,6 +10,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import type { JsonSchema } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { childAgentOf, waitingChildren } from "../agent/agent-family.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
@@ -18,7 +19,8 @@ import { hashInput } from "../lib/hash.js";
 import { loadTranscript, readEntries } from "../log/read-log.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { checkDecision, checkWords, editedInput } from "./check-answer.js";
+import { sessionTools } from "../work/session-tools.js";
+import { checkDecision, checkEdit, checkWords, editedInput } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 
 /** `known`: the state for which the message was made. */
@@ -58,10 +60,18 @@ export function createAnswering(
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const given = await capResult(answerOf(call, decision), call.name);
+    const answered = answerOf(call, decision);
+    if (answered.type === "modify") await checkEdit(call, answered.input, (name) => schemaOf(name, state));
+    const given = await capResult(answered, call.name);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
+  }
+
+  async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {
+    const own = parts.tools.get(name)?.specification;
+    const found = own ?? (await sessionTools(store, id, state)).find((tool) => tool.name === name);
+    return found?.inputSchema;
   }
 
   async function abort(options: { readonly note?: string; readonly by?: string } = {}): Promise<void> {

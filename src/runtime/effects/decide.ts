@@ -83,7 +83,7 @@ function* decideInput(
   const changed = input === undefined ? {} : { input };
   const { tool } = compiled;
   const validated = yield* wait(validatedInput(compiled, record, context));
-  if (!validated.ok) return invalid(call, record, tool, validated.message, context, changed);
+  if (!validated.ok) return invalid(call, record, tool, validated.message, context);
   context.memory.validated = (context.memory.validated ?? new Map()).set(record.callKey, validated.value);
   // Both are asked before either is waited for.
   const asked = permissionOf(record, tool, context, cancellation);
@@ -102,23 +102,25 @@ function invalid(
   tool: AnyTool,
   message: string,
   context: EffectContext,
-  changed: Changed,
 ): PolicyDecision {
   return call.edited === undefined
     ? { verdict: "reject", message: textOfError(message) }
-    : { ...askAgain(record, tool, message, context), ...changed };
+    : askAgain(record, tool, message, context);
 }
 
+/** Asks about the input from before the edit: the edit has changed nothing. */
 function askAgain(
   record: CallRecord,
   tool: AnyTool,
   message: string,
   context: EffectContext,
 ): Extract<PolicyDecision, { verdict: "ask" }> {
+  const input = record.beforeEdit?.input;
   return {
     verdict: "ask",
     policy: policyOf(tool, context),
-    inputHash: hashInput(record.input),
+    inputHash: hashInput(input ?? record.input),
+    ...(input === undefined ? {} : { input }),
     question: `The edited input cannot be used: ${textOfError(message)}`,
   };
 }
