@@ -38,7 +38,8 @@ function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red
       return { colour: "yellow", text: `waiting for ${counted(result.approvals.length, "answer")}` };
     case "interrupted": {
       const why = result.error === undefined ? "" : `: ${oneLine(result.error.message)}`;
-      return { colour: "yellow", text: `interrupted (${result.reason})${why}` };
+      const lost = result.resumable ? "" : ". Nothing of the request was kept: run it again";
+      return { colour: "yellow", text: `interrupted (${result.reason})${why}${lost}` };
     }
   }
 }

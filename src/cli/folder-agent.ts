@@ -2,17 +2,19 @@
  * The agent of the command line: file tools within a folder, pages from the web, and a shell if the person allowed one.
  */
 import { hasCalls } from "../core/index.js";
+
 import {
   type Agent,
   createAgent,
+  createClient,
   type Model,
   type ModelTimeouts,
   type Observer,
   PawlError,
-  type State,
   type Store,
 } from "../index.js";
 import { createFetchTool, createFileTools, createShellTool } from "../tools/index.js";
+
 import { shortId } from "./home.js";
 import type { Permissions } from "./permissions.js";
 
@@ -36,16 +38,13 @@ export type FolderAgentOptions = {
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, home, model, root, allowShell, permissions, contextWindow, timeouts = {}, observers = [] } = options;
-  // The permissions alone decide whether a call needs approval.
-  const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
-  const web = { ...createFetchTool(), needsApproval: false };
   return createAgent({
     name: agentName,
     model,
     timeouts,
     root,
     store,
-    tools: [...createFileTools({ root, protect: [home] }), web, ...shell],
+    tools: folderTools({ root, home, allowShell }),
     systemPrompt: systemPrompt(root, allowShell),
     canExecuteTool: permissions.canExecuteTool,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
@@ -53,19 +52,50 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   });
 }
 
+function folderTools({ root, home, allowShell }: Pick<FolderAgentOptions, "root" | "home" | "allowShell">) {
+  // The permissions alone decide whether a call needs approval.
+  const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
+  const web = { ...createFetchTool(), needsApproval: false };
+  return [...createFileTools({ root, protect: [home] }), web, ...shell];
+}
+
+export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell"> & {
+  readonly sessionId: string;
+};
+
 /**
- * Refuses a session with a shell command that still has to run if `allowShell` is false: the call would fail as an
- * unknown tool.
- * @throws PawlError `bad_configuration`
+ * The tools that the session's model was offered and that an agent with these options does not have.
+ * @throws PawlError `bad_configuration` if a call of such a tool still has to run: it would fail as an unknown tool
  */
-export function checkShell(state: State | undefined, sessionId: string, allowShell: boolean): void {
-  if (allowShell || state === undefined || !hasCalls(state)) return;
-  if (!state.calls.some(({ name, status }) => name === "shell" && (status === "asking" || status === "ready"))) return;
+export async function missingTools({ store, sessionId, ...options }: ResumedTools): Promise<readonly string[]> {
+  const present = new Set([...folderTools(options).map(({ name }) => name), ...outputTools]);
+  const state = (await store.load(sessionId))?.state;
+  const waiting =
+    state !== undefined && hasCalls(state)
+      ? state.calls.find(({ name, status }) => unsettled.has(status) && !present.has(name))
+      : undefined;
   const id = shortId(sessionId);
-  throw new PawlError(
-    "bad_configuration",
-    `Session ${id} has a shell command to run, but there is no shell. Add --allow-shell, or end the run: pawl abort ${id}`,
-  );
+  if (waiting !== undefined)
+    throw new PawlError(
+      "bad_configuration",
+      `Session ${id} has a call of the tool ${waiting.name} to run, and that tool is not here. ${adviceFor(waiting.name)}, or end the run: pawl abort ${id}`,
+    );
+  const offered = state === undefined ? [] : await createClient({ store }).session(sessionId).tools();
+  return offered.map(({ name }) => name).filter((name) => !present.has(name));
+}
+
+const unsettled: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
+
+/** Every agent with tools has these. */
+const outputTools = ["read_output", "search_output"];
+
+/** The options that give the tools that are not always there. */
+const waysToGive: { readonly [tool: string]: string } = { shell: "--allow-shell" };
+
+/** How a person gives a tool to the session. */
+export function adviceFor(tool: string): string {
+  const option = Object.hasOwn(waysToGive, tool) ? waysToGive[tool] : undefined;
+  return option === undefined ? "Carry the session on with the program that has it" : `Add ${option}`;
 }
 
 /**

@@ -182,6 +182,7 @@ const modules = {
     {
       toModelFailure: (text) =>
         failure.toModelFailure(Object.assign(new Error(text), { responseBody: text, statusCode: 400 }), 0),
+      isClosed: (text) => failure.isClosed({ kind: "network", message: text, code: text }),
     } satisfies Cases<typeof failure>,
   ],
   retryAfter: [

@@ -25,8 +25,8 @@ function notes({ root }: World): string {
 }
 
 /** A session of the command line that waits for an answer. */
-async function park(world: World, sessionId = "s") {
-  const ended = await world.pawl(["run", replace, "--session", sessionId, "--park"]);
+async function park(world: World, sessionId = "s", options: readonly string[] = []) {
+  const ended = await world.pawl(["run", replace, "--session", sessionId, "--park", ...options]);
   expect(ended).toMatchObject({ code: 3 });
   return ended;
 }
@@ -245,14 +245,61 @@ describe("pawl approve", () => {
     expect(unchanged).toMatchObject({ code: 0, stdout: "Approved b/1/1 (edit_file).\n" });
   });
 
-  test("an edit that does not fit the tool asks again", verifies("CLI-2"), async () => {
+  test("an edit that does not fit the tool is no answer: the call waits as it was", verifies("CLI-2"), async () => {
     const world = createWorld(files);
     await park(world);
-    await world.pawl(["approve", "s", "--input", '{"path":7}']);
+    const before = (await world.pawl(["approvals", "--json"])).stdout;
+    const unfit = await world.pawl(["approve", "s", "--input", '{"path":7}']);
+    expect(unfit.code).toBe(2);
+    expect(unfit.stderr).toContain('does not fit the schema of the tool "edit_file"');
+    expect((await world.pawl(["approvals", "--json"])).stdout).toBe(before);
     expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
-    const { stdout } = await world.pawl(["approvals"]);
-    expect(stdout).toContain("The edited input cannot be used");
     expect(notes(world)).toBe("colour\n");
+    expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 0 });
+  });
+
+  test("that differs from the first one ends with 2, the same one with 0", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld(files);
+    await park(world);
+    const edit = (newText: string) => [
+      "approve",
+      "s/1/1",
+      "--input",
+      JSON.stringify({ path: "notes.txt", oldText: "colour", newText }),
+    ];
+    expect(await world.pawl(edit("hue"))).toMatchObject({ code: 0 });
+    expect(await world.pawl(edit("hue"))).toMatchObject({ code: 0, stdout: expect.stringContaining("came first") });
+    for (const different of [edit("shade"), ["approve", "s/1/1"], ["deny", "s/1/1"]])
+      expect(await world.pawl(different)).toMatchObject({ code: 2, stdout: expect.stringContaining("came first") });
+    expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(edit("shade"))).toMatchObject({ code: 2 });
+    expect(notes(world)).toBe("hue\n");
+  });
+
+  test("an id that names nothing is an error", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld(files);
+    await park(world);
+    for (const args of [
+      ["approvals", "zzzz"],
+      ["approvals", "zzzz", "--json"],
+      ["approvals", "zzzz/1/1"],
+    ])
+      expect(await world.pawl(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("no session") });
+    expect(await world.pawl(["deny", "s"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(["approvals", "s"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(["steer", "zzzz", "Hello"])).toMatchObject({ code: 2 });
+  });
+
+  test("a session that had a shell says so when it is resumed without one", verifies("CLI-4#part-2"), async () => {
+    const world = createWorld(files);
+    await park(world, "s", ["--allow-shell"]);
+    expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 0 });
+    const resumed = await world.pawl(["resume", "s"]);
+    expect(resumed.code).toBe(0);
+    expect(resumed.stderr).toContain("This session had the tool shell, which is missing now. Add --allow-shell.");
+    await park(world, "t");
+    expect(await world.pawl(["approve", "t"])).toMatchObject({ code: 0 });
+    expect((await world.pawl(["resume", "t"])).stderr).not.toContain("missing now");
   });
 
   test("counts for the input of its hash only", verifies("SEC-6#bound"), async () => {

@@ -2,6 +2,7 @@
  * Calls that wait for a person.
  */
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { type AgentOptions, createAgent, defineTool, type Permission, type RunResult } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
@@ -108,23 +109,32 @@ describe.each(bothStores)("on $name", ({ open }) => {
   });
 });
 
-test("an edit that does not fit goes back to the person", async () => {
-  const strict = defineTool({
-    name: "strict",
-    description: "Counts.",
-    input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
-    execute: (input) => `counted ${String(input.n)}`,
-  });
-  const { session, result, again } = await waiting([{ name: "strict", input: { n: 1 } }], { tools: [strict] });
-  expect(asked(result)).toHaveLength(1);
-  await session.answer("r/1/1", { type: "modify", input: { n: "one" } });
-  expect(asked(await again())).toMatchObject([
-    { callKey: "r/1/1", question: expect.stringContaining("cannot be used") },
-  ]);
-  await session.answer("r/1/1", { type: "modify", input: { n: 7 } });
-  expect(await again()).toMatchObject({ status: "completed" });
-  expect(JSON.stringify(await session.messages())).toContain("counted 7");
-});
+test(
+  "an edit that the tool refuses goes back to the person, who is asked about the call as it was",
+  verifies("HITL-3#answers"),
+  async () => {
+    const strict = defineTool({
+      name: "strict",
+      description: "Counts.",
+      // The JSON Schema of this cannot say that 13 is none.
+      input: z.object({ n: z.number().refine((n) => n !== 13, "not thirteen") }),
+      execute: (input) => `counted ${String(input.n)}`,
+    });
+    const { session, result, again } = await waiting([{ name: "strict", input: { n: 1 } }], { tools: [strict] });
+    expect(asked(result)).toHaveLength(1);
+    await session.answer("r/1/1", { type: "modify", input: { n: 13 } });
+    const [refused] = asked(await again());
+    expect(refused).toMatchObject({
+      callKey: "r/1/1",
+      input: { n: 1 },
+      inputHash: asked(result)[0]?.inputHash,
+      question: expect.stringMatching(/cannot be used.*not thirteen/s),
+    });
+    await session.answer("r/1/1", { type: "modify", input: { n: 7 } });
+    expect(await again()).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(await session.messages())).toContain("counted 7");
+  },
+);
 
 test("an answer to another input does not count", async () => {
   const { session, result, echo } = await waiting([call(1)]);

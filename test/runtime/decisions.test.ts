@@ -2,6 +2,7 @@
  * Who may run what, and who said so: policies, answers and their hashes, restarts, expiry, answers by later code.
  */
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import {
   type AgentOptions,
   type AnyTool,
@@ -224,12 +225,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
         const tool = defineTool({
           name: "echo",
           description: "Counts.",
-          input: {
-            type: "object",
-            properties: { n: { type: "number" } },
-            required: ["n"],
-            additionalProperties: false,
-          },
+          input: z.strictObject({ n: z.number().refine((n) => n !== 13, "not thirteen") }),
           execute: ({ n }) => `counted ${String(n)}`,
         });
         const seen: unknown[] = [];
@@ -245,18 +241,16 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
         const shown = first.status === "awaiting_human" ? first.approvals : [];
         expect(await session.answer("r/1/1", { type: "modify", input: { n: 10 } }, { by: "Ada" })).toBe("first");
         expect(await session.answer("r/1/2", { type: "modify", input: { n: 200 } }, { by: "Bob" })).toBe("first");
-        expect(await session.answer("r/1/3", { type: "modify", input: { m: 3 } })).toBe("first");
+        await expect(session.answer("r/1/3", { type: "modify", input: { m: 3 } })).rejects.toThrow(code("bad_input"));
+        expect(await session.answer("r/1/3", { type: "modify", input: { n: 13 } })).toBe("first");
         const again = await session.resume();
         expect(again).toMatchObject({
           status: "awaiting_human",
-          approvals: [{ callKey: "r/1/3", input: { m: 3 }, question: expect.stringContaining("cannot be used") }],
+          approvals: [{ callKey: "r/1/3", input: { n: 3 }, question: expect.stringContaining("cannot be used") }],
         });
-        // What was shown before is not what is asked now.
-        const old = shown[2]?.inputHash ?? "";
-        await expect(session.answer("r/1/3", { type: "approve" }, { inputHash: old })).rejects.toThrow(
-          code("bad_input"),
-        );
-        expect(await session.answer("r/1/3", { type: "deny", note: "never mind" })).toBe("first");
+        // What was shown before is what is asked again.
+        const inputHash = shown[2]?.inputHash ?? "";
+        expect(await session.answer("r/1/3", { type: "deny", note: "never mind" }, { inputHash })).toBe("first");
         expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
 
         expect(seen).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 10 }, { n: 200 }]);
@@ -267,7 +261,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
         ).toEqual([
           ["r/1/1", "modify", { n: 10 }, "Ada"],
           ["r/1/2", "modify", { n: 200 }, "Bob"],
-          ["r/1/3", "modify", { m: 3 }, undefined],
+          ["r/1/3", "modify", { n: 13 }, undefined],
           ["r/1/3", "deny", undefined, undefined],
         ]);
         const sent = model.requests[1]?.messages ?? [];
@@ -281,7 +275,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
           },
           {
             type: "text",
-            text: '(A person changed the input to {"m":3}.)\nError: Denied: never mind. The call was not run.',
+            text: "Error: Denied: never mind. The call was not run.",
           },
         ]);
       });
@@ -350,13 +344,13 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
   test("that edits what expires gives it no more time", async () => {
     await withStore(open, async (store) => {
       const clock = createTestClock();
-      const strict = { ...createEcho().tool, input: { type: "object", required: ["n"] } };
+      const strict = { ...createEcho().tool, input: z.object({ n: z.number().refine((n) => n !== 13) }) };
       const canExecuteTool = (): Permission => ({ verdict: "ask", expiresInMs: 60_000 });
       const { agent, session } = asker([call(1)], { store, clock, tools: [strict], canExecuteTool });
       const first = await agent.run("Go", ids);
       const expiresAt = first.status === "awaiting_human" ? first.approvals[0]?.expiresAt : undefined;
       await clock.advance(30_000);
-      await session.answer("r/1/1", { type: "modify", input: {} });
+      await session.answer("r/1/1", { type: "modify", input: { n: 13 } });
       expect(await session.resume()).toMatchObject({ approvals: [{ askedAt: clock.now(), expiresAt }] });
     });
   });
@@ -439,7 +433,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
       // A hash that is not that of the input approves nothing.
       const lie = { type: "modify", input: { n: 99 }, inputHash: first?.inputHash ?? "" } as const;
       await store.post("s", { id: "lie", at: 1, body: { type: "answer", callKey: "r/1/2", answer: lie } });
-      expect(await session.resume()).toMatchObject({ approvals: [{ callKey: "r/1/2", input: { n: 99 } }] });
+      expect(await session.resume()).toMatchObject({ approvals: [{ callKey: "r/1/2", input: { n: 1 } }] });
       expect(echo.inputs).toHaveLength(1);
     });
   });

@@ -4,6 +4,7 @@
  * 1. The whole call is shown, and the answer counts only for the input that was shown (SEC-6).
  * 2. The answer is posted. Nothing runs here unless `--resume` is set.
  */
+import { canonicalJson, parseJson } from "../../core/index.js";
 import {
   type ApprovalDecision,
   type ClientSession,
@@ -232,13 +233,41 @@ async function* answeredCallKeys(store: Store, sessionId: string): AsyncGenerato
 async function reportSecond(call: AnsweredCall, verb: Verb, options: AnswerCommandOptions, terminal: Terminal) {
   const { session, callKey, id } = call;
   const first = terminal.redaction.value(await session.answerTo(callKey));
-  const isSame = first !== null && (approvals.has(first.type) ? "approve" : "deny") === verb;
+  const isSame = first !== null && agrees(await session.answerTo(callKey), verb, options);
   if (options.json === true) terminal.json({ sessionId: session.id, callKey, status: "second", first });
   else terminal.out(`Another answer came first, so this one changes nothing: ${visible(id)} ${sentenceOf(first)}\n`);
   return { sessionId: session.id, isFirst: false, isSame };
 }
 
-const approvals: ReadonlySet<GivenAnswer["type"]> = new Set(["approve", "modify", "rerun", "result"]);
+/** Whether the first answer says what this one would say. A note does not count: it changes no outcome. */
+function agrees(first: GivenAnswer | null, verb: Verb, options: AnswerCommandOptions): boolean {
+  if (first === null) return false;
+  const { input, result, rerun, failed, edit } = options;
+  const isDenied = verb === "deny" || failed === true;
+  switch (first.type) {
+    case "deny":
+    case "fail":
+    case "expired":
+      return isDenied;
+    case "result":
+      return isDenied ? false : result !== undefined && textOf(first.output) === result;
+    case "rerun":
+      return !isDenied && rerun === true;
+    case "modify":
+      return !isDenied && input !== undefined && isSameInput(input, first.input);
+    case "approve":
+      return !isDenied && [input, result, rerun, edit].every((option) => option === undefined);
+  }
+}
+
+function textOf(output: GivenAnswer["output"]): string | undefined {
+  return output?.type === "text" ? output.text : undefined;
+}
+
+function isSameInput(text: string, input: Json | undefined): boolean {
+  const parsed = parseJson(text);
+  return parsed.ok && input !== undefined && canonicalJson(parsed.value) === canonicalJson(input);
+}
 
 const firstAnswers: { readonly [type in GivenAnswer["type"]]: string } = {
   approve: "was approved",

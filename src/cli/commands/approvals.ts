@@ -2,8 +2,8 @@
  * `pawl approvals`: lists the calls that wait for a person, in all sessions.
  */
 import { exitCodes } from "../exit.js";
-import { homeOf, openStore } from "../home.js";
-import { describe, listPending, matching, type PendingCall } from "../pending-calls.js";
+import { getSession, homeOf, openStore } from "../home.js";
+import { describe, listPending, matching, type PendingCall, splitId } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, jsonLine } from "../text.js";
 
@@ -12,6 +12,8 @@ export async function approvals(id: string | undefined, options: { readonly json
   try {
     const all = await listPending(store, terminal.redaction);
     const shown = id === undefined ? all : matching(all, id);
+    // An id that names nothing is a slip, not a session in which nothing waits.
+    if (id !== undefined && shown.length === 0) await getSession(store, splitId(id).head);
     if (options.json === true) for (const call of shown) terminal.out(jsonLine(call));
     else show(shown, terminal);
     return exitCodes.done;

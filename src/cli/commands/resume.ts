@@ -2,9 +2,9 @@
  * `pawl resume`: continues an interrupted run, asks about calls that wait, or follows a run of another process.
  */
 import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
-import { type DriveOptions, withSessionDriver } from "../drive-session.js";
-import { agentName, checkShell } from "../folder-agent.js";
-import { getSession, shortId } from "../home.js";
+import { type DriveOptions, realFolder, withSessionDriver } from "../drive-session.js";
+import { adviceFor, agentName, missingTools } from "../folder-agent.js";
+import { getSession, homeOf, shortId } from "../home.js";
 import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -16,10 +16,14 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
     const { sessionId, info, seq, holder } = summary;
     await checkUnfinished(store, summary);
     if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
-    checkShell((await store.load(sessionId))?.state, sessionId, options.allowShell === true);
+    const allowShell = options.allowShell === true;
+    const home = homeOf(process.env);
+    const missing = await missingTools({ store, home, root: realFolder(info.root), allowShell, sessionId });
     const short = visible(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);
+    for (const tool of missing)
+      terminal.err(`This session had the tool ${visible(tool)}, which is missing now. ${adviceFor(tool)}.\n`);
     return drive({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
       if (holder !== null && !isHolderDead(holder))
         terminal.err(

@@ -7,7 +7,7 @@ import { type Agent, createWorker, type SessionBinding, type Store, type WorkerR
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
-import { agentName, checkShell, createFolderAgent } from "../folder-agent.js";
+import { agentName, createFolderAgent, missingTools } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
 import { createPermissions } from "../permissions.js";
@@ -105,7 +105,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {
     if (agent !== agentName || root === undefined) return null;
-    checkShell((await store.load(sessionId))?.state, sessionId, allowShell);
+    await missingTools({ store, home, root, allowShell, sessionId });
     const key = JSON.stringify([model, root]);
     const made = agents.get(key) ?? make(model, root);
     agents.set(key, made);

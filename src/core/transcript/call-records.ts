@@ -3,7 +3,7 @@
  */
 
 import { isSameJson } from "../data/json.js";
-import { type AssistantMessage, type ToolCallPart, toolCallsOf } from "../data/message.js";
+import { type AssistantMessage, type Json, type ToolCallPart, toolCallsOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
 import { approvalExpiredText, skippedBySteerText, surplusCallsText } from "./loop-prompts.js";
@@ -82,10 +82,7 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
   switch (decision.verdict) {
     case "allow":
     case "ask":
-      if (decision.input !== undefined) {
-        call.input = decision.input;
-        call.changed = true;
-      }
+      if (decision.input !== undefined) changeInput(call, decision.input, decision.verdict === "ask");
       if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
       break;
     case "deny":
@@ -98,9 +95,19 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
   }
 }
 
+/** A question with the input from before an edit takes the edit back. Any other input comes from a hook. */
+function changeInput(call: CallRecord, input: Json, isQuestion: boolean): void {
+  const { beforeEdit } = call;
+  const isTakenBack = isQuestion && call.edited && beforeEdit !== undefined && isSameJson(input, beforeEdit.input);
+  call.input = input;
+  call.changed = isTakenBack ? beforeEdit.changed : true;
+  if (isTakenBack) call.edited = false;
+}
+
 function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answered">): void {
   switch (answer.type) {
     case "modify":
+      call.beforeEdit = { input: call.input, changed: call.changed };
       call.input = answer.input;
       call.changed = true;
       call.edited = true;

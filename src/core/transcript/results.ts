@@ -20,6 +20,8 @@ export type CallRecord = {
   changed: boolean;
   /** A person changed the input. */
   edited: boolean;
+  /** The call before a person's edit. It is asked about again if the edit cannot be used. */
+  beforeEdit?: { readonly input: Json; readonly changed: boolean };
   /** How often in a row the model has asked for this call, counting this time. */
   timesInRow: number;
   /** The question to the person, if a person is asked. */

@@ -10,6 +10,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import { childCallsOf } from "../../core/machine/parent.js";
 import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
+import type { JsonSchema } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -18,7 +19,8 @@ import { openQuestions } from "../log/open-questions.js";
 import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { checkDecision, checkWords, editedInput } from "./check-answer.js";
+import { sessionTools } from "../work/session-tools.js";
+import { checkDecision, checkEdit, checkWords, editedInput } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 
 /** `known`: the state for which the message was made. */
@@ -62,10 +64,18 @@ export function createAnswering(
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const given = await capResult(answerOf(call, decision), call.name);
+    const answered = answerOf(call, decision);
+    if (answered.type === "modify") await checkEdit(call, answered.input, (name) => schemaOf(name, state));
+    const given = await capResult(answered, call.name);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
+  }
+
+  async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {
+    const own = parts.tools.get(name)?.specification;
+    const found = own ?? (await sessionTools(store, id, state)).find((tool) => tool.name === name);
+    return found?.inputSchema;
   }
 
   async function abort(options: { readonly note?: string; readonly by?: string } = {}): Promise<void> {

@@ -2,12 +2,15 @@
  * Checks a person's answer before it is posted. A message id is taken once, so a bad answer would block a good one; and
  * the answer must fit into the log.
  */
+import { anything, checkOptions, type OptionRule, trueOrFalse } from "../../check-options.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import type { Call } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
+import type { JsonSchema } from "../../ports/model.js";
 import type { ApprovalDecision } from "../agent/answer-types.js";
 import { isTooLong } from "../model/parse-tool-call.js";
+import { type CompiledInput, compileInput } from "../tools/schema.js";
 
 type Asking = Extract<Call, { readonly status: "asking" }>;
 
@@ -45,8 +48,25 @@ export function checkDecision({ callKey, why }: Asking, decision: ApprovalDecisi
   const type: unknown = typeof decision === "object" && decision !== null ? decision.type : undefined;
   const { answers, question } = questions[why];
   if (!answers.has(type)) throw new PawlError("bad_input", `Call ${callKey} ${question}.`);
+  const { type: _, ...fields } = decision;
+  checkOptions<object>(`The answer ${JSON.stringify(type)}`, fieldRules[decision.type], fields, {
+    code: "bad_input",
+    otherNames,
+  });
   checkWords("note" in decision ? { note: decision.note } : {});
 }
+
+const fieldRules: { readonly [Type in ApprovalDecision["type"]]: { readonly [field: string]: OptionRule } } = {
+  approve: {},
+  deny: { note: anything },
+  modify: { input: anything },
+  abort: { note: anything },
+  rerun: {},
+  result: { output: anything, isError: trueOrFalse },
+  fail: { note: anything },
+};
+
+const otherNames = { reason: "note", message: "note", args: "input", edits: "input", result: "output" };
 
 /** @throws PawlError `bad_input` */
 export function checkWords({ note, by }: { readonly note?: unknown; readonly by?: unknown }): void {
@@ -62,6 +82,38 @@ function checkText(name: string, text: unknown, most: number): void {
   if (text === undefined || (typeof text === "string" && text.length <= most)) return;
   const given = typeof text === "string" ? `has ${text.length} characters` : "is no text";
   throw new PawlError("bad_input", `\`${name}\` ${given}; it must be a text of at most ${most} characters.`);
+}
+
+/** What a waiting call's tool takes, as this process or the session's log knows it; undefined if neither does. */
+export type SchemaOf = (toolName: string) => Promise<JsonSchema | undefined>;
+
+/**
+ * Refuses an edit that does not fit the tool's JSON Schema. Other checks of the tool follow when the call is decided.
+ * @throws PawlError `bad_input`
+ */
+export async function checkEdit(
+  { callKey, name }: Pick<Asking, "callKey" | "name">,
+  input: Json,
+  schemaOf: SchemaOf,
+): Promise<void> {
+  const schema = await schemaOf(name);
+  const compiled = schema === undefined ? undefined : compiledSchema(schema);
+  const result = await compiled?.validate(input);
+  if (result === undefined || result.ok) return;
+  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new PawlError(
+    "bad_input",
+    `The edited input of call ${callKey} does not fit the schema of the tool "${name}":\n- ${issues.join("\n- ")}\nNothing was answered. Change the input and answer again.`,
+  );
+}
+
+/** A schema that this version cannot compile does not refuse an edit. */
+function compiledSchema(schema: JsonSchema): CompiledInput | undefined {
+  try {
+    return compileInput(schema);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -8,11 +8,15 @@
 
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { servicesOf } from "../../context/services.js";
+import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
+import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { initialState, isResting } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
+import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
 import { checkSessionId } from "../agent/check-run-options.js";
@@ -22,7 +26,11 @@ import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
+
 import { readEntries } from "../log/read-entries.js";
+
+import { sessionTools } from "../work/session-tools.js";
+
 import { createAnswering } from "./answers.js";
 
 export type ClientOptions = {
@@ -40,12 +48,18 @@ export type GivenAnswer = {
   readonly at: number;
   readonly by?: string;
   readonly note?: string;
+  /** The edited input of a `modify`. */
+  readonly input?: Json;
+  /** The output of a `result`. */
+  readonly output?: ToolOutput;
 };
 
 export type ClientSession = Answers & {
   readonly id: string;
   /** The answer to a call; the last one, if the call asked more than once; null if there is none. */
   readonly answerTo: (callKey: string) => Promise<GivenAnswer | null>;
+  /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
+  readonly tools: () => Promise<readonly ToolSpecification[]>;
   /**
    * Adds input before the next model call. It may skip the calls that have not started.
    * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
@@ -104,22 +118,43 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   const childSession = (_: string, childId: string) => clientSession(childId, store, clock, makeId);
   const load = () => loadKnown(store, id);
   const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, load, post, childSession);
-  return { id, ...answering, answerTo: (callKey) => answerTo(store, id, callKey), steer };
+  return {
+    id,
+    ...answering,
+    answerTo: async (callKey) => {
+      await loadKnown(store, id);
+      return freeze(await answerTo(store, id, callKey));
+    },
+    tools: async () => freeze(await sessionTools(store, id, await loadKnown(store, id))),
+    steer,
+  };
 }
 
 /** Looks in the log and in the inbox: an answer stays in the inbox until a driver takes it. */
 async function answerTo(store: Store, sessionId: string, callKey: string): Promise<GivenAnswer | null> {
   let given: GivenAnswer | null = null;
+  let isExternal = false;
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (event.type === "answered" && event.callKey === callKey) given = givenAnswer(event, event.at);
     if (event.type === "timer_fired" && event.callKey === callKey) given = { type: "expired", at: event.at };
+    if (event.type === "tool_decided" && event.callKey === callKey)
+      isExternal = "policy" in event.decision && event.decision.policy.external === true;
+    if (event.type === "tool_finished" && event.callKey === callKey && isExternal && event.output !== undefined)
+      given = { type: "result", at: event.at, output: event.output };
   }
   for (const { body, at } of await store.inbox(sessionId))
     if (body.type === "answer" && body.callKey === callKey) given = givenAnswer(body, at);
+    else if (body.type === "result" && body.callKey === callKey) given = { type: "result", at, output: body.output };
   return given;
 }
 
 function givenAnswer({ answer, by }: { readonly answer: Answer; readonly by?: string }, at: number): GivenAnswer {
   const note = "note" in answer ? answer.note : undefined;
-  return { type: answer.type, at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
+  return {
+    type: answer.type,
+    at,
+    ...defined({ by, note }),
+    ...(answer.type === "modify" ? { input: answer.input } : {}),
+    ...(answer.type === "result" ? { output: answer.output } : {}),
+  };
 }

@@ -108,7 +108,7 @@ function* decideInput(
   const startedAt = context.parts.clock.elapsed();
   const validated = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!validated.ok) {
-    const decision = invalid(call, record, tool, validated.message, context, changed);
+    const decision = invalid(call, record, tool, validated.message, context);
     if (validated.failure === undefined) return { decision, records: noRecords };
     const ms = context.parts.clock.elapsed() - startedAt;
     return { decision, records: [failureRecord(`input schema of ${tool.name}`, validated.failure, ms)] };
@@ -134,23 +134,25 @@ function invalid(
   tool: AnyTool,
   message: string,
   context: EffectContext,
-  changed: Changed,
 ): PolicyDecision {
   return call.edited === undefined
     ? { verdict: "reject", message: textOfError(message) }
-    : { ...askAgain(record, tool, message, context), ...changed };
+    : askAgain(record, tool, message, context);
 }
 
+/** Asks about the input from before the edit: the edit has changed nothing. */
 function askAgain(
   record: CallRecord,
   tool: AnyTool,
   message: string,
   context: EffectContext,
 ): Extract<PolicyDecision, { verdict: "ask" }> {
+  const input = record.beforeEdit?.input;
   return {
     verdict: "ask",
     policy: policyOf(tool, context),
-    inputHash: hashInput(record.input),
+    inputHash: hashInput(input ?? record.input),
+    ...(input === undefined ? {} : { input }),
     question: `The edited input cannot be used: ${textOfError(message)}`,
   };
 }

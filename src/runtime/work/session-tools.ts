@@ -1,0 +1,19 @@
+/**
+ * The tools that a session's model was last offered, from its log alone.
+ */
+import type { State } from "../../core/machine/state.js";
+import type { ToolSpecification } from "../../ports/model.js";
+import type { Store } from "../../ports/store.js";
+import { loadTranscript } from "../log/read-log.js";
+import { readPromptBlob, specificationsIn } from "./prompt-blobs.js";
+
+/** Empty if the log names none, or if the store has lost them. @throws PawlError `store_failed` */
+export async function sessionTools(
+  store: Pick<Store, "read" | "getBlob">,
+  sessionId: string,
+  state: State,
+): Promise<readonly ToolSpecification[]> {
+  const { toolsHash } = await loadTranscript(store, sessionId, state);
+  const text = toolsHash == null ? null : await readPromptBlob(sessionId, toolsHash, store);
+  return text === null ? [] : specificationsIn(text);
+}

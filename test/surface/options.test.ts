@@ -1,0 +1,283 @@
+/**
+ * Unknown options and names are refused, with the option named, and the one that is meant if it is near.
+ */
+import { describe, expect, test } from "vitest";
+import * as pawl from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createEngine,
+  createMemoryStore,
+  createWorker,
+  defineTool,
+} from "../../src/index.js";
+import * as models from "../../src/models/index.js";
+import * as opentelemetry from "../../src/protocols/opentelemetry.js";
+import * as sqlite from "../../src/stores/sqlite/index.js";
+import * as testing from "../../src/testing/index.js";
+import * as tools from "../../src/tools/index.js";
+import * as mcp from "../../src/tools/mcp/index.js";
+import { createEcho } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+
+const { createScriptedModel } = testing;
+
+// The misspelt option: the compiler would refuse it.
+const wrong = { unknwn: 1 } as never;
+const model = createScriptedModel(() => ({ text: "Done." }));
+const store = createMemoryStore();
+
+/** How each exported function is given an unknown option. */
+const calls: { readonly [name: string]: () => unknown } = {
+  createAgent: () => createAgent({ model, ...(wrong as object) }),
+  createClient: () => createClient({ store, ...(wrong as object) }),
+  createEngine: () => createEngine({ agents: [], ...(wrong as object) }),
+  createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
+  createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),
+  createRedaction: () => pawl.createRedaction(wrong),
+  defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
+  modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
+  pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
+  traceSession: () => pawl.traceSession(store, "s", wrong),
+  chooseModel: () => models.chooseModel(wrong),
+  createModelRegistry: () => models.createModelRegistry(wrong),
+  createReplayModel: () => models.createReplayModel([], wrong),
+  fromAiSdk: () =>
+    models.fromAiSdk({ specificationVersion: "v3", provider: "p", modelId: "m", doStream() {} } as never, wrong),
+  recordModel: () => models.recordModel(model, { path: "/nowhere/at/all", ...(wrong as object) }),
+  openSqliteStore: () => sqlite.openSqliteStore({ path: ":memory:", ...(wrong as object) }),
+  createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
+  createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
+  connectMcpServer: () =>
+    mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
+  createMcpPlugin: () => mcp.createMcpPlugin({ servers: [], ...(wrong as object) }),
+  createOpenTelemetryObserver: () => opentelemetry.createOpenTelemetryObserver(wrong),
+  exportTrace: () => opentelemetry.exportTrace([], wrong),
+  createScriptedModel: () => createScriptedModel([], wrong),
+  crashTest: () => testing.crashTest({ agent: () => createAgent({ model }), input: "Go", ...(wrong as object) }),
+  killTest: () => testing.killTest({ script: "", openStore: async () => store, ...(wrong as object) }),
+};
+
+/** The exported functions without options: each takes values, ids or data alone. */
+const withoutOptions: readonly string[] = [
+  ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "TaskComplete"],
+  ...[
+    "addUsage",
+    "asModel",
+    "checkSession",
+    "createDemoModel",
+    "createMemoryStore",
+    "createTestClock",
+    "describeSqlite",
+  ],
+  ...["detectSandbox", "done", "estimateTokens", "findLocalModel", "fromAiSdkTool", "isAiSdkModel", "isHolderDead"],
+  ...[
+    "pendingApprovals",
+    "readRecording",
+    "recordedAttempts",
+    "redactJson",
+    "resolveModel",
+    "settled",
+    "storeConformance",
+  ],
+  ...["textOf", "toModelFailure", "toolCallsOf", "untrimmedTextOf"],
+];
+
+const entryPoints = [pawl, models, sqlite, tools, mcp, opentelemetry, testing];
+
+test("every exported function is in the walk", verifies("LOOP-15"), () => {
+  const exported = new Set(
+    entryPoints.flatMap((entry) =>
+      Object.entries(entry).flatMap(([name, value]) => (typeof value === "function" ? [name] : [])),
+    ),
+  );
+  expect([...exported].toSorted()).toEqual([...new Set([...Object.keys(calls), ...withoutOptions])].toSorted());
+});
+
+async function errorOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+const refusal = expect.objectContaining({
+  name: "PawlError",
+  code: expect.stringMatching(/^bad_(configuration|input)$/),
+  message: expect.stringContaining("unknwn"),
+});
+
+test.each(Object.keys(calls))("%s refuses an unknown option", verifies("LOOP-15"), async (name) => {
+  expect(await errorOf(() => calls[name]?.())).toEqual(refusal);
+});
+
+/** How each method is given an unknown option; null for a method without options. */
+function methods() {
+  const agent = createAgent({ name: "a", model, store });
+  const session = agent.session("s");
+  const client = createClient({ store }).session("s");
+  const worker = createWorker({ store, agents: [] });
+  const first = (items: AsyncIterable<unknown>) => items[Symbol.asyncIterator]().next();
+  return {
+    agent: [
+      agent,
+      {
+        asTool: () => agent.asTool({ description: "d", ...(wrong as object) }),
+        iterate: () => first(agent.iterate("Go", wrong)),
+        options: null,
+        run: () => agent.run("Go", wrong),
+        runStream: () => agent.runStream("Go", wrong),
+        session: null,
+        shutdown: () => agent.shutdown(wrong),
+        with: () => agent.with(wrong),
+      },
+    ],
+    session: [
+      session,
+      {
+        abort: () => session.abort(wrong),
+        answer: () => session.answer("r/1/1", { type: "approve" }, wrong),
+        events: () => first(session.events(wrong)),
+        fork: () => session.fork(wrong),
+        id: null,
+        messages: null,
+        pendingApprovals: null,
+        provideResult: () => session.provideResult("r/1/1", "x", wrong),
+        replay: () => session.replay(wrong),
+        result: null,
+        resume: () => session.resume(wrong),
+        send: () => session.send("Go", wrong),
+        state: null,
+        steer: null,
+      },
+    ],
+    client: [
+      client,
+      {
+        abort: () => client.abort(wrong),
+        answer: () => client.answer("r/1/1", { type: "approve" }, wrong),
+        answerTo: null,
+        id: null,
+        pendingApprovals: null,
+        provideResult: () => client.provideResult("r/1/1", "x", wrong),
+        steer: null,
+        tools: null,
+      },
+    ],
+    worker: [worker, { run: null, runUntilIdle: null, stop: () => worker.stop(wrong) }],
+  } as const;
+}
+
+test.each(["agent", "session", "client", "worker"] as const)(
+  "each method of %s refuses an unknown option",
+  verifies("LOOP-15"),
+  async (part) => {
+    const [object, ways] = methods()[part];
+    expect(Object.keys(object).toSorted()).toEqual(Object.keys(ways).toSorted());
+    for (const [name, call] of Object.entries(ways))
+      if (call !== null) expect(await errorOf(call), name).toEqual(refusal);
+    expect(await store.list()).toEqual([]);
+  },
+);
+
+test("an engine's shutdown refuses one, too", verifies("LOOP-15"), async () => {
+  const engine = await createEngine({ agents: [{ name: "e", model }] });
+  expect(await errorOf(() => engine.shutdown(wrong))).toEqual(refusal);
+  await engine.shutdown();
+});
+
+const groups = ["limits", "compaction", "retry", "timeouts", "toolOutput", "usage", "context"] as const;
+
+test.each(groups)("the option %s refuses an unknown name", verifies("LOOP-15"), async (group) => {
+  expect(await errorOf(() => createAgent({ model, [group]: wrong }))).toEqual(refusal);
+});
+
+test("so do hooks, observers, fallbacks, answers and the engine's worker", verifies("LOOP-15"), async () => {
+  const other = wrong as object;
+  const session = createAgent({ model, tools: [{ ...createEcho().tool, needsApproval: true }] }).session("s");
+  const attempts = [
+    () => createAgent({ model, hooks: [{ name: "h", ...other }] }),
+    () => createAgent({ model, observers: [other] }),
+    () => createAgent({ model, fallbacks: [{ model, ...other }] }),
+    () => createEngine({ agents: [], worker: wrong }),
+    () => createAgent({ model, tools: [{ ...createEcho().tool, ...other }] }),
+  ];
+  for (const attempt of attempts) expect(await errorOf(attempt)).toEqual(refusal);
+  expect(session.id).toBe("s");
+});
+
+describe("the option that is meant is named", () => {
+  test.each([
+    [() => createAgent({ model, instructions: "x" } as never), "systemPrompt"],
+    [() => createAgent({ model, maxSteps: 3 } as never), "limits.maxSteps"],
+    [() => createAgent({ model, sytemPrompt: "x" } as never), "systemPrompt"],
+    [() => createAgent({ model, limits: { max_steps: 3 } as never }), "maxSteps"],
+    [() => defineTool({ ...createEcho().tool, inputSchema: {} } as never), "input"],
+    [() => defineTool({ ...createEcho().tool, needApproval: true } as never), "needsApproval"],
+    [() => createAgent({ model }).run("Go", { threadId: "t" } as never), "sessionId"],
+    [() => createAgent({ model }).run("Go", { abortSignal: AbortSignal.abort() } as never), "signal"],
+    [() => createAgent({ model, hooks: [{ name: "h", beforeToolCal() {} } as never] }), "beforeToolCall"],
+    [() => sqlite.openSqliteStore({ file: "x" } as never), "path"],
+  ] as const)("%s: %s", verifies("LOOP-15"), async (call, meant) => {
+    expect(await errorOf(call)).toMatchObject({ message: expect.stringContaining(`Do you mean ${meant}?`) });
+  });
+});
+
+describe("names of tools, and the mode of send", () => {
+  const { tool } = createEcho("lookup");
+  const agent = createAgent({ model, tools: [tool] });
+  const badInput = (message: string) => ({
+    name: "PawlError",
+    code: "bad_input",
+    message: expect.stringContaining(message),
+  });
+
+  test.each([
+    [{ activeTools: ["lokup"] }, 'Do you mean "lookup"?'],
+    [{ activeTools: "lookup" }, "activeTools"],
+    [{ toolChoice: { tool: "loookup" } }, 'Do you mean "lookup"?'],
+    [{ toolChoice: "always" }, "toolChoice"],
+    [{ toolChoice: { name: "lookup" } }, "toolChoice"],
+    [{ mode: "steeer" }, "mode"],
+    [{ interactive: "no" }, "interactive"],
+  ])("%j is refused", verifies("LOOP-15"), async (options, message) => {
+    const session = agent.session("s");
+    expect(await errorOf(() => session.send("Go", options as never))).toMatchObject(badInput(message));
+    if (!("mode" in options))
+      expect(await errorOf(() => agent.run("Go", options as never))).toMatchObject(badInput(message));
+  });
+
+  test("known ones are taken", verifies("LOOP-15"), async () => {
+    const options = { activeTools: ["lookup"], toolChoice: { tool: "lookup" }, systemPrompt: "" } as const;
+    expect(await agent.run("Go", options)).toMatchObject({ status: "completed" });
+  });
+});
+
+test(
+  "an AI SDK tool may hold more than Pawl knows, and is called as a method",
+  verifies("TOOL-1#ai-sdk", "LOOP-15"),
+  async () => {
+    class Counter {
+      readonly description = "Counts.";
+      readonly inputSchema = { type: "object", properties: {} };
+      readonly title = "A counter";
+      #count = 41;
+      needsApproval() {
+        return this.#count > 100;
+      }
+      execute() {
+        this.#count += 1;
+        return `counted ${this.#count}`;
+      }
+      toModelOutput({ output }: { readonly output: unknown }) {
+        return { type: "text", value: `${String(output)} of ${this.title}` };
+      }
+    }
+    const calling = createScriptedModel([{ calls: [{ name: "counter", input: {} }] }, { text: "Done." }]);
+    const agent = createAgent({ model: calling, tools: { counter: new Counter() } });
+    expect(await agent.run("Go")).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(calling.requests[1]?.messages)).toContain("counted 42 of A counter");
+  },
+);
