@@ -162,8 +162,7 @@ test(
     });
     const first = await startOpenAI(createOpenAI, shellCall, withShell, { store });
     const running = first.agent.run("List.", { sessionId: "s" });
-    await first.server.asked(1);
-    while (gate.runs() === 0) await new Promise(setImmediate);
+    await gate.started;
     await first.agent.shutdown({ graceMs: 0 });
     expect(await running).toMatchObject({ status: "interrupted" });
     const second = await startWireServer([done]);
