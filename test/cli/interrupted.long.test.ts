@@ -68,7 +68,8 @@ describe("Ctrl-C", () => {
     ]);
     const world = createWorld();
     const env = { OPENAI_BASE_URL: server.baseURL };
-    const running = world.start(["run", "hi", "--model", "openai-compatible/test"], { env, input: "" });
+    // As JSON, a delta is printed as soon as it comes.
+    const running = world.start(["run", "hi", "--json", "--model", "openai-compatible/test"], { env, input: "" });
     await running.said(/One/);
     running.kill("SIGINT");
     expect((await running.ended).code).toBe(130);

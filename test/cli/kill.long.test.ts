@@ -129,7 +129,7 @@ describe("kill -9 of pawl run", () => {
       env: { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: "count" },
       node: ["--import", preload],
     });
-    expect(counted).toMatchObject({ code: 0, stdout: "First.\nSecond.\nAll done.\n" });
+    expect(counted).toMatchObject({ code: 0, stdout: "All done.\n" });
     const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
     expect(commits).toBeGreaterThanOrEqual(8);
     const points = Array.from({ length: commits }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
@@ -154,7 +154,8 @@ describe("kill -9 of pawl run", () => {
     onTestFinished(() => server.close());
     const world = createWorld();
     const env = { OPENAI_BASE_URL: server.baseURL };
-    const running = world.start(run, { env, input: "" });
+    // As JSON, a delta is printed as soon as it comes.
+    const running = world.start([...run, "--json"], { env, input: "" });
     await running.said("One");
     running.kill("SIGKILL");
     expect((await running.ended).signal).toBe("SIGKILL");

@@ -34,7 +34,7 @@ export type ChooseOptions = {
    * request.
    */
   readonly fetch?: typeof globalThis.fetch;
-  /** Milliseconds to wait for local servers; all are asked at the same time. Default: 300. */
+  /** Milliseconds to wait for local servers; all are asked at the same time. Default: 1,000. */
   readonly timeoutMs?: number;
   readonly importPackage?: ImportPackage;
   /** Looks up names. Default: a registry of the known providers. */
@@ -77,7 +77,7 @@ export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> 
     });
   const list: ModelList = {
     fetch: options.fetch ?? fetchOnOwnConnection,
-    timeoutMs: options.timeoutMs ?? 300,
+    timeoutMs: options.timeoutMs ?? 1_000,
   };
 
   const choose = (name: string, because: string) => named(name, because, registry, environment);
