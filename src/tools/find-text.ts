@@ -42,7 +42,8 @@ export function prepareWanted(text: string, options: { readonly ignoreCase?: boo
     if (units[at] === units[length]) length += 1;
     shorter[at + 1] = length;
   }
-  const innerLines = units.subarray(0, -1).filter((unit) => unit === newline).length;
+  let innerLines = 0;
+  for (let at = 0; at < units.length - 1; at += 1) if (units[at] === newline) innerLines += 1;
   return { units, shorter, ignoreCase, innerLines };
 }
 

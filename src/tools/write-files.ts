@@ -50,12 +50,12 @@ export function createWriteFile(root: Root): Tool<WriteInput, string> {
 async function writeFile(root: Root, { path, content }: WriteInput, { signal }: ToolContext): Promise<string> {
   assertLength("The content", content, maxContentCharacters);
   assertWholeCharacters("The content", content);
+  const lines = await countLines(content, createPace(signal));
   const place = await resolveForWriting(root, path);
   const { shown } = place;
   const write = (folder: Folder, name: string) =>
     inTurn(folder, name, signal, () => replaceFile({ folder, name, shown, content, signal }));
   const { bytes, isNew } = await inFolderOf(root, place, write, { make: true });
-  const lines = await countLines(content, createPace(signal));
   const size = `${counted(bytes, "byte")}, ${counted(lines, "line")}`;
   return `Wrote ${shown} (${size}; ${isNew ? "a new file" : "replaced what it held"})`;
 }

@@ -92,7 +92,7 @@ async function play(plan: readonly PlannedRun[]) {
       systemPrompt: "Act.",
       store,
       retry: { decide: () => ({ retryInMs: 0 }) },
-      compaction: { contextWindow: 2_000, model: summariser },
+      compaction: { contextWindow: 1_300, model: summariser },
       canExecuteTool: fatedPermission,
     });
   for (const [index, { steerAt, abortAt, diesAt }] of plan.entries()) {
