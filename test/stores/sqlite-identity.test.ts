@@ -15,7 +15,9 @@ const damages: readonly (readonly [string, (file: string) => void])[] = [
   ["replaced by a copy of it", (file) => replace(file)],
   [
     "deleted with its write-ahead log",
-    (file) => ["", "-wal", "-shm"].forEach((end) => rmSync(`${file}${end}`, { force: true })),
+    (file) => {
+      for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+    },
   ],
   ["left without its write-ahead log", (file) => rmSync(`${file}-wal`)],
 ];

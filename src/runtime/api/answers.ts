@@ -19,9 +19,9 @@ import { hashInput } from "../lib/hash.js";
 import { loadTranscript, readEntries } from "../log/read-log.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { sessionTools } from "../work/session-tools.js";
 import { checkDecision, checkEdit, checkWords, editedInput } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
+import { sessionTools } from "./session-tools.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
