@@ -19,9 +19,9 @@ import { openQuestions } from "../log/open-questions.js";
 import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { sessionTools } from "../work/session-tools.js";
 import { checkDecision, checkEdit, checkWords, editedInput } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
+import { sessionTools } from "./session-tools.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;

@@ -26,12 +26,9 @@ import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
-
 import { readEntries } from "../log/read-entries.js";
-
-import { sessionTools } from "../work/session-tools.js";
-
 import { createAnswering } from "./answers.js";
+import { sessionTools } from "./session-tools.js";
 
 export type ClientOptions = {
   readonly store: Store;

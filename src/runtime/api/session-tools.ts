@@ -5,7 +5,7 @@ import type { State } from "../../core/machine/state.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { loadTranscript } from "../log/read-log.js";
-import { readPromptBlob, specificationsIn } from "./prompt-blobs.js";
+import { readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 
 /** Empty if the log names none, or if the store has lost them. @throws PawlError `store_failed` */
 export async function sessionTools(
