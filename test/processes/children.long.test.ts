@@ -79,7 +79,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
       childScript: [{ calls: [{ name: "risky", input: { deep: 1 } }] }, { text: "Helped." }],
     };
     const commits = [
-      ...[1, 2, 3, 4].map((number) => `${child} @ ${number}`),
+      ...[1, 2, 3].map((number) => `${child} @ ${number}`),
       ...[2, 3, 4].map((number) => `p @ ${number}`),
     ];
     const moments = commits.flatMap((commit) => [commit.replace("@", "before"), commit.replace("@", "after")]);
