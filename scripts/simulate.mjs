@@ -3,6 +3,8 @@
  *
  *     npm run simulate -- --seeds 20000       seeds 1 to 20,000, on all processors
  *     npm run simulate -- --from 5 --seeds 1  seed 5 alone; its failure prints what happened
+ *     npm run simulate -- --seed 5            the same
+ *     npm run simulate -- --seed 5 --lines 500  with more lines of its story
  *
  * Prints the first failures, with the command that repeats each, and what was covered.
  */
@@ -24,19 +26,21 @@ async function main() {
       seeds: { type: "string", default: "1000" },
       from: { type: "string", default: "1" },
       seed: { type: "string" },
+      lines: { type: "string", default: "80" },
     },
   });
   const from = Number(values.seed ?? values.from);
   const seeds = values.seed === undefined ? Number(values.seeds) : 1;
-  if (!Number.isSafeInteger(from) || !Number.isSafeInteger(seeds) || seeds < 1) {
-    console.error("Usage: npm run simulate -- [--seeds N] [--from N] [--seed N]");
+  const storyLines = Number(values.lines);
+  if (![from, seeds, storyLines].every(Number.isSafeInteger) || seeds < 1 || storyLines < 1) {
+    console.error("Usage: npm run simulate -- [--seeds N] [--from N] [--seed N] [--lines N]");
     process.exit(2);
   }
   const threads = Math.min(availableParallelism(), seeds);
   const startedAt = Date.now();
   const parts = await Promise.all(
     Array.from({ length: threads }, (_, thread) =>
-      inThread({ from: from + thread, until: from + seeds, every: threads }),
+      inThread({ from: from + thread, until: from + seeds, every: threads, storyLines }),
     ),
   );
   const failures = parts.flatMap((part) => part.failures);
@@ -58,13 +62,13 @@ function inThread(data) {
   });
 }
 
-async function simulateAll({ from, until, every }) {
+async function simulateAll({ from, until, every, storyLines }) {
   const { simulate } = await import("../temp/simulation/test/simulation/simulate.js");
   const covered = { commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 };
   const failures = [];
   for (let seed = from; seed < until; seed += every) {
     try {
-      const report = await simulate({ seed });
+      const report = await simulate({ seed, storyLines });
       for (const key of Object.keys(covered)) covered[key] += report[key];
     } catch (error) {
       failures.push(error.message);

@@ -103,5 +103,9 @@ function endOf(state: State, at: number): Ended {
   const { runId } = state;
   const aborted = advance(state, { type: "abort_requested", runId, note: "forked", at });
   const given = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
-  return { state: given.state, events: [...aborted.events, ...given.events] };
+  const events = [...aborted.events, ...given.events];
+  if (isResting(given.state)) return { state: given.state, events };
+  // Child sessions belong to the session that was copied: the copy does not wait for them.
+  const ended = advance(given.state, { type: "timer_fired", runId, timer: "grace", at });
+  return { state: ended.state, events: [...events, ...ended.events] };
 }

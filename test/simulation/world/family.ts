@@ -24,7 +24,8 @@ export function nameAt(level: number): string {
   return `level${level}`;
 }
 
-const delegate = "delegate";
+/** The name of the tool with an agent behind it. */
+export const delegate = "delegate";
 
 /** The names that the models of a level pick from: those of its own tools, and the agent of the next level. */
 export function namesAt(level: number, own: readonly string[], habits: FamilyHabits | null): readonly string[] {

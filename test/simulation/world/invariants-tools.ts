@@ -2,10 +2,13 @@
  * Invariants of what took effect in the world, by the tools of the simulation.
  */
 import { isDeepStrictEqual } from "node:util";
+import { toolCallsOf } from "../../../src/core/data/message.js";
 import type { Event } from "../../../src/core/machine/event.js";
+import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
+import { delegate } from "./family.js";
 import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
@@ -40,7 +43,7 @@ function atMostOnce({ facts, log }: History): Breach | undefined {
 
 function noInventedResults({ facts, log }: History): Breach | undefined {
   const settled = new Map<string, unknown[]>();
-  const delegated = new Set(log.flatMap(({ event }) => (event.type === "tool_waiting" ? event.callKey : [])));
+  const delegated = delegatedIn(log);
   for (const fact of facts) {
     if (fact.type === "tool_settled") settled.set(fact.callKey, [...(settled.get(fact.callKey) ?? []), fact.output]);
     if (fact.type !== "written") continue;
@@ -55,6 +58,16 @@ function noInventedResults({ facts, log }: History): Breach | undefined {
     }
   }
   return undefined;
+}
+
+/** The calls of agents, whose results are those of other sessions. */
+function delegatedIn(log: History["log"]): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { event } of log)
+    if (event.type === "model_finished")
+      for (const [index, { name }] of toolCallsOf(event.message).entries())
+        if (name === delegate) keys.add(callKeyOf(event.runId, event.modelCallIndex, index + 1));
+  return keys;
 }
 
 /** Only where nothing befalls the process that ran it: who dies, or cannot reach the store, has nobody to tell. */
