@@ -200,7 +200,11 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
 /** Other consumers get the same objects, and so do the next requests of the model: what is given is frozen. */
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
   if (item.type !== "delta" && "seq" in item) subscription.seen = behindEvent(item);
-  return freeze(item);
+  if (item.type !== "delta" || item.delta.kind !== "text-delta" || item.delta.providerMetadata !== undefined)
+    return freeze(item);
+  // Most items are such deltas, and they hold nothing deeper.
+  Object.freeze(item.delta);
+  return Object.freeze(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */

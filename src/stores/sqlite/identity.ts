@@ -4,7 +4,7 @@
  *
  * The number of an open file is not given to another file, so a file with the same number is the same file.
  */
-import { type BigIntStats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { PawlError } from "../../errors.js";
 
 /** Throws a PawlError `store_failed` if the file is no longer the one that was opened. */
@@ -30,6 +30,6 @@ export function createIdentityCheck(file: string): IdentityCheck {
   };
 }
 
-function statsOf(path: string): BigIntStats | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false });
+function statsOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
 }

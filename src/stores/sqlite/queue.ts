@@ -33,7 +33,7 @@ export type TransactionOptions = {
   /** How long to wait for a lock, in milliseconds. */
   readonly busyMs: number;
   readonly checkpoints: Checkpoints;
-  /** Called after each transaction, before anybody is told of its end. */
+  /** Called after each transaction that writes, before anybody is told of its end, and now and then after reads. */
   readonly checkIdentity: IdentityCheck;
 };
 
@@ -43,18 +43,35 @@ type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: f
 /** Commits that share a transaction cost a fraction of single ones. The rest waits for the next transaction. */
 const largestGroup = 256;
 
+/** How long reads go on without a look at the file. */
+const longestUncheckedMs = 100;
+
 export function createTransactions(options: TransactionOptions): Transactions {
   const { handle, file, busyMs, checkpoints, checkIdentity } = options;
   const waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let isOpen = true;
 
+  let checkedAt = Number.NEGATIVE_INFINITY;
+
+  /** For reads: what they give may be this old. */
+  function checkNowAndThen(): void {
+    if (performance.now() - checkedAt >= longestUncheckedMs) checkNow();
+  }
+
+  /** After a failure, each read looks at the file. */
+  function checkNow(): void {
+    checkedAt = Number.NEGATIVE_INFINITY;
+    checkIdentity();
+    checkedAt = performance.now();
+  }
+
   async function flush(): Promise<void> {
     do {
       // Also between groups: a program that writes without pause must not keep timers and the network waiting.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const group = waiting.splice(0, largestGroup);
-      await runGroup(group, options);
+      await runGroup(group, { ...options, checkIdentity: checkNow });
       checkpoints.wrote(pagesOf(group));
     } while (waiting.length > 0);
     flushing = null;
@@ -80,7 +97,7 @@ export function createTransactions(options: TransactionOptions): Transactions {
       const attempt = (): ReturnType<typeof work> => {
         check();
         const result = inTransaction(handle, "read", work);
-        checkIdentity();
+        checkNowAndThen();
         return result;
       };
       return await whileBusy(attempt, busyMs);
