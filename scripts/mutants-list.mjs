@@ -240,28 +240,6 @@ export const mutants = [
     check: "seeds",
   },
   {
-    name: "who waited on the way to a tool does not look again",
-    file: "src/runtime/effects/run-tool.ts",
-    find: "if (!(yield* mayStart(context, cancellation))) return null;",
-    replace: "",
-    check: "seeds",
-  },
-  {
-    name: "who waited on the way to a model does not look again",
-    file: "src/runtime/effects/call-model.ts",
-    find: "while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;",
-    replace: "",
-    check: "seeds",
-  },
-  {
-    name: "a child that was answered does not tell its parent",
-    file: "src/core/machine/parent.ts",
-    find: "if (after.status === \"idle\" || isTerminal(after) || hasSameQuestions(before, after)) return;",
-    replace:
-      "if (after.status !== \"awaiting_human\" || hasSameQuestions(before, after)) return;",
-    check: "seeds",
-  },
-  {
     name: "a parent takes an older report of its child",
     file: "src/core/machine/parent.ts",
     find: "if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;",
@@ -273,13 +251,6 @@ export const mutants = [
     file: "src/core/machine/state.ts",
     find: 'call.status === "waiting" && call.askedAt !== undefined',
     replace: 'call.status === "waiting" && call.on === "external"',
-    check: "seeds",
-  },
-  {
-    name: "the children of a stopped run are not told by its next driver",
-    file: "src/runtime/driver/cancel-children.ts",
-    find: "if (cancelled.length === 0) return undefined;",
-    replace: "return undefined;",
     check: "seeds",
   },
   {

@@ -15,7 +15,7 @@ import { mutants } from "./mutants-list.mjs";
 
 const page = "docs/mutants.md";
 const folder = "temp/mutants";
-const longestMs = 300_000;
+const longestMs = 900_000;
 
 const { values: options } = parseArgs({
   options: { only: { type: "string", default: "" }, write: { type: "boolean", default: false } },
