@@ -54,7 +54,8 @@ export async function whileWaitedFor(session: Parent, state: State): Promise<voi
 async function sendStrangersAway(session: Parent, state: State): Promise<void> {
   if (!session.waiters.some((waiter) => isElsewhere(waiter, state))) return;
   const posted = await session.parts.store.inbox(session.sessionId);
-  const isPosted = ({ awaited }: Waiter) => "runId" in awaited && posted.some(({ id }) => id === `run/${awaited.runId}`);
+  const isPosted = ({ awaited }: Waiter) =>
+    "runId" in awaited && posted.some(({ id }) => id === `run/${awaited.runId}`);
   const isStranger = (waiter: Waiter) => isElsewhere(waiter, state) && !isPosted(waiter);
   if (session.driver === null) sendAway(session, session.waiters.filter(isStranger));
 }
