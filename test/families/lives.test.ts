@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createClient, createMemoryStore, type Store } from "../../src/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
+import { deferred } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { createFamily, gate, guarded, type Member, namesOf, questionsOf, until } from "./tree.js";
@@ -110,6 +111,37 @@ describe("whoever waits for a parent", () => {
     expect(await first).toMatchObject({ value: { type: "run_started" } });
     await watching.return?.();
   });
+});
+
+test("a process that shuts down while it aborts a child leaves the child to others", proven, async () => {
+  const inner = createMemoryStore();
+  const posting = deferred();
+  const posted = deferred();
+  const store: Store = {
+    ...inner,
+    async post(sessionId, message) {
+      if (sessionId !== "p" && message.body.type === "abort") {
+        posting.resolve();
+        await posted.promise;
+      }
+      return inner.post(sessionId, message);
+    },
+  };
+  const own = gate("own");
+  const family: Member = { name: "boss", members: [payer], tools: [own.tool] };
+  const agent = createFamily(family, { store });
+  const result = agent.run("Go.", { sessionId: "p" });
+  await own.reached;
+  await until(async () => (await inner.list()).some((one) => one.sessionId !== "p" && one.status === "awaiting_human"));
+  await until(async () => (await inner.list()).every((one) => one.sessionId === "p" || one.holder === null));
+  await agent.session("p").abort();
+  await posting.promise;
+  const down = agent.shutdown({ graceMs: 1_000 });
+  posted.resolve();
+  expect(await result).toMatchObject({ status: "interrupted", reason: "shutdown" });
+  await down;
+  const next = createFamily(family, { store: inner });
+  expect(await next.session("p").resume()).toMatchObject({ status: "aborted" });
 });
 
 describe("what a child says of its waiting", () => {

@@ -316,6 +316,46 @@ describe("one that reads along in another process", () => {
     },
   );
 
+  test("sees each event once where another one comes while its process takes over", verifies("STRM-6"), async () => {
+    const inner = createMemoryStore();
+    const other = createAgent({ model: createScriptedModel([{ text: "Hello." }, { text: "Again." }]), store: inner });
+    await other.run("Hi", { sessionId: "s" });
+    const looking = deferred();
+    const looked = deferred();
+    let isSlow = false;
+    const store: Store = {
+      ...inner,
+      // The first look at the log behind the claim is slow; nothing tells of changes.
+      watch: () => () => {},
+      async loadAt(...place) {
+        if (isSlow) {
+          isSlow = false;
+          looking.resolve();
+          await looked.promise;
+        }
+        return inner.loadAt(...place);
+      },
+    };
+    const slow = createAgent({ model: createScriptedModel([{ text: "Done." }]), store, clock: createTestClock() });
+    const controller = new AbortController();
+    const read = () => collect(slow.session("s").events({ signal: controller.signal }));
+    const first = read();
+    await settled();
+    await other.run("Once more", { sessionId: "s" });
+    isSlow = true;
+    const run = slow.run("Go", { sessionId: "s" });
+    await looking.promise;
+    const second = read();
+    await settled();
+    looked.resolve();
+    expect(await run).toMatchObject({ text: "Done." });
+    await settled();
+    controller.abort();
+    const logged = typesOf(await collect(other.session("s").events({ follow: false })));
+    expect(typesOf((await first).filter((item) => "seq" in item))).toEqual(logged);
+    expect(typesOf((await second).filter((item) => "seq" in item))).toEqual(logged);
+  });
+
   test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
     const gate = createGate();
     const inner = createMemoryStore();

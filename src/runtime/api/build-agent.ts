@@ -152,6 +152,7 @@ type Assembled = {
   readonly parts: CompiledAgent;
   readonly live: (sessionId: string) => LocalSession;
   /** The sessions that are in this process now. */
+  readonly isShutDown: () => boolean;
   readonly sessions: ReadonlyMap<string, LocalSession>;
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
@@ -235,22 +236,25 @@ function assemble<ModelLike>(
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  return { parts, live, sessions, session, replay, shutdown, interrupted };
+  return { parts, live, isShutDown: () => ending !== null, sessions, session, replay, shutdown, interrupted };
 }
 
-function childAgent({ parts, live, sessions, session, replay, shutdown }: Assembled): BoundChild {
+/** After a shutdown, other processes carry the child's sessions on. */
+function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
     unpriced: unpricedModels(parts),
     limits: parts.limits,
     family: parts.family,
     sessionInfo: (title) => sessionInfo(parts, title),
-    takeUp: async (sessionId) => takeUp(live(sessionId)),
+    takeUp: async (sessionId) => {
+      if (!isShutDown()) await takeUp(live(sessionId));
+    },
     letGo: async (sessionId) => {
       const found = sessions.get(sessionId);
       if (found !== undefined) await letGo(found);
     },
-    attend: (sessionId, onEnd) => attend(live(sessionId), onEnd),
+    attend: (sessionId, onEnd) => (isShutDown() ? () => {} : attend(live(sessionId), onEnd)),
     session,
     replay,
     shutdown,

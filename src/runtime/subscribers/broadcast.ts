@@ -11,8 +11,7 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { behindEntry } from "../log/cursor.js";
-import { readEvents } from "../log/read-log.js";
+import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { Tracing } from "../trace/tracing.js";
 import { forgetSignals, type Signalled } from "./run-signals.js";
@@ -118,9 +117,13 @@ export async function catchUpTo(audience: Broadcast, state: State): Promise<void
   const { seq } = state;
   await audience.tracing?.begin(state);
   if (hasLastingSubscriber(audience) && audience.toldUpTo < seq) {
-    const { toldUpTo } = audience;
-    for await (const event of readEvents(audience.parts.store, audience.sessionId, behindEntry(toldUpTo)))
-      if (event.seq <= seq) broadcast(audience, event);
+    const { store } = audience.parts;
+    for await (const { entry, events } of readCommittedEntries(store, audience.sessionId, audience.toldUpTo)) {
+      // A subscriber that has come meanwhile has a follower, which may have published the entry.
+      if (entry.seq > seq || entry.seq <= audience.toldUpTo) continue;
+      audience.toldUpTo = entry.seq;
+      for (const event of events) broadcast(audience, event);
+    }
   }
   audience.toldUpTo = Math.max(audience.toldUpTo, seq);
 }
