@@ -66,7 +66,7 @@ function nameOf(effect) {
 
 /** A key for states that continue alike: it leaves out entry numbers, times and usage. */
 function kindOf(state) {
-  const { calls, queue, interrupted, stopping, backoff, session } = state;
+  const { calls, queue, interrupted, stopping, backoff, session, parentUntold } = state;
   return JSON.stringify([
     state.status,
     state.for,
@@ -82,7 +82,11 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     interrupted.length > 0,
-    calls?.map(({ status, why, on, policy }) => [status, why, on, policy?.recover, policy?.external]),
+    parentUntold !== undefined,
+    calls?.map(({ status, why, on, policy, askedAt, childSeq }) => [
+      ...[status, why, on, policy?.recover, policy?.external],
+      ...[on === "child" && askedAt !== undefined, childSeq !== undefined],
+    ]),
   ]);
 }
 
@@ -125,6 +129,7 @@ function fromOutside({ runId, seq, queue, interrupted, ...state }) {
     ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),
     { type: "restarted", runId, holder: "o" },
     { type: "parent_notified", runId },
+    { type: "parent_told", runId, askedAt: null, toldSeq: state.parentUntold ?? 0 },
     { type: "after_run_hooks_called", runId },
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
@@ -149,7 +154,7 @@ function fromInside(state) {
       return modelEvents({ runId, modelCallIndex, attempt });
     case "tool_running":
     case "awaiting_human":
-      return state.calls.flatMap((call) => callEvents(runId, call));
+      return state.calls.flatMap((call) => callEvents(runId, call, seq));
     default:
       return [];
   }
@@ -182,7 +187,7 @@ function modelEvents(place) {
   ];
 }
 
-function callEvents(runId, { callKey }) {
+function callEvents(runId, { callKey }, seq) {
   const of = { runId, callKey };
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
@@ -203,6 +208,8 @@ function callEvents(runId, { callKey }) {
     ...answers.map((answer) => ({ type: "answered", ...of, answerId: "a", answer })),
     { type: "tool_waiting", ...of, on: "external" },
     { type: "tool_waiting", ...of, on: "child", childId: "c" },
+    { type: "child_waiting", ...of, childId: "c", askedAt: 0, childSeq: seq },
+    { type: "child_waiting", ...of, childId: "c", askedAt: null, childSeq: seq },
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
     { type: "timer_fired", runId, timer: "approval", callKey },
