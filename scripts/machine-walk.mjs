@@ -74,6 +74,7 @@ function kindOf(state) {
     state.reason,
     state.parentNotificationPending,
     state.afterRunHooksPending,
+    state.parentUntold !== undefined,
     state.limits?.maxSteps,
     state.doneSeq > 0,
     state.cut,
@@ -82,7 +83,15 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     interrupted.length > 0,
-    calls?.map(({ status, why, on, policy }) => [status, why, on, policy?.recover, policy?.external]),
+    calls?.map(({ status, why, on, policy, childSeq, askedAt }) => [
+      status,
+      why,
+      on,
+      policy?.recover,
+      policy?.external,
+      childSeq !== undefined,
+      askedAt !== undefined,
+    ]),
   ]);
 }
 
@@ -111,7 +120,8 @@ function migrated(state) {
   return { type: "migrated", from: 0, state: { ...state }, at: 0 };
 }
 
-function fromOutside({ runId, seq, queue, interrupted, ...state }) {
+function fromOutside(state) {
+  const { runId, seq, queue, interrupted, parentUntold = 0 } = state;
   const isFull = queue.length >= mostQueued;
   return [
     ...(isFull
@@ -125,10 +135,11 @@ function fromOutside({ runId, seq, queue, interrupted, ...state }) {
     ...queue.flatMap((queued) => (queued.kind === "run" ? [{ type: "abort_requested", runId: queued.runId }] : [])),
     { type: "restarted", runId, holder: "o" },
     { type: "parent_notified", runId },
+    { type: "parent_told", runId, askedAt: null, toldSeq: parentUntold },
     { type: "after_run_hooks_called", runId },
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
-    migrated({ runId, seq, queue, interrupted, ...state }),
+    migrated(state),
   ];
 }
 
@@ -182,7 +193,7 @@ function modelEvents(place) {
   ];
 }
 
-function callEvents(runId, { callKey }) {
+function callEvents(runId, { callKey, childSeq = 0 }) {
   const of = { runId, callKey };
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
@@ -203,6 +214,7 @@ function callEvents(runId, { callKey }) {
     ...answers.map((answer) => ({ type: "answered", ...of, answerId: "a", answer })),
     { type: "tool_waiting", ...of, on: "external" },
     { type: "tool_waiting", ...of, on: "child", childId: "c" },
+    ...[null, 0].map((askedAt) => ({ type: "child_waiting", ...of, childId: "c", childSeq: childSeq + 1, askedAt })),
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
     { type: "timer_fired", runId, timer: "approval", callKey },

@@ -19,7 +19,7 @@ test("no tool keeps the event loop for long, whatever its input", {
   ...verifies("SEC-15"),
   timeout: 600_000,
 }, async () => {
-  const tools = toolsUnderTest();
+  const tools = await toolsUnderTest();
   expect(tools.filter(({ inputs }) => inputs.length === 0).map(({ tool }) => tool.name)).toEqual([]);
   const table: string[] = [];
   const failed: string[] = [];

@@ -9,9 +9,10 @@ import { onTestFinished } from "vitest";
 import type { ToolOutput } from "../../src/core/data/message.js";
 import { bytesOfText } from "../../src/core/data/text-bytes.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
-import { createFileTools, createShellTool } from "../../src/tools/index.js";
+import { createFetchTool, createFileTools, createShellTool } from "../../src/tools/index.js";
 import { createOutputTools } from "../../src/tools/output-tools.js";
 import { createContext, createFolder } from "./folder.js";
+import { createHostileServer, type HostileServer } from "./hostile-server.js";
 
 const million = 1024 * 1024;
 
@@ -82,7 +83,7 @@ function each(inputs: Readonly<Record<string, string>>, inputOf: (text: string) 
   return Object.entries(inputs).map(([what, text]) => ({ what, input: inputOf(text) }));
 }
 
-/** For each tool, by its name. A tool that is not here fails the test. */
+/** For each tool but `fetch_url`, by its name. A tool that is not here fails the test. */
 const worstInputs: { readonly [tool: string]: readonly WorstInput[] } = {
   list_files: [
     ...each(paths, (path) => ({ path })),
@@ -143,14 +144,26 @@ const worstInputs: { readonly [tool: string]: readonly WorstInput[] } = {
 export const factories: { readonly [factory: string]: (root: string) => readonly AnyTool[] } = {
   createFileTools: (root) => createFileTools({ root }),
   createShellTool: (root) => [createShellTool({ root, sandbox: "off", killGraceMs: 100 })],
+  createFetchTool: () => [createFetchTool({ allowAddresses: ["127.0.0.1"] })],
   createOutputTools: () => createOutputTools(50 * 1024),
 };
 
 /** The tools of all factories, each with its worst inputs. */
-export function toolsUnderTest(): readonly ToolUnderTest[] {
+export async function toolsUnderTest(): Promise<readonly ToolUnderTest[]> {
   const root = createHostileFolder();
   const tools = Object.values(factories).flatMap((create) => create(root));
-  return tools.map((tool) => ({ tool, inputs: worstInputs[tool.name] ?? [], arrange: () => arrange(root, tool) }));
+  const inputs: typeof worstInputs = { ...worstInputs, fetch_url: worstUrls(await createHostileServer(texts)) };
+  return tools.map((tool) => ({ tool, inputs: inputs[tool.name] ?? [], arrange: () => arrange(root, tool) }));
+}
+
+function worstUrls({ origin, paths: served }: HostileServer): readonly WorstInput[] {
+  return [
+    ...each(served, (path) => ({ url: `${origin}${path}` })),
+    ...each(paths, (path) => ({ url: `${origin}/${path}` })),
+    ...each(texts, (text) => ({ url: text })),
+    { what: "a long host", input: { url: `http://${"a.".repeat(4_000)}` } },
+    { what: "a host of other letters", input: { url: `http://${"é".repeat(4_000)}` } },
+  ];
 }
 
 async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
