@@ -10,6 +10,7 @@ import type { Clients, Question } from "./clients.js";
 
 const everythingEnds = { number: 12, name: "no run and nobody who waits for one waits for ever" };
 
+/** Turns since the last session began: families may have more than a hundred. */
 const mostTurnsToEnd = 40_000;
 /** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
 const quietForMs = 1_300;
@@ -36,7 +37,8 @@ export async function comeToEnd(world: World, clients: Clients, start: () => Pro
   let since: { readonly need: Need | null; readonly at: number } = { need: null, at: 0 };
   let asked: Question | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  for (let turn = 0; turn < mostTurnsToEnd; turn += 1) {
+  let known = { sessions: 0, since: 0 };
+  for (let turn = 0; turn < known.since + mostTurnsToEnd; turn += 1) {
     await world.settle();
     if (ready(world).some((one) => one.what !== "slow tool")) {
       advance(world, 0);
@@ -44,6 +46,7 @@ export async function comeToEnd(world: World, clients: Clients, start: () => Pro
     }
     const open = clients.questions.filter((one) => one.answer === null && one.process.status === "running");
     const sessions = await sessionsIn(world);
+    if (sessions.length > known.sessions) known = { sessions: sessions.length, since: turn };
     const need = needOf(sessions);
     const now = world.clock.elapsed();
     if (since.need !== need) since = { need, at: now };
