@@ -143,9 +143,17 @@ function messageEvents(
   for (const { callKey, part } of transcript.calls.values())
     bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
   const { durationMs } = timing;
-  const metadata = providerMetadata === undefined ? {} : { providerMetadata };
-  const step = { runId, modelCallIndex, attempt, model, finishReason };
-  bodies.push({ type: "step_finished", ...step, ...metadata, usage, durationMs });
+  const step = {
+    type: "step_finished",
+    runId,
+    modelCallIndex,
+    attempt,
+    model,
+    finishReason,
+    usage,
+    durationMs,
+  } as const;
+  bodies.push(providerMetadata === undefined ? step : { ...step, providerMetadata });
   return bodies;
 }
 

@@ -16,28 +16,36 @@ export function checkedClock(clock: Clock): Clock {
       throw misconfigured(
         `The clock has no function ${name}(). Add it, or leave the clock out for that of the system.`,
       );
+  const last = { now: firstReading("now", clock.now()), elapsed: firstReading("elapsed", clock.elapsed()) };
+  const warned = new Set<Name>();
+  const broken = (name: Name, reading: unknown): number => {
+    if (!warned.has(name)) process.emitWarning(faultOf(name, reading), { type: "PawlWarning", code: "PAWL_CLOCK" });
+    warned.add(name);
+    return last[name];
+  };
+  // Two functions and no common one: V8 does not inline a call that has several targets, and each delta reads the clock.
   return {
-    now: soundReading("now", () => clock.now()),
-    elapsed: soundReading("elapsed", () => clock.elapsed()),
+    now() {
+      const reading = clock.now();
+      if (!isTime(reading)) return broken("now", reading);
+      last.now = reading;
+      return reading;
+    },
+    elapsed() {
+      const reading = clock.elapsed();
+      if (!isTime(reading)) return broken("elapsed", reading);
+      last.elapsed = reading;
+      return reading;
+    },
     after: (ms, callback) => clock.after(ms, callback),
   };
 }
 
-function soundReading(name: "now" | "elapsed", read: () => unknown): () => number {
-  const first = read();
-  if (!isTime(first)) throw misconfigured(faultOf(name, first));
-  let last = first;
-  let hasWarned = false;
-  return () => {
-    const reading = read();
-    if (isTime(reading)) {
-      last = reading;
-    } else if (!hasWarned) {
-      hasWarned = true;
-      process.emitWarning(faultOf(name, reading), { type: "PawlWarning", code: "PAWL_CLOCK" });
-    }
-    return last;
-  };
+type Name = "now" | "elapsed";
+
+function firstReading(name: Name, reading: unknown): number {
+  if (!isTime(reading)) throw misconfigured(faultOf(name, reading));
+  return reading;
 }
 
 /** Milliseconds. A date cannot be further from 1970. */
@@ -47,7 +55,7 @@ function isTime(reading: unknown): reading is number {
   return typeof reading === "number" && Math.abs(reading) <= mostMs;
 }
 
-function faultOf(name: "now" | "elapsed", reading: unknown): string {
+function faultOf(name: Name, reading: unknown): string {
   const shown = typeof reading === "number" ? String(reading) : `a value of type ${typeof reading}`;
   return `The clock's ${name}() gives ${shown}; it must give milliseconds as a number. Mend the clock option, or find what has replaced Date.now or performance.now.`;
 }

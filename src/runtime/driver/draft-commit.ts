@@ -34,6 +34,7 @@ export function createDraft(
   { sessionId, parts, transcript, questions }: DraftOptions,
 ): Draft {
   const steps: CommittedEntry[] = [];
+  const questionsOf = questionsFrom(questions);
   let state = committed;
 
   function apply(body: EventBody): void {
@@ -53,7 +54,7 @@ export function createDraft(
     const entry = { seq: after.seq, event };
     appendFrozen(transcript, entry);
     state = after;
-    const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
+    const events = publicEvents(sessionId, entry, transcript, before, after, questionsOf);
     steps.push({ entry, events, before, after, shown: transcript.messages.length });
   }
 

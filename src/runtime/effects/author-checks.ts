@@ -49,7 +49,14 @@ export function* askAuthor(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<AuthorAnswer> {
-  const { clock } = context.parts;
+  const { canExecuteTool, clock } = context.parts;
+  // Almost every call: there is nothing to ask.
+  if (canExecuteTool === undefined && typeof tool.needsApproval !== "function")
+    return {
+      permission: plainlyAllowed,
+      need: isEdited || !tool.needsApproval ? noNeed : plainNeed,
+      records: noRecords,
+    };
   const startedAt = clock.elapsed();
   const records: HookRecord[] = [];
   const note = (name: string, failure: CheckFailure | undefined) => {
@@ -64,6 +71,11 @@ export function* askAuthor(
   note(`needsApproval of ${tool.name}`, needFailure);
   return { ...permission, need, records };
 }
+
+const plainlyAllowed: PlainPermission = { verdict: "allow" };
+const noNeed: ApprovalNeed = { isNeeded: false };
+const plainNeed: ApprovalNeed = { isNeeded: true };
+export const noRecords: readonly HookRecord[] = [];
 
 /** Asks the permission check alone, about a call that the provider runs. */
 export function* askPermission(

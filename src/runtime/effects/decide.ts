@@ -21,7 +21,14 @@ import { hashInput } from "../lib/hash.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
-import { type ApprovalNeed, askAuthor, askPermission, failureRecord, type PlainPermission } from "./author-checks.js";
+import {
+  type ApprovalNeed,
+  askAuthor,
+  askPermission,
+  failureRecord,
+  noRecords,
+  type PlainPermission,
+} from "./author-checks.js";
 import { nobodyCanApprove, unknownTool } from "./prompts.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
@@ -105,8 +112,9 @@ function* decideInput(
   const record = input === undefined ? original : { ...original, input, changed: true };
   const changed = input === undefined ? {} : { input };
   const { tool } = compiled;
-  const startedAt = context.parts.clock.elapsed();
-  const validated = yield* wait(validatedInput(compiled, record, context, cancellation));
+  const checked = validatedInput(compiled, record, context, cancellation);
+  const startedAt = checked instanceof Promise ? context.parts.clock.elapsed() : 0;
+  const validated = yield* wait(checked);
   if (!validated.ok) {
     const decision = invalid(call, record, tool, validated.message, context);
     if (validated.failure === undefined) return { decision, records: noRecords };
@@ -121,8 +129,6 @@ function* decideInput(
 
 /** A decision, and the checks of the author that failed on the way to it. */
 type Decided = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
-
-const noRecords: readonly HookRecord[] = [];
 
 /** The input, if a hook changed it. */
 type Changed = { readonly input?: Json };

@@ -66,7 +66,7 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
     async function pump(): Promise<boolean> {
       const deltas = iteratorOf(model.stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
-        if (isUnanswered(next.value) && assembly.seq === 0 && assembly.resends < mostResends) {
+        if (assembly.seq === 0 && assembly.resends < mostResends && isUnanswered(next.value)) {
           endStream(deltas);
           return true;
         }

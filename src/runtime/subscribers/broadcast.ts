@@ -5,6 +5,7 @@
  * 2. Waiters for a run get its end together with the subscribers.
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -90,9 +91,19 @@ function cutShort(audience: Broadcast): void {
   for (const delta of end) publishDelta(audience, delta);
 }
 
+/** A delta that only one consumer gets, and that holds nothing deeper, belongs to that consumer: it is not frozen. */
 export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
-  for (const listener of hearers.parts.listeners) listener.delta?.(delta, hearers.sessionId);
-  if (hearers.subscriptions.length > 0) broadcast(hearers, { type: "delta", delta });
+  const { parts, subscriptions, sessionId } = hearers;
+  if (subscriptions.length + parts.listeners.length > 1 || !isFlat(delta)) freeze(delta);
+  for (const listener of parts.listeners) listener.delta?.(delta, sessionId);
+  for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
+}
+
+function isFlat(delta: MessageDelta): boolean {
+  // Almost every delta.
+  if (delta.kind === "text-delta") return delta.providerMetadata === undefined;
+  for (const key in delta) if (typeof delta[key as keyof MessageDelta] === "object") return false;
+  return true;
 }
 
 export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {

@@ -197,14 +197,12 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
   return item;
 }
 
-/** Other consumers get the same objects, and so do the next requests of the model: what is given is frozen. */
+/** Other consumers get the same events, and so do the next requests of the model: what is given is frozen. */
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
-  if (item.type !== "delta" && "seq" in item) subscription.seen = behindEvent(item);
-  if (item.type !== "delta" || item.delta.kind !== "text-delta" || item.delta.providerMetadata !== undefined)
-    return freeze(item);
-  // Most items are such deltas, and they hold nothing deeper.
-  Object.freeze(item.delta);
-  return Object.freeze(item);
+  // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
+  if (item.type === "delta") return item;
+  if ("seq" in item) subscription.seen = behindEvent(item);
+  return freeze(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */
