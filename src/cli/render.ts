@@ -18,10 +18,25 @@ import {
 import { closingLine, fixedText } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
+import {
+  closeLine,
+  createRenderedText,
+  isStreamed,
+  type Piece,
+  type RenderedText,
+  releaseHeld,
+  showCutOff,
+  withoutHalfCharacter,
+  withoutSpaces,
+  write,
+  writeAnswer,
+  writeLine,
+  writeText,
+} from "./rendered-text.js";
 import { cut, duration, shortInput, shortResult, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
-export type Piece = { readonly to: "out" | "err"; readonly text: string };
+export type { Piece } from "./rendered-text.js";
 
 export type RenderOptions = {
   readonly style: StyleText;
@@ -46,20 +61,11 @@ export type Renderer = {
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
 /** What the renderer remembers between items. */
-type RenderState = {
-  readonly pieces: Piece[];
-  /** The stream whose last line is not complete. */
-  openLine: "out" | "err" | null;
-  /** The first half of a character, if the last delta ended with one. */
-  halfCharacter: string;
-  /** The text streamed since the last tool call. */
-  streamed: string;
+type RenderState = RenderedText & {
   /** The current attempt, and where its text begins in `streamed`. */
   attempt: { readonly key: string; readonly from: number };
   /** The step whose text events are being shown. */
   textStep: string;
-  /** Texts that may be the answer, or that calls may follow; null if text is shown live. */
-  readonly held: string[] | null;
   /** The reasoning streamed in the current attempt. */
   reasoning: string;
   /** Several calls are open, so each result needs the name of its call. */
@@ -71,13 +77,9 @@ type RenderState = {
 
 export function createRenderer(options: RenderOptions): Renderer {
   const state: RenderState = {
-    pieces: [],
-    openLine: null,
-    halfCharacter: "",
-    streamed: "",
+    ...createRenderedText(options.text ?? "live"),
     attempt: { key: "", from: 0 },
     textStep: "",
-    held: options.text === "answer" ? [] : null,
     reasoning: "",
     isParallel: false,
     calls: new Map(),
@@ -165,47 +167,6 @@ function beginAttempt(state: RenderState, attempt: Attempt): void {
   if (state.attempt.key.startsWith(`${step}/`)) state.streamed = state.streamed.slice(0, state.attempt.from);
   state.attempt = { key: keyOf(attempt), from: state.streamed.length };
   state.reasoning = "";
-}
-
-/** Holds back the first half of a character whose second half is in the next delta. */
-function withoutHalfCharacter(state: RenderState, text: string): string {
-  const joined = state.halfCharacter + text;
-  const last = joined.charCodeAt(joined.length - 1);
-  state.halfCharacter = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
-  return state.halfCharacter === "" ? joined : joined.slice(0, -1);
-}
-
-function writeText(state: RenderState, text: string): void {
-  state.streamed += text;
-  if (state.held === null) write(state, "out", visible(text), text);
-}
-
-/** Shows what the model said before it went on: it is not the answer. */
-function releaseHeld(state: RenderState, answer = ""): void {
-  for (const text of state.held?.splice(0) ?? []) {
-    if (answer.includes(text)) continue;
-    closeLine(state);
-    write(state, "err", visible(text), text);
-    closeLine(state);
-  }
-}
-
-function write(state: RenderState, to: "out" | "err", shown: string, text: string): void {
-  if (text === "") return;
-  if (state.openLine !== to) closeLine(state);
-  state.pieces.push({ to, text: shown });
-  state.openLine = text.endsWith("\n") ? null : to;
-}
-
-function closeLine(state: RenderState): void {
-  if (state.openLine !== null) state.pieces.push({ to: state.openLine, text: "\n" });
-  state.openLine = null;
-}
-
-/** Writes a line to `err`. */
-function writeLine(state: RenderState, line: string): void {
-  closeLine(state);
-  state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
 function showEvent(state: RenderState, event: PublicEvent, options: RenderOptions): void {
@@ -299,39 +260,6 @@ const answers: { readonly [answer: string]: string | undefined } = {
 function showInput(state: RenderState, input: readonly UserMessage[], { style }: RenderOptions): void {
   const text = input.map(textOf).join("\n");
   writeLine(state, style("bold", visible(text).replace(/^/gm, "> ")));
-}
-
-/** Shows a text unless its deltas were shown already. */
-function writeTextOnce(state: RenderState, text: string): void {
-  closeLine(state);
-  if (isStreamed(state, text)) return;
-  writeText(state, text);
-  closeLine(state);
-}
-
-function isStreamed({ streamed }: RenderState, text: string): boolean {
-  return withoutSpaces(streamed).includes(withoutSpaces(text));
-}
-
-/** Shows the text that was streamed before a run was stopped. It is no answer. */
-function showCutOff(state: RenderState, text: string): void {
-  if (state.held === null) writeTextOnce(state, text);
-  else state.held.push(text);
-}
-
-/** Shows the answer of a run, unless it was shown while the model wrote it. */
-function writeAnswer(state: RenderState, answer: string): void {
-  if (state.held === null) {
-    writeTextOnce(state, answer);
-    return;
-  }
-  releaseHeld(state, answer);
-  write(state, "out", visible(answer), answer);
-  closeLine(state);
-}
-
-function withoutSpaces(text: string): string {
-  return text.replace(/\s+/g, "");
 }
 
 function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool_call">, options: RenderOptions): void {

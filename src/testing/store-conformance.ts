@@ -7,11 +7,12 @@
  */
 import { askingSessions } from "./conformance/asking.js";
 import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
-import { committing, loadingAt, logs, together } from "./conformance/commits.js";
+import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
 import { consuming, posting, recording } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
 import { dueSessions, listing } from "./conformance/lists.js";
+import { loadingAt } from "./conformance/states.js";
 import { describing, filtering } from "./conformance/summaries.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
 import { watching } from "./conformance/watching.js";

@@ -50,7 +50,7 @@ const cases: readonly SceneCase[] = [
     await goOn();
     return said;
   }),
-  people("An answer to the input as it was before an edit that came back", async (scene) => {
+  people("An edit that does not fit, and then an answer to the input as it is", async (scene) => {
     const { session, goOn } = scene;
     const inputHash = await hashNow(scene);
     const edit = await told(session.answer(key, { type: "modify", input: { sum: 5 } }));

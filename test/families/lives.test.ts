@@ -93,11 +93,13 @@ describe("whoever waits for a parent", () => {
     const store = { ...createMemoryStore(), watch: () => () => {} };
     const clock = createTestClock();
     const agent = createFamily({ name: "boss" }, { store, clock });
+    await agent.run("Go.", { sessionId: "p" });
+    const { seq } = await agent.session("p").state();
     await store.claim("p", { holder: stranger, now: clock.now(), leaseMs: 300 });
-    const watching = agent.session("p").events()[Symbol.asyncIterator]();
+    const watching = agent.session("p").events({ after: seq })[Symbol.asyncIterator]();
     const first = watching.next();
     await clock.advance(10);
-    const result = agent.run("Go.", { sessionId: "p" });
+    const result = agent.run("Go on.", { sessionId: "p" });
     let isOver = false;
     void result.then(() => {
       isOver = true;
@@ -105,7 +107,7 @@ describe("whoever waits for a parent", () => {
     await clock.advance(700);
     expect(isOver).toBe(true);
     expect(await result).toMatchObject({ status: "completed" });
-    expect(await first).toMatchObject({ value: { type: "session_created" } });
+    expect(await first).toMatchObject({ value: { type: "run_started" } });
     await watching.return?.();
   });
 });

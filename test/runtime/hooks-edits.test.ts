@@ -176,7 +176,7 @@ test("what a hook makes of an edit that does not fit goes back to the person", v
   await session.answer("r/1/1", { type: "modify", input: { n: 2 } });
   expect(await go()).toMatchObject({
     status: "awaiting_human",
-    approvals: [{ input: { n: "much" }, question: expect.stringContaining("cannot be used") }],
+    approvals: [{ input: { n: 1 }, question: expect.stringContaining("cannot be used") }],
   });
   await session.answer("r/1/1", { type: "deny" });
   expect((await go()).status).toBe("completed");

@@ -75,10 +75,10 @@ async function atLengths(
   return measured;
 }
 
-function expectFlat(measured: readonly number[], most: number): void {
+function expectFlat(measured: readonly number[], most: number, difference = tolerance): void {
   expect(Math.min(...measured), "nothing was read").toBeGreaterThan(0);
   expect(Math.max(...measured)).toBeLessThanOrEqual(most);
-  expect(Math.max(...measured) - Math.min(...measured)).toBeLessThanOrEqual(tolerance);
+  expect(Math.max(...measured) - Math.min(...measured)).toBeLessThanOrEqual(difference);
 }
 
 describe.each(bothStores)("in a session of 20, 200 and 1,000 runs on $name", ({ open }) => {
@@ -108,8 +108,8 @@ describe.each(bothStores)("in a session of 20, 200 and 1,000 runs on $name", ({ 
         }
         return counting.entriesRead();
       });
-      // The reader and the follower each read the view.
-      expectFlat(measured, 2 * mostOfView);
+      // The reader and the follower each read the view. A store may keep one state in 64 entries.
+      expectFlat(measured, 2 * mostOfView, 64);
     });
   });
 

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store, type Tool } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
+import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
 import { collect, createGate, deferred, typesOf } from "../support/agents.js";
 import { createHeldRelease } from "../support/held-release.js";
 import { verifies } from "../verifies.js";
@@ -239,6 +239,33 @@ describe("a process that shuts down", () => {
     expect(await other.run("Go", { sessionId: "s", runId: "r" })).toMatchObject({ status: "completed", text: "Done." });
   });
 });
+
+test(
+  "whoever waits for a steer's id in another process is told that it gives no run",
+  verifies("LOOP-11"),
+  async () => {
+    const gate = createGate();
+    const inner = createMemoryStore();
+    let hidden = true;
+    const store: Store = { ...inner, inbox: async (id) => (hidden ? [] : await inner.inbox(id)) };
+    const tools = [gate.tool, { ...asked, execute: () => "ran" }];
+    const script = [{ calls: [{ name: "gate" }, { name: "risky" }] }];
+    const holder = createAgent({ model: createScriptedModel(script), tools, store });
+    const other = createAgent({ model: createScriptedModel([]), tools, store: inner });
+    const held = holder.run("Go", { sessionId: "s" });
+    await gate.started;
+    // The steer is still in the inbox when somebody asks for a run of its id.
+    await other.session("s").send("Quick", { mode: "steer", runId: "mine" });
+    const refused = expect(other.run("Two", { sessionId: "s", runId: "mine" })).rejects.toMatchObject({
+      code: "bad_input",
+    });
+    await settled();
+    hidden = false;
+    gate.open("opened");
+    expect(await held).toMatchObject({ status: "awaiting_human" });
+    await refused;
+  },
+);
 
 describe("one that reads along in another process", () => {
   test(

@@ -2,7 +2,14 @@
  * What waits in a whole store, listed without an agent.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, pendingApprovals, type StoredApproval } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type Hook,
+  pendingApprovals,
+  type StoredApproval,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate } from "../support/agents.js";
@@ -72,18 +79,23 @@ describe.each(bothStores)("on $name", ({ open }) => {
         execute: (input) => String(input.n),
       });
       const model = createScriptedModel([{ calls: [{ name: "strict", input: { n: 1 } }] }, { text: "Done." }]);
-      const agent = createAgent({ model, tools: [strict], store });
+      const oneMore: Hook = {
+        name: "one more",
+        beforeToolCall: ({ isEdited, input }) =>
+          isEdited ? { input: { n: (input as { readonly n: number }).n + 1 } } : undefined,
+      };
+      const agent = createAgent({ model, tools: [strict], store, hooks: [oneMore] });
       await agent.run("Go", { sessionId: "s", runId: "r" });
       const session = agent.session("s");
       for (let n = 0; n < 40; n += 1) {
-        await session.answer("r/1/1", { type: "modify", input: { n: `no number ${n}` } });
+        await session.answer("r/1/1", { type: "modify", input: { n } });
         await session.resume();
       }
       const [first, ...rest] = await collect(pendingApprovals(store));
       expect(rest).toEqual([]);
       expect(first).toMatchObject({
-        input: { n: "no number 39" },
-        question: expect.stringContaining("cannot be used"),
+        input: { n: 40 },
+        question: expect.stringContaining("A hook changed"),
       });
     });
   });

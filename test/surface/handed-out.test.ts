@@ -84,6 +84,7 @@ const functions = {
     "estimateTokens",
     "fromAiSdkTool",
     "isHolderDead",
+    "openProviderCalls",
     "pruneSessions",
     "redactJson",
     "textOf",

@@ -47,6 +47,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   recordModel: () => models.recordModel(model, { path: "/nowhere/at/all", ...(wrong as object) }),
   openSqliteStore: () => sqlite.openSqliteStore({ path: ":memory:", ...(wrong as object) }),
   createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
+  createFetchTool: () => tools.createFetchTool(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
@@ -69,6 +70,8 @@ const withoutOptions: readonly string[] = [
     "createMemoryStore",
     "createTestClock",
     "describeSqlite",
+    "importInstalledPackage",
+    "openProviderCalls",
   ],
   ...["detectSandbox", "done", "estimateTokens", "findLocalModel", "fromAiSdkTool", "isAiSdkModel", "isHolderDead"],
   ...[

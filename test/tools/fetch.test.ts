@@ -89,7 +89,7 @@ describe("what is not on the public internet is refused", proven, () => {
 
   test("an option that does not exist", () => {
     expect(() => createFetchTool({ allowHosts: ["localhost"] } as FetchToolOptions)).toThrow(
-      "There is no fetch.allowHosts",
+      'fetch has no option "allowHosts"',
     );
   });
 });

@@ -2,8 +2,7 @@
  * Events: what happened. The log of a session is a sequence of them. Each is an entry with a gap-free number.
  *
  * 1. An event carries every time, id, limit and option that the machine needs. Folding a log needs the log alone.
- * 2. The format is described in docs/log-format.md. A new field is optional; a new event is known to this version as
- *    reserved, or is refused as a later version's.
+ * 2. docs/log-format.md describes the format. New fields are optional. An unknown event is refused as a later version's.
  */
 import type {
   AssistantMessage,

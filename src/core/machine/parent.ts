@@ -52,7 +52,7 @@ function reportOf(call: Call): number | undefined {
  * only counts.
  */
 export function parentTold(state: State, { runId, toldSeq }: EventOf<"parent_told">): State {
-  if (state.status === "idle" || state.runId !== runId) return state;
+  if (state.status === "idle" || isTerminal(state) || state.runId !== runId) return state;
   if (state.session?.parent === undefined) return { ...state };
   if (state.parentUntold !== toldSeq) return state;
   const { parentUntold: _, ...rest } = state;

@@ -71,12 +71,10 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       queue(transcript, seq, event);
       break;
     case "steered":
-      for (const message of event.input) transcript.later.push({ seq, message });
-      if (event.skip !== undefined) recordSkip(transcript.calls, seq);
+      steer(transcript, seq, event);
       break;
     case "late_result":
-      transcript.later.push({ seq, message: userText(lateResultNote(event.callKey, event.output, seq)) });
-      noteKept(transcript.shownResults, { output: event.output, seq });
+      addLateResult(transcript, seq, event);
       break;
     case "prepared":
       prepare(transcript, seq, event);
@@ -122,6 +120,16 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     default:
       event satisfies EventOf<ReservedEventType>;
   }
+}
+
+function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
+  for (const message of input) transcript.later.push({ seq, message });
+  if (skip !== undefined) recordSkip(transcript.calls, seq);
+}
+
+function addLateResult(transcript: Transcript, seq: number, { callKey, output }: EventOf<"late_result">): void {
+  transcript.later.push({ seq, message: userText(lateResultNote(callKey, output, seq)) });
+  noteKept(transcript.shownResults, { output, seq });
 }
 
 function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {

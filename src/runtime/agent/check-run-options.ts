@@ -16,7 +16,7 @@ import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { LocalOptions } from "./local-run-options.js";
-import type { StartOptions } from "./run-input.js";
+import type { StartOptions, SteerOptions } from "./run-input.js";
 
 export const aSignal: OptionRule = {
   takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
@@ -41,7 +41,9 @@ const startRules: OptionTable<StartOptions> = { ...runRules, sessionId: anything
 
 const modes = oneOf("queue", "steer", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
-const sendRules = { ...sentRules, mode: modes };
+/** `checkSkip` looks at the value: whether it fits depends on the mode. */
+const skipRules: OptionTable<SteerOptions> = { skip: anything };
+const sendRules = { ...sentRules, mode: modes, ...skipRules };
 
 /** The names of other libraries for these options. */
 const otherNames = {
@@ -84,6 +86,11 @@ export function checkSendOptions(
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
+}
+
+/** @throws PawlError `bad_input` */
+export function checkSteerOptions(options: SteerOptions): void {
+  checkOptions("steer()", skipRules, options, settings);
 }
 
 /** @throws PawlError `bad_input` */

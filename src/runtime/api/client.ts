@@ -19,7 +19,7 @@ import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { Answers } from "../agent/answer-types.js";
-import { checkSessionId } from "../agent/check-run-options.js";
+import { checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
@@ -95,7 +95,9 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
     return posted.type === "posted" ? "said" : "duplicate";
   };
 
-  async function steer(input: Input, { skip }: SteerOptions = {}): Promise<void> {
+  async function steer(input: Input, options: SteerOptions = {}): Promise<void> {
+    checkSteerOptions(options);
+    const { skip } = options;
     const skipping = skip === undefined ? {} : { skip: checkSkip(skip, "steer") };
     const state = (await store.load(id))?.state ?? initialState;
     const { session } = state;

@@ -11,7 +11,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import type { Answers } from "../agent/answer-types.js";
-import { checkResumeOptions, checkSendOptions, checkSessionId } from "../agent/check-run-options.js";
+import { checkResumeOptions, checkSendOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -218,7 +218,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   return {
     id,
     send,
-    steer: async (input, options = {}) => void (await send(input, { ...options, mode: "steer" })),
+    async steer(input, options = {}) {
+      checkSteerOptions(options);
+      await send(input, { ...options, mode: "steer" });
+    },
     ...answering,
     resume: resume as Resume,
     result,

@@ -80,6 +80,7 @@ function* askChild(
   if (compiled === undefined)
     return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
+  if (cancellation.isCancelled) return notStarted(effect, cancellation);
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
   if (!(yield* mayStart(context, cancellation))) return notStarted(effect, cancellation);
   return yield* wait(startChild(effect, child, input.value, context));
@@ -118,6 +119,7 @@ function* outcomeOf(
   const { tool } = compiled;
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   forgetInput(context, effect.callKey);
+  if (cancellation.isCancelled) return null;
   if (!input.ok) return failed(input.message);
   if (!(yield* mayStart(context, cancellation))) return null;
   try {

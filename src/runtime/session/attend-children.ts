@@ -12,7 +12,16 @@ import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
 import { presentResult } from "../log/present-result.js";
-import { closeWaiters, holdBack, isWaitingForPeople, settleRun, type WaitedFor } from "../subscribers/waiters.js";
+import {
+  closeWaiters,
+  holdBack,
+  isElsewhere,
+  isWaitingForPeople,
+  sendAway,
+  settleRun,
+  type WaitedFor,
+  type Waiter,
+} from "../subscribers/waiters.js";
 
 /** For each child that is attended to: leaves it to others. */
 export type Attended = Map<string, () => void>;
@@ -34,10 +43,21 @@ export async function whileWaitedFor(session: Parent, state: State): Promise<voi
     if (result !== null && session.driver === null) {
       settleRun(session, result, Number.MAX_SAFE_INTEGER);
       holdBack(session, state, createTranscript());
+      await sendStrangersAway(session, state);
     }
   }
   if (session.waiters.length > 0 && session.following !== null) attendChildren(session, state);
   else leaveChildren(session);
+}
+
+/** Nobody waits behind a question for a message that has joined another run. A message in the inbox may still begin a run. */
+async function sendStrangersAway(session: Parent, state: State): Promise<void> {
+  if (!session.waiters.some((waiter) => isElsewhere(waiter, state))) return;
+  const posted = await session.parts.store.inbox(session.sessionId);
+  const isPosted = ({ awaited }: Waiter) =>
+    "runId" in awaited && posted.some(({ id }) => id === `run/${awaited.runId}`);
+  const isStranger = (waiter: Waiter) => isElsewhere(waiter, state) && !isPosted(waiter);
+  if (session.driver === null) sendAway(session, session.waiters.filter(isStranger));
 }
 
 /** Whoever gets the result may end the process: the children that ask are not held any more then. */

@@ -101,13 +101,31 @@ export function closeWaiters(session: WaitedFor, closing: Closing, state: State,
 
 /** Settles the waiters for runs that are queued behind a run that waits for somebody. */
 export function holdBack(session: WaitedFor, state: State, transcript: Transcript): void {
-  const isQueued = (runId: string) => state.queue.some((one) => one.kind === "run" && one.runId === runId);
   take(
     session,
-    ({ awaited }) => "runId" in awaited && isQueued(awaited.runId),
+    ({ awaited }) => "runId" in awaited && isQueued(awaited.runId, state),
     ({ awaited }) => ({
       result: interrupted(session.sessionId, state, transcript, awaited, { reason: "held_back" }),
     }),
+  );
+}
+
+function isQueued(runId: string, { queue }: State): boolean {
+  return queue.some((one) => one.kind === "run" && one.runId === runId);
+}
+
+/** Whether the session is neither at the run nor has it in its queue. It may have ended, or its id is that of no run. */
+export function isElsewhere({ awaited }: Waiter, state: State): boolean {
+  if (!("runId" in awaited) || isQueued(awaited.runId, state)) return false;
+  return state.status === "idle" || state.runId !== awaited.runId;
+}
+
+/** Lets the waiters look for their run in the log. */
+export function sendAway(session: WaitedFor, waiters: readonly Waiter[]): void {
+  take(
+    session,
+    (waiter) => waiters.includes(waiter),
+    () => ({ result: undefined }),
   );
 }
 

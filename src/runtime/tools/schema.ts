@@ -183,9 +183,8 @@ function asInputSchema(schema: unknown): JsonSchema {
   if (plain === null || typeof plain !== "object" || Array.isArray(plain))
     throw unusable("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
+  measured(jsonSchema);
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
-    measured(jsonSchema);
-  if (jsonSchema.type !== undefined && jsonSchema.type !== "object")
     throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
   return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
 }

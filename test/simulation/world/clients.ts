@@ -136,7 +136,7 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const one = chance.pick(waiting);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await session.answer(one.callKey, decision, { by: "somebody" });
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody" }));
         return `${decision.type} ${one.callKey}: ${said}`;
       });
     },
@@ -154,7 +154,7 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const session = clientOf(process).session(one.sessionId);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await session.answer(one.callKey, decision, { by: "somebody else" });
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody else" }));
         return `${decision.type} ${one.callKey}: ${said}`;
       }),
     abortBelow: (process) =>
@@ -200,9 +200,22 @@ function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, numbe
     { type: "deny", note: "no" },
     { type: "modify", input: { n: number() } },
     { type: "modify", input: { n: number() } },
-    { type: "modify", input: { n: "no number" } },
+    misfit,
     { type: "abort" },
   ]);
+}
+
+/** An edit that no tool of this world takes. */
+const misfit: ApprovalDecision = { type: "modify", input: { n: "no number" } };
+
+/** An edit that does not fit is refused. Every other answer is taken. */
+async function saidTo(decision: ApprovalDecision, answer: () => Promise<string>): Promise<string> {
+  try {
+    return await answer();
+  } catch (error) {
+    if (decision === misfit && error instanceof PawlError && error.code === "bad_input") return "refused";
+    throw error;
+  }
 }
 
 async function streamThrough(stream: ReturnType<Process["agent"]["runStream"]>): Promise<RunResult> {

@@ -1,0 +1,24 @@
+/**
+ * What a session is, beside its run: its agent, its model, its folder, and the sessions that it comes from.
+ */
+
+/** What a session is bound to. Only an agent of the same name carries it on. */
+export type SessionInfo = {
+  readonly agent: string;
+  readonly model: string;
+  /** The folder that the agent works in, if it has one. */
+  readonly root?: string;
+  /** The first words of the first request, for lists. */
+  readonly title?: string;
+  /** The call of another session that started this one. */
+  readonly parent?: { readonly sessionId: string; readonly callKey: string };
+  /** The session at the top of a chain of parents. */
+  readonly top?: string;
+  /** The person or account that began the session. Reserved: nothing fills it yet. */
+  readonly principal?: string;
+  /** The session and the entry that this one was forked from. Reserved: nothing fills it yet. */
+  readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
+};
+
+/** What a message asks a new session to be bound to. A poster that has no agent leaves the model to the holder. */
+export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };
