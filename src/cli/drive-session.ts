@@ -16,7 +16,7 @@ import { createPermissions } from "./permissions.js";
 import { runOnTerminal } from "./run-on-terminal.js";
 import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
 import type { Terminal } from "./terminal.js";
-import { visible } from "./text.js";
+import { visible, wrapped } from "./text.js";
 
 export type DriveOptions = {
   readonly model?: string;
@@ -143,7 +143,10 @@ async function chooseAndReportModel(
   const chosen = await chooseForCommand(options.model ?? last, options);
   const isAsBefore = options.model === undefined && last !== undefined;
   const note = isAsBefore ? `Using ${modelLabel(last)}, as before.` : chosen.why;
-  terminal.err(`${terminal.style("dim", visible(terminal.redaction.text(note)))}\n`);
+  const shown = visible(terminal.redaction.text(note));
+  // A reader of standard error that is not a terminal gets each message on one line.
+  const lines = terminal.isInteractive ? wrapped(shown, terminal.columns()) : [shown];
+  for (const line of lines) terminal.err(`${terminal.style("dim", line)}\n`);
   return chosen;
 }
 

@@ -54,6 +54,24 @@ export function cut(line: string, columns: number): string {
 /** A longer text does not fit, whatever its characters are. */
 const mostUnitsOfColumn = 40;
 
+/** The text in lines of at most this many columns, between words. A longer word has a line of its own. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let width = 0;
+  for (const word of text.split(" ")) {
+    const wordWidth = widthOf(word);
+    const last = lines.length - 1;
+    if (last < 0 || width + 1 + wordWidth > columns) {
+      lines.push(word);
+      width = wordWidth;
+    } else {
+      lines[last] += ` ${word}`;
+      width += 1 + wordWidth;
+    }
+  }
+  return lines;
+}
+
 /** The text on one line, safe for a terminal. */
 export function oneLine(text: string): string {
   return visible(text.replace(/\s+/g, " ").trim());

@@ -34,8 +34,9 @@ export async function get(url: URL, rules: AddressRules, signal: AbortSignal): P
   const allowed = addresses.filter(({ address }) => rules.isAllowed(address));
   if (allowed.length === 0) {
     const shown = addresses.map(({ address }) => address).join(", ");
+    const at = shown === host ? "" : ` (${shown})`;
     throw new Error(
-      `${url.hostname} is not on the public internet (${shown}). Private, local and metadata addresses are not fetched.`,
+      `${url.hostname} is not on the public internet${at}. Private, local and metadata addresses are not fetched.`,
     );
   }
   const options: RequestOptions = {

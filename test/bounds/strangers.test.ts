@@ -162,6 +162,7 @@ const modules = {
       age: "of a number",
       counted: "of a number",
       jsonLine: cliText.jsonLine,
+      wrapped: (text) => cliText.wrapped(text, 80),
     } satisfies Cases<typeof cliText>,
   ],
   toJson: [

@@ -29,6 +29,7 @@ describe("pawl replay", proven, () => {
     await pawl(["run", "run: echo hello", "--yes", "--allow-shell", "--session", "shell"]);
     const named = jsonLines((await pawl(["replay", "shell", "--json"])).stdout);
     expect(named).toMatchObject([{ difference: { event: "prepared", path: "promptHash" } }]);
+    expect((await pawl(["replay", "shell"])).stdout).toContain("If the runs had a shell, add\n--allow-shell.");
     const without = await pawl(["replay", "shell", "--ignore-prompt"]);
     expect(without.code).toBe(5);
     expect(without.stdout).toContain("(tool_decided): the current code behaves differently.");

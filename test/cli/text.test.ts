@@ -10,6 +10,7 @@ import {
   visible,
   wholeInput,
   widthOf,
+  wrapped,
 } from "../../src/cli/text.js";
 import { verifies } from "../verifies.js";
 
@@ -140,5 +141,17 @@ describe("times", () => {
     [72 * 3_600_000, "3 d"],
   ])("%i ms are %s old", (ms, shown) => {
     expect(age(ms)).toBe(shown);
+  });
+});
+
+describe("a sentence is wrapped between its words", () => {
+  test.each([
+    ["that fits", "one two", ["one two"]],
+    ["that is one column too long", "one two 3", ["one two", "3"]],
+    ["with a word that is longer than a line", "a word-beyond b", ["a", "word-beyond", "b"]],
+    ["of wide characters", "漢字 漢字 漢", ["漢字", "漢字 漢"]],
+    ["that is empty", "", [""]],
+  ])("%s", (_, text, lines) => {
+    expect(wrapped(text, 7)).toEqual(lines);
   });
 });

@@ -198,7 +198,7 @@ describe("pawl doctor", () => {
     expect(open.checks).toContainEqual({
       name: "model",
       status: "note",
-      what: expect.stringMatching(/^demo \(demo model, not an LLM\)/),
+      what: expect.stringMatching(/^Using the demo model, not an LLM, because /),
     });
     const broken = await pawl(["doctor"], { env: { PAWL_HOME: join(root, "file", "home") } });
     expect(broken.code).toBe(5);

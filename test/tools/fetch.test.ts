@@ -63,7 +63,7 @@ describe("what is not on the public internet is refused", proven, () => {
 
   test("an allowed address opens no other", async () => {
     const port = await serve(text("other"), "127.0.0.2");
-    expect(await fetched(`http://127.0.0.2:${port}/`)).toContain("is not on the public internet (127.0.0.2)");
+    expect(await fetched(`http://127.0.0.2:${port}/`)).toContain("127.0.0.2 is not on the public internet. ");
     expect(await fetched(`http://127.0.0.2:${port}/`, { allowAddresses: ["127.0.0.0/30"] })).toContain("other");
     expect(await fetched(`http://[::ffff:127.0.0.2]:${port}/`, { allowAddresses: ["127.0.0.0/31"] })).toContain(
       "not on",

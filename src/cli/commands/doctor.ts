@@ -10,7 +10,6 @@ import { detectSandbox } from "../../tools/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore, withSqlite } from "../home.js";
-import { modelLabel } from "../model-label.js";
 import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
@@ -184,7 +183,7 @@ async function checkServer(): Promise<Finding> {
 
 async function checkModel(): Promise<Finding> {
   const { model, why } = await chooseForCommand(undefined, {});
-  return model.id === "demo" ? noted(`${modelLabel(model.id)}. ${why}`) : ok(why);
+  return model.id === "demo" ? noted(why) : ok(why);
 }
 
 function checkSandbox(): Finding {

@@ -48,9 +48,15 @@ function reportOf({ sessionId, entries, difference }: Replay): string {
     ...(difference.path === "" ? [] : [`  at        ${visible(difference.path)}`]),
     `  recorded  ${visible(recorded)}`,
     `  now       ${visible(present)}`,
+    ...(difference.path === "promptHash" ? promptHints : []),
   ];
   return lines.map((line) => `${line}\n`).join("");
 }
+
+const promptHints = [
+  "The system prompt or the tools changed. If the runs had a shell, add",
+  "--allow-shell. To ignore such changes, add --ignore-prompt.",
+];
 
 function placeOf({ seq, event }: ReplayDifference): string {
   return event === null ? `its end at entry ${seq}` : `entry ${seq} (${event})`;
