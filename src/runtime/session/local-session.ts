@@ -162,7 +162,7 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const questions: KnownQuestions = new Map();
   const reading = readReported(parts.store, questions, state, messages);
   if (reading !== undefined) await reading;
-  const cancelling = cancelChildren(state, parts);
+  const cancelling = cancelChildren(sessionId, state, messages, parts);
   if (cancelling !== undefined) await cancelling;
   // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
