@@ -17,9 +17,9 @@ export function weightOf(value: Json, most = Number.POSITIVE_INFINITY): number {
     if (typeof next === "string") weight += next.length / charactersOfOne;
     else if (Array.isArray(next)) for (const item of next) open.push(item);
     else if (next !== null && typeof next === "object")
-      for (const [key, member] of Object.entries(next as { readonly [key: string]: Json })) {
+      for (const key in next) {
         weight += 1 + key.length / charactersOfOne;
-        open.push(member);
+        open.push((next as { readonly [key: string]: Json })[key] as Json);
       }
   }
   return weight;

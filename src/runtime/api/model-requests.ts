@@ -9,7 +9,7 @@ import { PawlError } from "../../errors.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { closed, requestFrom } from "../effects/model-request.js";
+import { requestFrom } from "../effects/model-request.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
@@ -46,8 +46,7 @@ export async function* modelRequests(
     const { state, transcript } = follower;
     const messages = await requestMessages(transcript, {}, { sessionId, store });
     const texts = await textsOf(transcript);
-    const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
-    yield closed(request);
+    yield requestFrom({ sessionId, effect, state, transcript, messages, texts });
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }

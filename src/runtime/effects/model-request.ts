@@ -32,7 +32,7 @@ function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): C
   if (prompt.type === "missing") return prompt;
   const messages = yield* wait(requestMessages(transcript, model, { sessionId, store: parts.store }));
   const request = requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
-  return { type: "request", request: closed(request) };
+  return { type: "request", request };
 }
 
 /** The prompt of a step of this agent, unless a hook changes it. */
@@ -40,14 +40,6 @@ function presentPrompt(context: EffectContext): Prompt {
   const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
   return { systemPrompt, specifications: offeredSpecifications(context) };
-}
-
-/**
- * The request as it is handed out: frozen, with an array of messages of its own, because the transcript grows. The
- * messages in it are frozen already, so none of them is looked at.
- */
-export function closed(request: ModelRequest): ModelRequest {
-  return freeze({ ...request, messages: Object.freeze(request.messages.slice()) });
 }
 
 export type RequestMaterial = {
@@ -62,7 +54,12 @@ export type RequestMaterial = {
   readonly texts: Prompt;
 };
 
-/** Made of the log and the texts that it names alone, so a request can be made again from the log (TRC-3). */
+/**
+ * Made of the log and the texts that it names alone, so a request can be made again from the log (TRC-3).
+ *
+ * It is handed out: frozen, with an array of messages of its own, because the transcript grows. The messages in it are
+ * frozen already, so none of them is looked at.
+ */
 export function requestFrom({ sessionId, effect, state, transcript, messages, texts }: RequestMaterial): ModelRequest {
   const { runId, modelCallIndex, attempt } = effect;
   const isSummary = state.status === "model_running" && state.purpose === "summary";
@@ -79,13 +76,19 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
     ...(providerOptions === undefined ? {} : { providerOptions }),
   };
   if (isSummary)
-    return { messages: [...messages, summaryRequest], tools: [], toolChoice: "none", ...identity, ...options };
+    return freeze({
+      messages: Object.freeze([...messages, summaryRequest]),
+      tools: [],
+      toolChoice: "none",
+      ...identity,
+      ...options,
+    });
   const { specifications } = texts;
   const tools =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const choice = toolChoice === undefined ? {} : { toolChoice };
   // The new keys come first: to add keys to a copy is twenty times slower.
-  return { messages, tools, ...identity, ...options, ...choice };
+  return freeze({ messages: Object.freeze(messages.slice()), tools, ...identity, ...options, ...choice });
 }
 
 /** Not every provider has a JSON mode, so the prompt asks for the shape as well. */

@@ -23,6 +23,8 @@ export type BuiltContext =
     }
   | { readonly type: "failed"; readonly message: string };
 
+const noInput: readonly UserMessage[] = Object.freeze([]);
+
 /** A context manager may be anybody's code: an error of it is returned, and ends the run. */
 export function buildContext(state: Extract<Preparing, { for: "step" }>, context: EffectContext): BuiltContext {
   const { parts, transcript } = context;
@@ -38,7 +40,7 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, context
         : { runSystemPrompt: transcript.run.options.systemPrompt }),
       // The built-in manager changes nothing. Another one gets a copy, because the transcript grows.
       messages: manager === contextManager ? transcript.messages : Object.freeze(transcript.messages.slice()),
-      input: freeze(transcript.later.map(({ message }) => message)),
+      input: transcript.later.length === 0 ? noInput : freeze(transcript.later.map(({ message }) => message)),
       hints,
       appended: freeze(transcript.appended?.messages ?? null),
       tools: offeredSpecifications(context),
