@@ -132,8 +132,9 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
     ms: graceMs,
   };
   if (!hasCalls(state)) return [grace];
+  // A child may report before the commit that says that the call waits for it, and that commit may be lost.
   const children = state.calls.flatMap((call): readonly Effect[] =>
-    call.status === "waiting" && call.on === "child" && call.childId !== undefined
+    (call.status === "waiting" || call.status === "running") && "childId" in call && call.childId !== undefined
       ? [
           {
             type: "cancel_child",

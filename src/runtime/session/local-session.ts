@@ -291,8 +291,11 @@ export function follow(live: LocalSession, first: { readonly takeOver?: boolean 
  * that run. A waiter for a result after an entry needs everything after that entry.
  */
 async function skipToPresent(live: LocalSession): Promise<void> {
-  if (live.following !== null || hasLastingSubscriber(live)) return;
+  const isWatched = () => live.following !== null || hasLastingSubscriber(live);
+  if (isWatched()) return;
   const { state, seq } = (await live.parts.store.load(live.sessionId)) ?? { state: initialState, seq: 0 };
+  // Whoever has come meanwhile needs every event after its place.
+  if (isWatched()) return;
   const present = live.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
   const owed = live.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : present));
   live.toldUpTo = Math.max(live.toldUpTo, Math.min(present, ...owed));
