@@ -302,9 +302,13 @@ export async function wake(driver: Driver): Promise<boolean> {
   let messages: readonly InboxMessage[];
   try {
     const { store } = driver.parts;
-    messages = await store.inbox(driver.sessionId);
-    const reading = readReported(store, driver.questions, driver.state, messages);
-    if (reading !== undefined) await reading;
+    // Messages may be consumed while the children's logs are read. So the inbox is read last, directly before it is taken.
+    for (;;) {
+      messages = await store.inbox(driver.sessionId);
+      const reading = readReported(store, driver.questions, driver.state, messages);
+      if (reading === undefined) break;
+      await reading;
+    }
   } catch (error) {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;
