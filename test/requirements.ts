@@ -55,6 +55,14 @@ const rows = {
   "LOOP-21":
     "`agent.with()` keeps the store and everything else that it does not name; what is handed out (events, messages, approvals, results) is frozen or a copy on every store.",
   "LOOP-22": "Starting a run in a session costs what the model's window holds, not what the session's history holds.",
+  "LOOP-16":
+    "Model settings (`temperature`, `topP`, `topK`, `maxOutputTokens`, `stopSequences`, `seed`, `presencePenalty`, `frequencyPenalty`, `reasoning`) for an agent, a run and one model call; what a provider cannot do is a warning in the event, not a failure.",
+  "LOOP-18":
+    "`stopWhen`: conditions on the steps so far (`stepCount(n)`, `toolCalled(name)`, `textMatches(…)`, a function), looked at between steps; the run completes with reason `stop_condition` and the text so far. Recovered runs decide alike.",
+  "LOOP-19":
+    "A run may begin from a conversation of elsewhere: messages of user, assistant and tool, validated (each call has its result), AI SDK `ModelMessage`s and `UIMessage`s taken as they are; entered in the log once.",
+  "LOOP-20":
+    "`beforeLLMCall` may also change, for this call, the `model` (by name), the settings and the `messages` (a valid list: omitted, shortened or added ones); what was sent can be rebuilt from the log exactly (TRC-3).",
   // FIN: how a step ends
   "FIN-1":
     "`stop` without tool calls completes the run; its text is the message's text parts joined as they came (providers cut a text at each citation), trimmed; texts of several messages (continuations) are joined as they came too.",
@@ -98,6 +106,8 @@ const rows = {
     'Each public event has a place, `seq` and `index` within its entry; `events({ after: "57.2" })` gives exactly what follows. Reading from anywhere costs what is read, not what came before.',
   "STRM-10":
     "A `message` event holds the committed message of every step, the last one too: text, reasoning, calls, files, sources, provider metadata.",
+  "STRM-11":
+    "Events of child sessions can be had on the parent's stream (`children: true`), each with its session, parent call and depth, live and again after a restart.",
   // RTRY: failure of the model
   "RTRY-1":
     "A failure becomes a typed `ModelFailure` of one kind: `rate_limit, overloaded, timeout, network, context_overflow, quota, auth, invalid_request, content_filter, provider, cancelled`; from the provider's error (status, code, headers), not from a message match where a code exists.",
@@ -143,8 +153,23 @@ const rows = {
   "TOOL-11":
     "A tool may start a child session (an agent as a tool): its id is derived from the parent's call by a keyed hash, so that a restart finds it and a stranger cannot guess it; the parent waits without holding anything, and is told even if the child's process died on the way; the child gets a reserved share of the parent's remaining budget and its usage counts there; abort reaches it; its approvals show at the top with the inner tool and input.",
   "TOOL-18": "Provider-defined tools: run by the provider, or by the caller with `execute`; tools with a text input.",
+  "TOOL-12":
+    "Durable steps in a tool: `ctx.step(name, fn)` runs `fn` once per call and name; its result (JSON) is committed before the tool goes on. A tool that is run again after a crash gets the results of the steps that it finished, and runs only the rest. Names that repeat get a count; a tool whose steps come in another order than recorded is told so.",
+  "TOOL-13":
+    "`ctx.ask({ message, schema? })` asks a person from inside a tool: durable, shown and answered like an approval, the answer recorded as a step; the tool may be let go while it waits and run again with the answer. MCP elicitation comes the same way.",
+  "TOOL-14":
+    "A tool may be an async generator: what it yields are preliminary results (events, shown, not sent to the model); what it returns, else the last one, is the result.",
+  "TOOL-15":
+    "`retry` on a tool (attempts, backoff, which errors) for tools that may be repeated (`readOnly`, `durable` or `rerun`); attempts are in the log and the trace.",
+  "TOOL-16":
+    "`repairToolCall` may mend a call that cannot be parsed, does not fit, or names an unknown tool (built in: near names, JSON with comments, trailing commas or fences); both versions are in the log.",
+  "TOOL-17":
+    "`ctx.messages` (what the model saw), in `needsApproval` and permission too; `ctx.data`: a JSON object of the session that tools read and change, committed with the result that changed it, forked and replayed with it, seen by hooks and context.",
   "AGENT-2":
     "A person asked anywhere below a run (any depth, beside siblings, after restarts) makes the run `awaiting_human` with that question; `resume`, `run` and workers never wait for ever.",
+  "AGENT-1":
+    "Handoffs: each entry of `handoffs` gives the model a tool that passes the conversation on to another agent within the same session: its prompt, tools and model from the next step on; what it sees of the history can be filtered; committed, recovered, shown; a limit on how often.",
+  "AGENT-3": "A child may have an output schema; one that reaches a limit gives back what it found, marked as cut.",
   // CTX: context
   "CTX-1":
     "A `ContextManager` builds what the model sees, deterministically, from session entries, input messages, system prompt and its per-run override, stable run data, variable hints and tool specifications; it returns messages, tool specifications and what to append, committed before the call. Input messages enter once. | D B2.1",
@@ -162,6 +187,8 @@ const rows = {
   "CTX-9":
     "Usage per step and per run (input, output, reasoning, cache read and write), failed and aborted attempts included and marked partial; cost from a price table the user may replace; unknown is never zero.",
   "CTX-10": "The assistant message is logged and sent back as received: all parts, order, provider metadata.",
+  "CTX-11":
+    "`AGENTS.md` files (root of the session upwards to the repository's, and the user's own) and skills (folders with `SKILL.md`: name and description in the prompt, the rest read when used) are context sources of the library and on in the command line; sizes bounded; changes seen at the next run.",
   // LIM: budgets
   "LIM-1":
     "`maxSteps` (200), `maxErrors` (20); `maxWallClockMs`, `maxTokens`, `maxCostUsd` off unless set. Each ends the run with its own reason, survives a restart and counts children. The wall clock also aborts what is running; it counts downtime, but not waiting for a person unless told to. | A10.4 P34",
@@ -236,6 +263,8 @@ const rows = {
     "`output: schema` on a run: the final answer is parsed, validated and typed in the result; the provider's JSON mode is used where there is one.",
   "OUT-2":
     "An answer that does not fit is sent back once with what failed; then the run ends with reason `invalid_output` and the raw text.",
+  "OUT-3":
+    "While an answer with a shape is streamed, `partial_output` deltas hold what can be parsed so far, typed as a deep partial.",
   // SEC: security
   "SEC-1":
     "No server without authentication, loopback included: a token of 128 bits or more is made at start, printed once as a link, compared in constant time. Refuse to bind anything but loopback without an explicit token; a unix socket can be used instead.",
@@ -265,6 +294,8 @@ const rows = {
     "Secrets stay out of events, traces and logs: handles are resolved inside the tool; redaction by value and by known shapes before anything is written or shown; content capture in OpenTelemetry is off by default; the database file is 0600; deleting a session deletes its blobs.",
   "SEC-15": "No regular expression from a user or a model runs on the main thread without a bound.",
   "SEC-16": "Dependencies without install scripts; `SECURITY.md` with the threat model.",
+  "SEC-17":
+    "What a folder brings (`.mcp.json`, permissions, skills, hooks, `AGENTS.md` that asks for tools) is untrusted: nothing of it is started, allowed or obeyed beyond text before the person has trusted this folder, has seen it whole, and again whenever it changed; never by `--yes`.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
