@@ -21,6 +21,7 @@ import type { FamilyEventBody } from "./family-events.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
+import type { RecordedCondition } from "./stop-condition.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
@@ -32,12 +33,12 @@ export type RunOptions = {
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /** The JSON Schema that the answer must fit. */
   readonly output?: { readonly [key: string]: Json };
+  /** The conditions on which the run stops between two steps. */
+  readonly stopWhen?: readonly RecordedCondition[];
   /** Reserved: the agent that the run begins with, its model by name, and settings of its model calls. */
   readonly agent?: string;
   readonly model?: string;
   readonly settings?: ModelSettings;
-  /** Reserved: the entries before the run's start hold a conversation from elsewhere. */
-  readonly history?: boolean;
 };
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */
@@ -122,9 +123,7 @@ export type HookRecord = {
   readonly hook: HookPoint;
   /** How long the hook took, in milliseconds. */
   readonly ms: number;
-  /**
-   * `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point.
-   */
+  /** `changed`: the loop took what the hook returned. `refused`: the hook may not return that at this point. */
   readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
   /** What went wrong. */
   readonly message?: string;
@@ -327,7 +326,7 @@ type Body =
       readonly modelCallIndex?: number;
       /** Hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
-      /** Reserved: the stop condition that held. */
+      /** The stop condition that held. */
       readonly condition?: string;
       /** The first entry of the answer that was refused. It leaves the conversation. */
       readonly refusedSeq?: number;

@@ -47,6 +47,8 @@ export type ProcessMemory = SpareController & {
   spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
+  /** The run of which it was said that this process does not have its stop conditions. */
+  toldConditionsOf: string | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -61,6 +63,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     validated: null,
     spareHookContext: null,
     partial: null,
+    toldConditionsOf: null,
     spareController: null,
   };
 }
