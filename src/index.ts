@@ -39,6 +39,7 @@ export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
+export { isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
 export type {
   CompactionService,
@@ -130,6 +131,5 @@ export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { isHolderDead } from "./stores/shared/holder.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";
