@@ -115,6 +115,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
       closeLine(state);
       break;
     case "progress":
+    case "preliminary":
       break;
     default:
       showEvent(state, item, options);
