@@ -28,6 +28,31 @@ export type CapOptions = {
   readonly maxBytes?: number;
 };
 
+/** An output that is shown while its call runs, cut to the default size. Nothing is kept of what is left out. */
+export function preliminaryOutput(output: ToolOutput): ToolOutput {
+  if (output.type !== "content") {
+    const text = output.type === "text" ? output.text : JSON.stringify(output.value);
+    const shown = preliminaryText(text);
+    return shown === text ? output : { type: "text", text: shown };
+  }
+  const parts = output.parts.map((part) => (part.type === "file" ? describedUnlessSmall(part) : part));
+  const bytes = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : part.data.length), 0);
+  if (bytes * 3 <= defaultMaxOutputBytes) return { type: "content", parts };
+  const texts = parts.map((part) => (part.type === "text" ? part.text : `[${describeFile(part)}]`));
+  return { type: "text", text: preliminaryText(texts.join("\n")) };
+}
+
+function describedUnlessSmall(file: FilePart): FilePart | TextPart {
+  return isUrl(file) || file.data.length <= 4_096 ? file : { type: "text", text: `[${describeFile(file)}]` };
+}
+
+function preliminaryText(text: string): string {
+  if (text.length * 3 <= defaultMaxOutputBytes) return text;
+  const bytes = bytesOfText(text);
+  if (bytes.length <= defaultMaxOutputBytes) return text;
+  return cutText(bytes, { maxBytes: defaultMaxOutputBytes - 200, lines: countLines(bytes), isKept: true });
+}
+
 /** Returns the output as it is if it is small enough, else its beginning and end, with a reference to the whole. */
 export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
   const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, mostStoredBytes);
