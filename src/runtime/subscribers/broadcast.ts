@@ -6,6 +6,7 @@
  */
 
 import { freeze, freezeInside } from "../../core/data/freeze.js";
+import type { ToolOutput } from "../../core/data/message.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -21,6 +22,7 @@ import {
   endSubscription,
   pushItem,
   type Source,
+  type StreamedWork,
   type StreamItem,
   type Subscription,
   type SubscriptionOptions,
@@ -111,6 +113,24 @@ function isFlat(delta: MessageDelta): boolean {
 
 export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {
   broadcast(hearers, { type: "progress", callKey, note });
+}
+
+/** Publishes a result that a call has given before its last one. */
+export function publishPreliminary(
+  hearers: Subscribers,
+  memory: StreamedWork,
+  callKey: string,
+  output: ToolOutput,
+): void {
+  freeze(output);
+  memory.preliminary = (memory.preliminary ?? new Map()).set(callKey, output);
+  for (const subscription of hearers.subscriptions) pushItem(subscription, { type: "preliminary", callKey, output });
+}
+
+/** The call has its result, or no longer waits for one. */
+export function forgetPreliminary(memory: StreamedWork, callKey: string): void {
+  memory.preliminary?.delete(callKey);
+  if (memory.preliminary?.size === 0) memory.preliminary = null;
 }
 
 /** Publishes the events of an entry that another process committed. */
