@@ -8,6 +8,7 @@
 import { freeze } from "../../core/data/freeze.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
+import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { PlainStopCondition, StepView } from "../../ports/stop-condition.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { type CompiledCondition, type CompiledConditions, plainConditionsIn } from "../agent/stop-conditions.js";
@@ -16,7 +17,6 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import { withTimeLimit } from "../tools/run-bounded.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { hookRecords, lastStepOf } from "./step-hooks.js";
 
