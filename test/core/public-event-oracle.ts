@@ -17,6 +17,7 @@ export function watchEvents() {
   let seq = 0;
   let run: string | null = null;
   let suspended = false;
+  let hasBegun = false;
   let asks = false;
 
   function observeOne(event: PublicEvent): void {
@@ -25,8 +26,12 @@ export function watchEvents() {
     switch (event.type) {
       case "run_started":
         check(run === null, "a run starts within another");
+        hasBegun = true;
         run = event.runId;
         queued.delete(run);
+        break;
+      case "history_added":
+        check(!hasBegun, "a history is added after the first run");
         break;
       case "run_queued":
         queued.add(event.runId);

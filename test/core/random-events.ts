@@ -12,6 +12,7 @@ import {
   formatVersion,
   hasCalls,
   isResting,
+  type Message,
   reasons,
   type State,
 } from "../../src/core/index.js";
@@ -41,12 +42,25 @@ export function createEventSource(chance: Chance): EventSource {
 
 function plausible(session: Session, chance: Chance, newRun: () => string): EventBody {
   const { state } = session;
+  if (state.session !== null && state.status === "idle" && chance.once(2)) return history(chance);
   if (state.session === null)
     return chance.once(6) ? { type: "migrated", from: 0, state: { ...state } } : created(chance);
   const inside = settlements(session, chance);
   const [first, ...rest] = inside;
   if (first !== undefined && !chance.once(isResting(state) ? 2 : 8)) return chance.pick([first, ...rest]);
   return fromOutside(session, chance, newRun);
+}
+
+/** A conversation from elsewhere; its ids may be those of later calls. */
+function history(chance: Chance): EventBody {
+  const call = { toolCallId: chance.pick(["c1", "c2"]), name: "look" } as const;
+  const step: readonly Message[] = [
+    { role: "assistant", parts: [{ type: "tool_call", ...call, input: {} }] },
+    { role: "tool", parts: [{ type: "tool_result", ...call, output: { type: "text", text: "seen" } }] },
+  ];
+  const said: Message = { role: "assistant", parts: [{ type: "text", text: "earlier answer" }] };
+  const messages = [userMessage("earlier"), ...(chance.once(2) ? step : []), said];
+  return { type: "history_added", messages, source: chance.pick(["pawl", "model_messages", "ui_messages"]) };
 }
 
 function created(chance: Chance): EventBody {

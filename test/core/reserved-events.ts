@@ -20,12 +20,6 @@ export const reservedEvents: readonly Event[] = [
     at,
   },
   { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
-  {
-    type: "history_added",
-    messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],
-    source: "pawl",
-    at,
-  },
   { type: "data_changed", patch: { set: { plan: [] } }, by: "anna", at },
   { type: "session_changed", title: "Another title", settings: { temperature: 0 }, by: "anna", at },
   {

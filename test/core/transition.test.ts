@@ -215,6 +215,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return [{ type, runId, holder: "o" }];
     case "late_result":
       return [{ type, callKey: state.interrupted[0] ?? "r0/1/1", outcome: "ok" }];
+    case "history_added":
+      return [{ type, messages: [userMessage("before")], source: "pawl" }];
     case "run_finished":
       return [{ type, runId, reason: "stop" }];
     case "after_run_hooks_called":
@@ -229,7 +231,6 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "tool_asked":
     case "tool_failed":
     case "handed_off":
-    case "history_added":
     case "data_changed":
     case "session_changed":
     case "rules_changed":

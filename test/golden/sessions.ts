@@ -2,6 +2,7 @@
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
 import type { Model, ModelDelta, Session } from "../../src/index.js";
+import { stepCount, textMatches, toolCalled } from "../../src/runtime/agent/stop-conditions.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
@@ -474,6 +475,36 @@ export const scenarios: readonly RecordedScenario[] = [
       await session.answer("r/1/2", approve);
       void agent.session(fork.id).send("Something else.", { runId: "other" });
       await bench.settle();
+    },
+  },
+  {
+    name: "seeded",
+    about: "a conversation from elsewhere, with a file in a blob; a run that a stop condition ended, and one under way",
+    parts: () =>
+      agentOf(steps({ text: "Looking.", calls: [call("look")] }, { text: "Looking again.", calls: [call("slow")] })),
+    async play({ bench, agent, ask }) {
+      const text = Buffer.from("A pawl. ".repeat(9_000)).toString("base64");
+      const file = { type: "file", mediaType: "text/plain", data: text } as const;
+      const history = [
+        { role: "user", parts: [{ type: "text", text: "What is this?" }, file] },
+        { role: "assistant", parts: [{ type: "tool_call", toolCallId: "c1", name: "look", input: { n: 1 } }] },
+        {
+          role: "tool",
+          parts: [{ type: "tool_result", toolCallId: "c1", name: "look", output: { type: "text", text: "a pawl" } }],
+        },
+        { role: "assistant", parts: [{ type: "text", text: "A pawl." }] },
+      ] as const;
+      const stopWhen = [
+        stepCount(1),
+        toolCalled("alone"),
+        textMatches(/never/i),
+        function isNeverMet() {
+          return false;
+        },
+      ];
+      agent.run("And that?", { sessionId: "s", runId: "r", history, stopWhen }).catch(() => {});
+      await bench.settle();
+      await ask("Look again.", "r2");
     },
   },
 ];

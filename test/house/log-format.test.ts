@@ -123,6 +123,7 @@ test("every message of the inbox has a row and an example", proven, () => {
     result: true,
     abort: true,
     child: true,
+    history: true,
     data: true,
     session_change: true,
     rules_change: true,
@@ -139,6 +140,7 @@ test("every message of the inbox has a row and an example", proven, () => {
 test("every event has a row that tells its public events, and every public event is told", proven, () => {
   const types: { readonly [Type in PublicEventType]: true } = {
     session_created: true,
+    history_added: true,
     run_started: true,
     run_queued: true,
     steered: true,

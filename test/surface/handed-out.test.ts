@@ -52,7 +52,7 @@ type Ways = { readonly [name: string]: () => unknown };
 /** Members that give no plain data of a session. */
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
-  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "send", "steer"],
+  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "steer"],
   client: ["abort", "answer", "id", "provideResult", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],

@@ -153,6 +153,7 @@ function methods() {
         replay: () => session.replay(wrong),
         result: null,
         resume: () => session.resume(wrong),
+        seed: () => session.seed([], wrong),
         send: () => session.send("Go", wrong),
         state: null,
         steer: null,

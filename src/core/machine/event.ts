@@ -18,6 +18,7 @@ import type {
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
+import type { HistoryEventBody } from "./history.js";
 import type { HookRecord } from "./hook-record.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
@@ -314,6 +315,7 @@ type Body =
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
+  | HistoryEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

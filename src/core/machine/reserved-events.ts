@@ -73,12 +73,6 @@ export type ReservedEventBody =
       readonly to: string;
       readonly messages?: readonly MessageRef[];
     })
-  /** A conversation from elsewhere, before the first run. */
-  | {
-      readonly type: "history_added";
-      readonly messages: readonly Message[];
-      readonly source: "pawl" | "model_messages" | "ui_messages";
-    }
   | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
   /** A person changed something that holds from the next model call on. */
   | {

@@ -18,7 +18,6 @@ const reserved: { readonly [E in ReservedEventType]: "stale" } = {
   tool_asked: "stale",
   tool_failed: "stale",
   handed_off: "stale",
-  history_added: "stale",
   data_changed: "stale",
   session_changed: "stale",
   rules_changed: "stale",
@@ -34,6 +33,7 @@ const resting = {
   late_result: "applies",
   migrated: "applies",
   session_created: "misuse",
+  history_added: "misuse",
   run_started: "applies",
   run_queued: "misuse",
   steered: "misuse",
@@ -83,7 +83,7 @@ const terminal = {
 
 /** For each status of a session and each type of event: whether the event can apply. */
 export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = freeze({
-  idle: { ...resting, session_created: "applies", late_result: "stale" },
+  idle: { ...resting, session_created: "applies", history_added: "applies", late_result: "stale" },
   preparing: {
     ...active,
     prepared: "applies",

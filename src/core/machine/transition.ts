@@ -52,8 +52,8 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   const pair = transitionTable[state.status][event.type];
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
-  if (event.type === "run_started" && state.session === null)
-    return { type: "misuse", message: "'run_started' cannot happen while a session is 'idle' and not created yet" };
+  if ((event.type === "run_started" || event.type === "history_added") && state.session === null)
+    return { type: "misuse", message: `'${event.type}' cannot happen while a session is 'idle' and not created yet` };
   if (pair === "applies" && transition(state, event) !== state) return undefined;
   return {
     type: "stale",
@@ -71,6 +71,8 @@ function apply(state: State, event: Event): State {
         : state;
     case "session_created":
       return state.session === null ? { ...state, session: sessionOf(event) } : state;
+    case "history_added":
+      return state.session === null ? state : { ...state };
     case "run_started":
       return startRun(state, event);
     case "run_queued":
@@ -95,6 +97,7 @@ type RunEvent = Exclude<
     | "migrated"
     | "late_result"
     | "session_created"
+    | "history_added"
     | "run_started"
     | "run_queued"
     | "abort_requested"

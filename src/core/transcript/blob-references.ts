@@ -2,7 +2,7 @@
  * References from the log to blobs in the store: prompts, specifications of tools, outputs that were cut, files.
  */
 
-import type { FilePart, ToolOutput } from "../data/message.js";
+import type { FilePart, Message, ToolOutput } from "../data/message.js";
 import type { Event } from "../machine/event.js";
 
 /** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
@@ -60,6 +60,16 @@ export function outputIn(event: Event): ToolOutput | undefined {
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "prepared") return [event.promptHash ?? [], event.toolsHash ?? []].flat();
+  if (event.type === "history_added") return blobsOfMessages(event.messages);
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
+}
+
+function blobsOfMessages(messages: readonly Message[]): readonly string[] {
+  return messages.flatMap(({ parts }) =>
+    (parts as readonly Message["parts"][number][]).flatMap((part) => {
+      if (part.type === "tool_result") return blobsOfOutput(part.output);
+      return part.type === "file" ? (blobOf(part) ?? []) : [];
+    }),
+  );
 }

@@ -66,6 +66,8 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
+    // The next model call names its own. A process that reads the log from `readFrom` on may not know the last one.
+    run.purpose = "step";
     run.lastCall = null;
     run.repeatWarningStep = null;
     if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;
@@ -145,7 +147,8 @@ function hasIdsOf(a: AssistantMessage, b: AssistantMessage): boolean {
   });
 }
 
-function withIdsOf(message: AssistantMessage, results: ToolMessage): Message {
+/** Results under the ids of the calls in the message before them. */
+export function withIdsOf(message: AssistantMessage, results: ToolMessage): Message {
   const calls = toolCallsOf(message);
   return {
     role: "tool",

@@ -27,6 +27,7 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
+import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
 import { lateResultNote, noteKept, noteShown } from "./results.js";
@@ -64,6 +65,9 @@ const noOptions = {};
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
   switch (event.type) {
+    case "history_added":
+      addHistory(transcript, seq, event);
+      break;
     case "run_started":
       startRun(transcript, seq, event);
       break;

@@ -76,6 +76,8 @@ function bodiesOf(
     }
     case "run_started":
       return [{ type: "run_started", runId: event.runId, input: transcript.run?.input ?? [] }];
+    case "history_added":
+      return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
       return [{ type: "run_queued", runId: event.runId, input: event.input }];
     case "steered":

@@ -7,6 +7,7 @@ import type {
   Fault,
   FinishReason,
   Json,
+  Message,
   ModelFailure,
   ProviderMetadata,
   ToolOutput,
@@ -15,6 +16,7 @@ import type {
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { AfterFailure, HookPoint } from "../machine/event.js";
+import type { HistorySource } from "../machine/history.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
@@ -28,6 +30,13 @@ export type OfCall = {
 /** A public event without its position and time. */
 export type PublicEventBody =
   | ({ readonly type: "session_created" } & SessionInfo)
+  /** Messages of a conversation from elsewhere, with which the session begins. Several events may follow each other. */
+  | {
+      readonly type: "history_added";
+      readonly source: HistorySource;
+      /** Large files in them are named by their blobs. */
+      readonly messages: readonly Message[];
+    }
   | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
   | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
   | {

@@ -11,6 +11,7 @@ import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
+import type { History, HistoryOptions } from "./history.js";
 import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { toolChoiceOf } from "./tool-choice.js";
@@ -41,7 +42,13 @@ export type StartOptions = {
   /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
-} & LocalOptions;
+  /**
+   * A conversation from elsewhere, with which the session begins: messages of Pawl, or `ModelMessage`s or `UIMessage`s
+   * of the AI SDK. Only for a session that does not exist yet. At most 10,000 messages and 16 MiB.
+   */
+  readonly history?: History;
+} & HistoryOptions &
+  LocalOptions;
 
 /** `output`, which types the result. */
 export type OutputOptions<Output> = { readonly output: InputSchema<Output> };

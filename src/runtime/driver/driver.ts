@@ -42,7 +42,7 @@ import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { type KnownQuestions, readReported } from "../log/open-questions.js";
+import type { KnownQuestions } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { Signalled } from "../subscribers/run-signals.js";
 import type { EffectContext, Hold, ProcessMemory } from "../work/effect-context.js";
@@ -51,6 +51,7 @@ import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } 
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
 import { holdOf, type LeaseKeeper } from "./lease-keeper.js";
+import { readInbox } from "./read-inbox.js";
 
 export type DriverOptions = Omit<Committer, "hold"> & {
   readonly parts: CompiledAgent;
@@ -302,14 +303,7 @@ export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
   let messages: readonly InboxMessage[];
   try {
-    const { store } = driver.parts;
-    // Messages may be consumed while the children's logs are read. So the inbox is read last, directly before it is taken.
-    for (;;) {
-      messages = await store.inbox(driver.sessionId);
-      const reading = readReported(store, driver.questions, driver.state, messages);
-      if (reading === undefined) break;
-      await reading;
-    }
+    messages = await readInbox(driver);
   } catch (error) {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;

@@ -146,6 +146,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return act({ type, key: "replay", runId: event.runId }, state, transcript);
       }
       case "session_created":
+      case "history_added":
       case "run_started":
       case "run_queued":
       case "compacted":
