@@ -47,7 +47,8 @@ function advance<Result>(
   );
 }
 
-/** A promise, or an object of another library that can be waited for as one. */
+/** A promise, or an object or function of another library that can be waited for as one. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
+  return "then" in value && typeof value.then === "function";
 }
