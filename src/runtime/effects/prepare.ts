@@ -1,10 +1,11 @@
 /**
  * Before a model call: what the model will see.
  */
-import type { EventBody } from "../../core/machine/event.js";
+import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
+import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
@@ -13,15 +14,39 @@ import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
+  if (mayStop(state, context)) return runCoroutine(prepareUnlessStopped(state, context, cancellation));
+  return prepareStep(state, context, cancellation, noRecords);
+}
+
+const noRecords: readonly HookRecord[] = [];
+
+function* prepareUnlessStopped(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const { end, records } = yield* askStopConditions(state, context, cancellation);
+  return end ?? (yield* wait(prepareStep(state, context, cancellation, records)));
+}
+
+/** @param earlier what is recorded with the event: stop conditions that failed */
+function prepareStep(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+  earlier: readonly HookRecord[],
+): MaybePromise<EventBody> {
   const { runId, modelCallIndex } = state;
-  if (isCompactionDue(state, context)) return { type: "compaction_started", runId, modelCallIndex };
+  if (isCompactionDue(state, context))
+    return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
   const built = buildContext(state, context);
   if (built.type === "failed") {
     const message = `the context manager failed: ${built.message}`;
     const fault = { code: "hook_failed", message, retryable: false };
-    return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
+    return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault, ...hookRecords(earlier) };
   }
-  const { systemPrompt, records, specifications } = built;
+  const { systemPrompt, specifications } = built;
+  const records = earlier.length === 0 ? built.records : [...earlier, ...built.records];
   // A provider that paused has not finished its turn: nothing may come between its messages.
   const append = state.purpose === "unpause" ? [] : built.append;
   const initial: Preparation = { records, systemPrompt, append, choices: {} };
