@@ -47,8 +47,7 @@ function advance<Result>(
   );
 }
 
-/** A promise, or an object or function of another library that can be waited for as one. */
+/** A promise, or an object of another library that can be waited for as one. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
-  return "then" in value && typeof value.then === "function";
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

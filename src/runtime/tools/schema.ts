@@ -12,7 +12,6 @@ import { PawlError } from "../../errors.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
-import { isThenable } from "../lib/coroutine.js";
 import { normaliseJson } from "./to-json.js";
 
 /** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
@@ -280,6 +279,10 @@ function unusable(what: string, cause?: unknown): PawlError {
       "toStandardJsonSchema() of @valibot/to-json-schema, or a JSON Schema of type object or string.",
     { cause },
   );
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof Object(value).then === "function";
 }
 
 function messageOf(cause: unknown): string {
