@@ -39,6 +39,7 @@ export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
+export { isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
 export type {
   CompactionService,
@@ -124,12 +125,11 @@ export type { Fallback } from "./runtime/model/models.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
-export type { Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
+export type { Preliminary, Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { isHolderDead } from "./stores/shared/holder.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";

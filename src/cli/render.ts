@@ -115,6 +115,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
       closeLine(state);
       break;
     case "progress":
+    case "preliminary":
       break;
     default:
       showEvent(state, item, options);
@@ -201,7 +202,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       writeLine(state, style("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
       break;
     case "tool_result":
-      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: textOfOutput(event.output) });
+      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
       break;
     case "call_complete":
       showResult(state, event, options);
@@ -270,6 +271,11 @@ function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool
   if (state.calls.size > 0) state.isParallel = true;
   state.calls.set(callKey, { input });
   writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
+}
+
+function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {
+  const text = textOfOutput(output);
+  return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
 }
 
 function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {

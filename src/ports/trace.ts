@@ -54,6 +54,8 @@ export type TracedCall = {
   readonly name: string;
   /** Absent if the run ended before the call did. */
   readonly outcome?: CallOutcome;
+  /** The limit that ended the child session: the output is what it had found by then. */
+  readonly cut?: Reason;
   /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
   readonly waits: readonly TracedWait[];

@@ -385,6 +385,9 @@ describe("progress", () => {
     expect(progress.line(14_000)).toBe("… shell and 1 more, 12 s");
     progress.update({ type: "progress", callKey: "r/1/1", note: "file 3\u001b[2J" }, 15_000);
     expect(progress.line(14_000)).toBe("… file 3\\x1b[2J and 1 more, 12 s");
+    const output = { type: "text", text: "file 3: a\nfile 4: b\n" } as const;
+    progress.update({ type: "preliminary", callKey: "r/1/1", output }, 15_000);
+    expect(progress.line(14_000)).toBe("… file 4: b and 1 more, 12 s");
     for (const item of [...ended(1, ""), ...ended(2, "")]) progress.update(item, 20_000);
     expect(progress.line(23_000)).toBe("… the model, 3.0 s");
     progress.update(

@@ -68,7 +68,13 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
   if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
   const late = state.interrupted[0];
   if (late !== undefined && chance.once(3))
-    return { type: "late_result", callKey: late, outcome: "ok", output: { type: "text", text: "late" } };
+    return {
+      type: "late_result",
+      callKey: late,
+      outcome: "ok",
+      output: { type: "text", text: "late" },
+      ...cut(state),
+    };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
@@ -224,6 +230,11 @@ function leaving(chance: Chance): { readonly afterRunHooksPending?: true } {
   return chance.once(2) ? { afterRunHooksPending: true } : {};
 }
 
+/** A limit may have ended a child. */
+function cut({ seq }: State): { readonly cut?: "max_steps" } {
+  return seq % 4 === 0 ? { cut: "max_steps" } : {};
+}
+
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
 
 function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
@@ -284,7 +295,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
           callKey,
           outcome: "ok",
           output: { type: "json", value: { n: 1 } },
-          ...(call.on === "child" ? { usage: { inputTokens: 2, outputTokens: 1 } } : {}),
+          ...(call.on === "child" ? { usage: { inputTokens: 2, outputTokens: 1 }, ...cut(state) } : {}),
         },
       ];
     case "deciding":

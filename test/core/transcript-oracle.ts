@@ -25,6 +25,7 @@ export function watchTranscript(session: Session) {
       for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
       if (messages.length !== shown.length || messages[0] !== shown[0] || messages.at(-1) !== shown.at(-1)) {
         if (!hasCalls(state)) checkConversation(messages);
+        checkCut(transcript.calls, messages.at(-1));
         shown = [...messages];
       }
       if (state.status === "idle") return;
@@ -106,6 +107,17 @@ function isPrompt({ parts: [part] }: Message): boolean {
 function isAlike(a: Message | undefined, b: Message): boolean {
   const withoutIds = (_key: string, value: unknown) => (_key === "toolCallId" ? "" : value);
   return a === b || JSON.stringify(a, withoutIds) === JSON.stringify(b, withoutIds);
+}
+
+/** What a child found before a limit ended it is marked as such, and nothing else is. */
+function checkCut(records: Session["transcript"]["calls"], given: Message | undefined): void {
+  if (given?.role !== "tool") return;
+  for (const { part, result } of records.values()) {
+    const shown = given.parts.find((one) => one.toolCallId === part.toolCallId);
+    if (shown === undefined || result === undefined) continue;
+    const isMarked = JSON.stringify(shown.output).includes("[Cut short: ");
+    check(isMarked === (result.cut !== undefined), `the result of ${part.toolCallId} is marked wrongly as cut`);
+  }
 }
 
 /** Every call has one result, all of a message's right after it and in its order; ids are unique. */

@@ -45,6 +45,22 @@ export type Reason = keyof typeof reasons;
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost" | "held_back";
 
+/** Whether the reason is a limit: the run could have gone on, and what it has found by then may be of use. */
+export function isLimit(reason: Reason): boolean {
+  return limits.has(reason);
+}
+
+const limits: ReadonlySet<Reason> = new Set([
+  "max_steps",
+  "max_errors",
+  "max_tokens",
+  "max_cost",
+  "max_wall_clock",
+  "context_limit",
+  "output_limit",
+  "repeated_call",
+]);
+
 /** The status of a run that ended for this reason. */
 export function statusOf(reason: Reason): "completed" | "failed" | "aborted" {
   return reasons[reason].status;

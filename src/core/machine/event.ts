@@ -18,10 +18,13 @@ import type {
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
+import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
 import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
+
+export type { HookPoint, HookRecord } from "./hook-record.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
@@ -102,34 +105,6 @@ export type AfterFailure =
   | { readonly type: "fallback"; readonly index: number }
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
-
-/** When a hook is called. */
-export type HookPoint =
-  | "beforeRun"
-  | "beforeStep"
-  | "beforeLLMCall"
-  | "afterLLMCall"
-  | "beforeToolCall"
-  | "afterToolCall"
-  | "afterStep"
-  | "beforeStop"
-  | "onError"
-  | "onCompacted"
-  | "afterRun";
-
-/** The outcome of a hook. It is part of the event to which the hook contributed. */
-export type HookRecord = {
-  readonly name: string;
-  readonly hook: HookPoint;
-  /** How long the hook took, in milliseconds. */
-  readonly ms: number;
-  /**
-   * `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point.
-   */
-  readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
-  /** What went wrong. */
-  readonly message?: string;
-};
 
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
 
@@ -287,9 +262,10 @@ type Body =
       readonly usage?: Usage;
       /** The tool said that the run is done. */
       readonly done?: { readonly message?: string };
-      /** Reserved: a change of the session's data, why a child was cut short, and the files that the tool wrote. */
-      readonly data?: DataPatch;
+      /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
+      /** Reserved: a change of the session's data, and the files that the tool wrote. */
+      readonly data?: DataPatch;
       readonly files?: readonly FileChange[];
     })
   | (OfCall & {
@@ -313,8 +289,9 @@ type Body =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
-      /** Reserved. */
+      /** The limit that ended the child session. */
       readonly cut?: Reason;
+      /** Reserved. */
       readonly files?: readonly FileChange[];
     }
   | (OfRun & {

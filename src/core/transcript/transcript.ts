@@ -130,9 +130,9 @@ function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"st
   if (skip !== undefined) recordSkip(transcript.calls, seq);
 }
 
-function addLateResult(transcript: Transcript, seq: number, { callKey, output }: EventOf<"late_result">): void {
-  transcript.later.push({ seq, message: userText(lateResultNote(callKey, output, seq)) });
-  noteKept(transcript.shownResults, { output, seq });
+function addLateResult(transcript: Transcript, seq: number, event: EventOf<"late_result">): void {
+  transcript.later.push({ seq, message: userText(lateResultNote(event, seq)) });
+  noteKept(transcript.shownResults, { output: event.output, seq });
 }
 
 function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {
@@ -303,12 +303,13 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
     cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
-  const { timing } = event;
+  const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
     output,
     seq: event.output === undefined && cause?.output !== undefined ? cause.seq : seq,
     ...(timing === undefined ? {} : { durationMs: timing.durationMs }),
+    ...(cut === undefined ? {} : { cut }),
   };
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;

@@ -18,6 +18,7 @@ import type { CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
 import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
 import type { LocalRunStates } from "./local-run-options.js";
@@ -46,6 +47,8 @@ export type CompiledAgent = {
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
   readonly family: AgentFamily;
+  /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
+  readonly toolOutput?: CompiledInput;
 };
 
 /** @throws PawlError `bad_configuration` */

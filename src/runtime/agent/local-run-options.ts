@@ -53,12 +53,13 @@ export function outputSchemaOf({ output }: LocalOptions): { readonly [key: strin
   return output === undefined ? undefined : compileOutput(output).jsonSchema;
 }
 
-function compileOutput(output: NonNullable<LocalOptions["output"]>): CompiledInput {
+/** @throws PawlError `bad_configuration` for a schema that cannot be used */
+export function compileOutput(output: InputSchema<unknown>, what = "The option output of a run"): CompiledInput {
   try {
     return compileInput(output);
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
-    throw new PawlError("bad_configuration", `The option output of a run: ${cause.message}`, { cause });
+    throw new PawlError("bad_configuration", `${what}: ${cause.message}`, { cause });
   }
 }
 

@@ -8,6 +8,7 @@ import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
@@ -105,7 +106,7 @@ export function messagesOf(input: Input): readonly UserMessage[] {
       "bad_input",
       `The input has ${characters} characters; the most is ${maxInputCharacters}. Put large content in a file that a tool can read, or give its URL.`,
     );
-  if (Buffer.byteLength(JSON.stringify(messages)) > maxInputBytes)
+  if (byteLength(JSON.stringify(messages)) > maxInputBytes)
     throw new PawlError(
       "bad_input",
       `The input takes more than ${maxInputBytes} bytes as JSON. Put large content in a file that a tool can read, or give its URL.`,

@@ -6,6 +6,7 @@
 import { compileCompaction } from "../../context/compaction-options.js";
 import { compileContext } from "../../context/context-options.js";
 import { compileServices, outputToolsOf } from "../../context/services.js";
+import { defined } from "../../core/data/defined.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
@@ -139,8 +140,8 @@ export function buildAgent<ModelLike>(
           "bad_configuration",
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
-      const bind: BindChild = (link, shared) =>
-        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
+      const bind: BindChild = (link, shared, toolOutput) =>
+        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }));
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
@@ -160,9 +161,12 @@ type Assembled = {
   readonly interrupted: InterruptedRuns;
 };
 
+/** What an agent gets from the agent whose tool it is. */
+type OfParent = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput">;
+
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & OfParent,
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
@@ -263,7 +267,7 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
 
 function compileParts<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & OfParent,
   link: ParentLink,
 ): CompiledAgent {
   const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
@@ -291,6 +295,7 @@ function compileParts<ModelLike>(
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
     ...shared,
+    ...defined({ toolOutput: surroundings.toolOutput }),
     ...compileListeners(options),
   };
 }

