@@ -12,3 +12,6 @@ export type MessageRef =
   | readonly [seq: number, nth: number, count: number]
   | { readonly message: Message }
   | { readonly blob: string };
+
+/** A message of a list, or the blob that holds it. */
+export type ListedMessage = Message | { readonly blob: string };

@@ -8,14 +8,11 @@
  * 3. A reference to messages that a compaction took away gives none.
  */
 import type { Message } from "../data/message.js";
-import type { MessageRef } from "../machine/message-ref.js";
+import type { ListedMessage, MessageRef } from "../machine/message-ref.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** Messages of the conversation, each with the entry that shows it. 0: the entry that is about to be written. */
 export type ShownMessages = { readonly messages: readonly Message[]; readonly seqs: readonly number[] };
-
-/** A message of a list, or the blob that holds it. */
-export type ListedMessage = Message | { readonly blob: string };
 
 /** A message that is not one of the conversation. */
 export type AddedMessage = Exclude<MessageRef, readonly unknown[]>;

@@ -5,7 +5,7 @@
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { RunOptions } from "../machine/event.js";
-import type { ListedMessage } from "./message-references.js";
+import type { ListedMessage } from "../machine/message-ref.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 

@@ -16,8 +16,8 @@ import {
   type ToolCallPart,
 } from "../../core/data/message.js";
 import type { Entry, EventOf } from "../../core/machine/event.js";
+import type { ListedMessage } from "../../core/machine/message-ref.js";
 import { blobScheme } from "../../core/transcript/blob-references.js";
-import type { ListedMessage } from "../../core/transcript/message-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";

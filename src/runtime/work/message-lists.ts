@@ -11,14 +11,9 @@ import { checkJson } from "../../core/data/json.js";
 import type { Message } from "../../core/data/message.js";
 import { faultOfList } from "../../core/data/message-list.js";
 import { faultOfMessage } from "../../core/data/message-shape.js";
-import type { MessageRef } from "../../core/machine/message-ref.js";
+import type { ListedMessage, MessageRef } from "../../core/machine/message-ref.js";
 import type { Purpose } from "../../core/machine/state.js";
-import {
-  type AddedMessage,
-  type ListedMessage,
-  referencesTo,
-  type ShownMessages,
-} from "../../core/transcript/message-references.js";
+import { type AddedMessage, referencesTo, type ShownMessages } from "../../core/transcript/message-references.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { sha256 } from "../lib/hash.js";
 import { normaliseJson } from "../tools/to-json.js";
