@@ -157,6 +157,10 @@ function preparation(session: Session, chance: Chance): EventBody {
   if (state.for === "compaction") return compaction(session, chance);
   if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
   if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
+  if (state.counters.totalSteps > 0 && chance.once(20)) {
+    const condition = `stepCount(${state.counters.totalSteps})`;
+    return { type: "run_finished", runId, reason: "stop_condition", condition, modelCallIndex, ...leaving(chance) };
+  }
   const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
   // A chance of its own: the sessions that a seed draws stay as they are.
   const own = createChance(state.seq + session.at);

@@ -3,11 +3,12 @@
  */
 import { contextManager } from "../../context/manager.js";
 import type { Message } from "../../core/data/message.js";
-import type { EventBody, EventOf } from "../../core/machine/event.js";
+import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
+import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
@@ -17,14 +18,38 @@ import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
+  if (mayStop(state, context)) return runCoroutine(prepareUnlessStopped(state, context, cancellation));
+  return prepareStep(state, context, cancellation, noRecords);
+}
+
+const noRecords: readonly HookRecord[] = [];
+
+function* prepareUnlessStopped(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const { end, records } = yield* askStopConditions(state, context, cancellation);
+  return end ?? (yield* wait(prepareStep(state, context, cancellation, records)));
+}
+
+/** @param earlier what is recorded with the event: stop conditions that failed */
+function prepareStep(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+  earlier: readonly HookRecord[],
+): MaybePromise<EventBody> {
   const { runId, modelCallIndex } = state;
   // Whether compaction is due goes by what an author's context manager would send.
   const early = context.parts.context.manager === contextManager ? null : buildContext(state, context);
   const list = early?.type === "built" ? early.list : null;
-  if (isCompactionDue(state, context, list)) return { type: "compaction_started", runId, modelCallIndex };
+  if (isCompactionDue(state, context, list))
+    return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
   const built = early ?? buildContext(state, context);
-  if (built.type === "failed") return managerFailed(state, built.message);
-  const initial: Preparation = { ...built, choices: {} };
+  if (built.type === "failed") return { ...managerFailed(state, built.message), ...hookRecords(earlier) };
+  const records = earlier.length === 0 ? built.records : [...earlier, ...built.records];
+  const initial: Preparation = { ...built, records, choices: {} };
   if (!hasStepHooks(context)) return prepared(state, initial, context);
   return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
 }

@@ -256,7 +256,7 @@ export function* callAfterStep(
   return yield* callHooks(notification("afterStep", lastStepOf(context)), context, cancellation);
 }
 
-function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
+export function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
   return {
     modelCallIndex: state.status === "idle" ? 0 : state.counters.totalSteps,
     text: transcript.run?.answer ?? "",
