@@ -19,7 +19,8 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HookRecord } from "./hook-record.js";
-import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
+import type { MessageRef } from "./message-ref.js";
+import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 import type { RecordedCondition } from "./stop-condition.js";
@@ -162,11 +163,9 @@ type Body =
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
-      /**
-       * Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context
-       * sources.
-       */
+      /** What this call is sent instead of the conversation, which stays as it is. */
       readonly messages?: readonly MessageRef[];
+      /** Reserved: the model by name, its settings, and context sources. */
       readonly model?: string;
       readonly settings?: ModelSettings | null;
       readonly sources?: readonly {

@@ -27,16 +27,30 @@ export function sizeOf(context: EffectContext): ContextSize {
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
 
+/** The size of a request with another list than the conversation: no provider has counted it before. */
+function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
+  const { parts, state } = context;
+  const tokens = parts.services.tokens.request({ ...besideMessages(context), messages });
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+}
+
 function besideMessages(context: EffectContext) {
   const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 
-/** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */
-export function isCompactionDue(run: RunState, context: EffectContext): boolean {
+/**
+ * Whether to compact before the next step: what is sent is large enough, the run may compact, and something can be cut.
+ * @param list what a context manager sends instead of the conversation
+ */
+export function isCompactionDue(
+  run: RunState,
+  context: EffectContext,
+  list: readonly Message[] | null = null,
+): boolean {
   if (!isOn(context) || !mayCompact(run)) return false;
-  const size = sizeOf(context);
+  const size = list === null ? sizeOf(context) : sizeOfList(list, context);
   return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
