@@ -224,8 +224,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       closeLine(state);
       break;
     case "session_created":
-    case "call_start":
-    case "suspended":
+    default:
       break;
   }
 }

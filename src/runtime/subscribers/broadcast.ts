@@ -11,6 +11,7 @@ import { createTranscript, type Transcript } from "../../core/transcript/transcr
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import type { StreamItem } from "../agent/stream-types.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
@@ -21,7 +22,6 @@ import {
   endSubscription,
   pushItem,
   type Source,
-  type StreamItem,
   type Subscription,
   type SubscriptionOptions,
 } from "./subscription.js";
