@@ -1,7 +1,7 @@
 /**
  * The items of a stream: of a session, and of the sessions below it.
  */
-import type { AssistantMessage } from "../../core/data/message.js";
+import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { OpenTextPart } from "../model/assembled-message.js";
@@ -20,11 +20,18 @@ export type Snapshot = {
   readonly open: readonly OpenTextPart[];
 };
 
+/**
+ * The newest result that a running call has yielded, at most 50 KiB of it. It takes the place of the one before. Live
+ * only: the log has the result of the call.
+ */
+export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
+
 export type StreamItem =
   | PublicEvent
   | { readonly type: "delta"; readonly delta: MessageDelta }
   | Snapshot
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
+  | Preliminary
   /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
   | { readonly type: "lagged"; readonly fromSeq: number };
 
