@@ -44,6 +44,8 @@ export type SendOptions = Pick<
   | "toolChoice"
   | "interactive"
   | "providerOptions"
+  | "model"
+  | "settings"
   | "output"
 > & {
   /**
