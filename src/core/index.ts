@@ -31,6 +31,7 @@ export type {
 } from "./machine/event.js";
 export type { HistorySource, SeededHistory } from "./machine/history.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
+export type { MessageRef } from "./machine/message-ref.js";
 export type { RunLimits } from "./machine/run-limits.js";
 export * from "./machine/state.js";
 export { nameOfCondition, type PlainCondition, type RecordedCondition } from "./machine/stop-condition.js";

@@ -16,8 +16,15 @@ import {
   reasons,
   type State,
 } from "../../src/core/index.js";
-import type { Chance } from "./chance.js";
-import { afterFailure, randomAnswer, randomDecision, randomLimits, randomParts } from "./random-values.js";
+import { type Chance, createChance } from "./chance.js";
+import {
+  afterFailure,
+  randomAnswer,
+  randomDecision,
+  randomLimits,
+  randomParts,
+  randomReferences,
+} from "./random-values.js";
 import { type Session, userMessage } from "./session.js";
 
 /** Makes the events of one session. Ids of runs are never used again, as a store sees to. */
@@ -168,7 +175,15 @@ function preparation(session: Session, chance: Chance): EventBody {
     const condition = `stepCount(${state.counters.totalSteps})`;
     return { type: "run_finished", runId, reason: "stop_condition", condition, modelCallIndex, ...leaving(chance) };
   }
-  return { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose };
+  const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
+  // A chance of its own: the sessions that a seed draws stay as they are.
+  const own = createChance(state.seq + session.at);
+  return {
+    ...call,
+    ...(own.once(4) ? { messages: randomReferences(session, own) } : {}),
+    ...(own.once(4) ? { model: own.pick(["fast", "smart"]) } : {}),
+    ...(own.once(4) ? { settings: own.once(3) ? null : { temperature: own.below(2) } } : {}),
+  };
 }
 
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {

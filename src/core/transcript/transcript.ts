@@ -29,9 +29,11 @@ import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
+import { approvedText, refusalText } from "./loop-prompts.js";
+import { listedMessages } from "./message-references.js";
 import { lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -54,6 +56,8 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    settings: null,
+    sentList: null,
     countedTokens: null,
   };
 }
@@ -94,9 +98,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
-      recordEntry(transcript.calls, { seq, event });
-      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
+      noteDecision(transcript, seq, event);
       break;
     case "answered":
     case "timer_fired":
@@ -124,6 +126,13 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     default:
       event satisfies EventOf<ReservedEventType>;
   }
+}
+
+function noteDecision({ calls, run }: Transcript, seq: number, event: EventOf<"tool_decided">): void {
+  recordEntry(calls, { seq, event });
+  const { decision } = event;
+  if (decision.verdict === "block" && decision.repeated === true && run !== null)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
@@ -217,15 +226,18 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.settings !== undefined) transcript.settings = event.settings;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
-  if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
-  else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
+  const prompt = promptOf(event);
+  if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
   else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
-  if (event.append === undefined) return;
-  for (const message of event.append) show(transcript, seq, message);
-  transcript.appended = { seq, messages: event.append };
+  if (event.append !== undefined) {
+    for (const message of event.append) show(transcript, seq, message);
+    transcript.appended = { seq, messages: event.append };
+  }
+  transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -261,7 +273,7 @@ function showPrompt(
   { modelCallIndex }: EventOf<"prepared">,
   text: string,
 ): void {
-  if (run.lastPrompt?.modelCallIndex === modelCallIndex) return;
+  if (isShown(run, { modelCallIndex })) return;
   run.lastPrompt = { modelCallIndex, seq };
   show(transcript, seq, userText(text));
 }
@@ -291,7 +303,9 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
-  transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
+  // The count is of what was sent. Another list than the conversation says nothing of the conversation's size.
+  if (transcript.sentList === null)
+    transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {

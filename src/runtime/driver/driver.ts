@@ -35,7 +35,7 @@ import type { Effect } from "../../core/machine/effect.js";
 import { dueOf, effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
@@ -184,6 +184,7 @@ function continueAfter(
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);
   }
+  if (driver.questions.size > 0 && !hasCalls(driver.state)) driver.questions.clear();
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);

@@ -18,13 +18,20 @@ const nearRatio = 0.8;
 
 /** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
 export function sizeOf(context: EffectContext): ContextSize {
-  const { parts, transcript, state } = context;
+  const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
   const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
-  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
+}
+
+/** The size of a request with another list than the conversation: no provider has counted it before. */
+function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
+  const { parts } = context;
+  const tokens = parts.services.tokens.request({ ...besideMessages(context), messages });
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
 }
 
 function besideMessages(context: EffectContext) {
@@ -33,10 +40,17 @@ function besideMessages(context: EffectContext) {
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 
-/** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */
-export function isCompactionDue(run: RunState, context: EffectContext): boolean {
+/**
+ * Whether to compact before the next step: what is sent is large enough, the run may compact, and something can be cut.
+ * @param list what a context manager sends instead of the conversation
+ */
+export function isCompactionDue(
+  run: RunState,
+  context: EffectContext,
+  list: readonly Message[] | null = null,
+): boolean {
   if (!isOn(context) || !mayCompact(run)) return false;
-  const size = sizeOf(context);
+  const size = list === null ? sizeOf(context) : sizeOfList(list, context);
   return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
@@ -47,8 +61,8 @@ export function canCompact(run: RunState, context: EffectContext): boolean {
 
 /** Whether a model that stopped at a limit of tokens has filled the context window, and not just its limit for an answer. */
 export function isNearLimit(inputTokens: number | undefined, context: EffectContext): boolean {
-  const { parts, state } = context;
-  const budget = parts.compaction.budgetOf(modelOf(parts.models, state).model);
+  const { parts } = context;
+  const budget = parts.compaction.budgetOf(modelOf(context).model);
   if (!budget.isKnown && !isOn(context)) return false;
   return (inputTokens ?? sizeOf(context).tokens) >= nearRatio * budget.tokens;
 }
