@@ -35,6 +35,8 @@ export type RunRecord = {
   refused: AnswerAttempt | null;
   /** The text of the present attempt, if it was cut off; it becomes the last message when the run ends. */
   cutOff: CutOff | null;
+  /** The failed attempts of the last model call that had one. A compaction forgets them. */
+  failedAttempts: { readonly modelCallIndex: number; readonly attempts: readonly FailedAttempt[] } | null;
   /** The answer as far as it came, if it was cut off at the end of the run. */
   partial?: string;
   /** The message of the done tool in the present step. */
@@ -59,6 +61,14 @@ export type AnswerAttempt = {
 
 /** A message of a model. `cut`: a stop cut it off. */
 export type LastMessage = AnswerAttempt & { readonly message: AssistantMessage; readonly cut?: true };
+
+/** A failed attempt of a model call. */
+export type FailedAttempt = {
+  readonly attempt: number;
+  readonly message: string;
+  readonly durationMs: number;
+  readonly retryInMs?: number;
+};
 
 /** The text of an attempt that was cut off, and the entry that holds it. */
 export type CutOff = {

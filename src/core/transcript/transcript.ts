@@ -29,7 +29,7 @@ import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
-import { lateResultNote, noteKept, noteShown } from "./results.js";
+import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -80,7 +80,10 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
-      if (transcript.run !== null) transcript.run.cutOff = null;
+      if (transcript.run !== null) {
+        transcript.run.cutOff = null;
+        transcript.run.failedAttempts = null;
+      }
       compact(transcript, event);
       break;
     case "model_finished":
@@ -95,6 +98,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
         transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
       break;
     case "answered":
+    case "tool_failed":
     case "timer_fired":
       recordEntry(transcript.calls, { seq, event });
       break;
@@ -186,6 +190,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     last: null,
     refused: null,
     cutOff: null,
+    failedAttempts: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
@@ -194,8 +199,16 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   };
 }
 
+/** Failed attempts that are kept of one model call, the last ones. */
+const mostFailedAttempts = 20;
+
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
+  const { modelCallIndex, attempt, failure, next, timing } = event;
+  const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
+  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
+  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
+  run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
@@ -295,7 +308,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
+    cause?.output ?? {
+      type: "text",
+      text: textWithoutOutput(call.part, event.outcome, cause?.text ?? lastFault(call)),
+    };
   const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
@@ -307,6 +323,11 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+/** Why a call ended that was to be tried again. */
+function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
 }
 
 function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {

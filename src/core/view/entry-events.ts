@@ -17,7 +17,7 @@ import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
-import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
+import type { FailedTryOf, OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
 
 /**
@@ -96,6 +96,8 @@ function bodiesOf(
       );
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
+    case "tool_failed":
+      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "abort_requested":
@@ -308,6 +310,25 @@ function answeredEvents(event: EventOf<"answered">, transcript: Transcript, afte
   ]);
 }
 
+function failedTry({ attempt, fault, timing, retryInMs }: EventOf<"tool_failed">, call: OfCall): PublicEventBody {
+  return { type: "tool_failed", attempt, fault, durationMs: timing.durationMs, retryInMs, ...call };
+}
+
+/** What failed before the call had its result. */
+function attemptsOf(
+  { callKey, failed }: CallRecordOf,
+  { run }: Transcript,
+): { readonly attempts?: readonly FailedTryOf[] } {
+  const asked = run?.failedAttempts ?? null;
+  const isOfStep = asked !== null && callKey.startsWith(`${run?.runId}/${asked.modelCallIndex}/`);
+  if (!isOfStep && failed === undefined) return noAttempts;
+  const ofModel = isOfStep ? asked.attempts.map((one) => ({ of: "model", ...one }) as const) : [];
+  const ofTool = (failed ?? []).map(({ fault, ...one }) => ({ of: "tool", message: fault.message, ...one }) as const);
+  return { attempts: [...ofModel, ...ofTool] };
+}
+
+const noAttempts = {};
+
 function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
   return callEvent(transcript, event, (call, record) => {
     const { result } = record;
@@ -317,7 +338,13 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
       { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
-      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+      {
+        type: "call_complete",
+        status: isError ? "error" : "ok",
+        durationMs: result.durationMs ?? 0,
+        ...attemptsOf(record, transcript),
+        ...call,
+      },
     ];
   });
 }
