@@ -12,6 +12,7 @@ import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/me
 import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
+import { byteLength, bytesOfBase64 } from "../platform/bytes.js";
 import type { Store } from "../ports/store.js";
 import { lostFileNote, omittedOutput } from "./prompts.js";
 
@@ -75,7 +76,7 @@ export function assertStorable(output: ToolOutput): ToolOutput {
 }
 
 function fits(value: ToolOutput | string): boolean {
-  return Buffer.byteLength(JSON.stringify(value)) <= mostStoredBytes;
+  return byteLength(JSON.stringify(value)) <= mostStoredBytes;
 }
 
 type Capped = { readonly text: string; readonly full?: FullOutput };
@@ -174,7 +175,7 @@ async function capContent(output: Content, limit: number, options: CapOptions): 
 
 async function keepFile(file: FilePart, options: CapOptions): Promise<FilePart | TextPart> {
   if (blobOf(file) !== undefined || isUrl(file)) return file;
-  const bytes = Buffer.from(file.data, "base64");
+  const bytes = bytesOfBase64(file.data);
   const blob = await keep(bytes, options);
   if (blob !== null) return keptFile(file, blob, bytes.length);
   return { type: "text", text: lostFileNote(describeFile(file)) };

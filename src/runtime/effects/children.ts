@@ -6,7 +6,6 @@
  * 3. A child posts its result to the parent's inbox, and whether it waits for a person. Its state asks for that until it
  *    is done.
  */
-import { createHmac } from "node:crypto";
 import type { ToolOutput } from "../../core/data/message.js";
 import { isLimit, type Reason } from "../../core/data/reasons.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -14,6 +13,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import { callOf } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { foundSoFar, type RunResult, resultOf } from "../../core/view/outcome.js";
+import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
 import { type ChildAgent, childAgentOf, takeUpParent } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
@@ -22,7 +22,7 @@ import { reserveFor, within } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
 
 export function childIdOf(sessionId: string, callKey: string): string {
-  return createHmac("sha256", sessionId).update(callKey).digest("hex").slice(0, 32);
+  return hmacSha256(sessionId, callKey).slice(0, 32);
 }
 
 /** Posts the request to the child. The same call asks the same child, and asks it once. */
