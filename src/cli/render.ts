@@ -33,7 +33,7 @@ import {
   writeLine,
   writeText,
 } from "./rendered-text.js";
-import { cut, duration, oneLine, shortInput, shortResult, visible } from "./text.js";
+import { cut, duration, shortInput, shortResult, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 export type { Piece } from "./rendered-text.js";
@@ -204,15 +204,13 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "approval_answered":
       writeLine(state, style("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
       break;
-    case "tool_failed":
-      writeLine(state, style("yellow", failedTry(event)));
-      break;
     case "tool_result":
       state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
       break;
     case "call_complete":
       showResult(state, event, options);
       break;
+    case "tool_failed":
     case "attempt_failed":
       writeLine(state, style("yellow", failedAttempt(event)));
       break;
@@ -235,10 +233,6 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "suspended":
       break;
   }
-}
-
-function failedTry({ name, fault, retryInMs }: EventNamed<"tool_failed">): string {
-  return `  ${visible(name)} failed: ${cut(visible(oneLine(fault.message)), 100)}. Trying again in ${duration(retryInMs)}.`;
 }
 
 function showReasoning(state: RenderState, { text }: EventNamed<"reasoning">, { style }: RenderOptions): void {

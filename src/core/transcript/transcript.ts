@@ -83,10 +83,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
-      if (transcript.run !== null) {
-        transcript.run.cutOff = null;
-        transcript.run.failedAttempts = null;
-      }
+      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -97,8 +94,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "tool_decided":
       recordEntry(transcript.calls, { seq, event });
-      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
+      if (transcript.run !== null) noteWarning(transcript.run, event);
       break;
     case "answered":
     case "tool_failed":
@@ -127,6 +123,17 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     default:
       event satisfies EventOf<ReservedEventType>;
   }
+}
+
+/** A process that reads the log from a compaction on does not know of the attempts before. */
+function forgetAttempts(run: RunRecord): void {
+  run.cutOff = null;
+  run.failedAttempts = null;
+}
+
+function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
+  if (decision.verdict === "block" && decision.repeated === true)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
