@@ -86,3 +86,25 @@ export function noteHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
   if (hooks.some(({ hook }) => hook === "afterStep")) run.leftSteps = run.steps;
   if (hooks.some(({ hook }) => hook === "onCompacted")) run.compacted = null;
 }
+
+/** A process that reads the log from a compaction on does not know of the attempts before. */
+export function forgetAttempts(run: RunRecord): void {
+  run.cutOff = null;
+  run.failedAttempts = null;
+}
+
+export function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
+  if (decision.verdict === "block" && decision.repeated === true)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
+}
+
+/** Failed attempts that are kept of one model call, the last ones. */
+const mostFailedAttempts = 20;
+
+export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
+  const { modelCallIndex, attempt, failure, next, timing } = event;
+  const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
+  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
+  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
+  run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
+}

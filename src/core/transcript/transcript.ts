@@ -31,7 +31,14 @@ import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
-import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import {
+  type Choices,
+  forgetAttempts,
+  noteFailedAttempt,
+  noteHooks,
+  noteWarning,
+  type RunRecord,
+} from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -126,17 +133,6 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
   }
 }
 
-/** A process that reads the log from a compaction on does not know of the attempts before. */
-function forgetAttempts(run: RunRecord): void {
-  run.cutOff = null;
-  run.failedAttempts = null;
-}
-
-function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
-  if (decision.verdict === "block" && decision.repeated === true)
-    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
-}
-
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
   for (const message of input) transcript.later.push({ seq, message });
   if (skip !== undefined) recordSkip(transcript.calls, seq);
@@ -210,16 +206,9 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   };
 }
 
-/** Failed attempts that are kept of one model call, the last ones. */
-const mostFailedAttempts = 20;
-
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
-  const { modelCallIndex, attempt, failure, next, timing } = event;
-  const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
-  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
-  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
-  run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
+  noteFailedAttempt(run, event);
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
