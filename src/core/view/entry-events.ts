@@ -16,8 +16,9 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { attemptsOf, failedTry } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
-import type { FailedTryOf, OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
+import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
 
 /**
@@ -315,25 +316,6 @@ function answeredEvents(event: EventOf<"answered">, transcript: Transcript, afte
     ...externalRequest(positionOf(after, event.callKey), call, record),
   ]);
 }
-
-function failedTry({ attempt, fault, timing, retryInMs }: EventOf<"tool_failed">, call: OfCall): PublicEventBody {
-  return { type: "tool_failed", attempt, fault, durationMs: timing.durationMs, retryInMs, ...call };
-}
-
-/** What failed before the call had its result. */
-function attemptsOf(
-  { callKey, failed }: CallRecordOf,
-  { run }: Transcript,
-): { readonly attempts?: readonly FailedTryOf[] } {
-  const asked = run?.failedAttempts ?? null;
-  const isOfStep = asked !== null && callKey.startsWith(`${run?.runId}/${asked.modelCallIndex}/`);
-  if (!isOfStep && failed === undefined) return noAttempts;
-  const ofModel = isOfStep ? asked.attempts.map((one) => ({ of: "model", ...one }) as const) : [];
-  const ofTool = (failed ?? []).map(({ fault, ...one }) => ({ of: "tool", message: fault.message, ...one }) as const);
-  return { attempts: [...ofModel, ...ofTool] };
-}
-
-const noAttempts = {};
 
 function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
   return callEvent(transcript, event, (call, record) => {
