@@ -1,0 +1,113 @@
+/**
+ * A run for each line of Pawl in docs/comparison.md, by its heading: what surrounds the line, and what must come of it. What the page
+ * says of a kill is checked by crashes before and after every commit.
+ */
+import { spawnSync } from "node:child_process";
+import { expect } from "vitest";
+import * as pawl from "../../src/index.js";
+import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
+
+export type Line = {
+  /** Runs the line among these names, and gives its value: a promise if the line waits. */
+  // biome-ignore lint/suspicious/noExplicitAny: the value of a line has the type that the line gives it.
+  readonly run: (surroundings: { readonly [name: string]: unknown }) => any;
+  /** Gives the line to another program, which runs it. */
+  readonly hand: () => string;
+};
+
+const { createAgent, createMemoryStore, defineTool, stepCount, toolCalled } = pawl;
+
+const input = { type: "object" } as const;
+
+/** A model that gives the same answer for a step each time, so that a crash does not change what it says. */
+function modelOf(...steps: readonly ScriptedStep[]) {
+  return createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]);
+}
+
+const plainTool = (name: string) => defineTool({ name, description: name, input, execute: () => "done" });
+
+const eventsOf = ({ log }: CrashPlay, type: string) => log.filter(({ event }) => event.type === type);
+
+/** Each line is run in here, by the heading of its section. */
+export const runs: { readonly [heading: string]: (line: Line) => Promise<void> } = {
+  async "Tools that show how far they are"(line) {
+    const tool = line.run({ defineTool, input });
+    const agent = createAgent({ model: modelOf({ calls: [{ name: "search" }] }, { text: "Found." }), tools: [tool] });
+    const stream = agent.runStream("Search.");
+    const shown: unknown[] = [];
+    for await (const item of stream) {
+      if (item.type === "preliminary") shown.push(item.output);
+      if (item.type === "tool_result") shown.push(item.output);
+    }
+    expect(shown).toMatchObject([
+      { type: "text", text: "half of it" },
+      { type: "text", text: "all of it" },
+    ]);
+    expect(await stream.result).toMatchObject({ status: "completed", text: "Found." });
+  },
+
+  async "An output schema for a child"(line) {
+    const findings = { type: "object", properties: { price: { type: "number" } }, required: ["price"] } as const;
+    await crashTest({
+      agent() {
+        const researcher = createAgent({ name: "researcher", model: modelOf({ text: '{"price": 90}' }) });
+        const model = modelOf({ calls: [{ name: "research", input: { task: "The price?" } }] }, { text: "90 EUR." });
+        return createAgent({ model, tools: [line.run({ researcher, findings })] });
+      },
+      input: "What does it cost?",
+      quietMs: 2,
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "90 EUR." });
+        expect(eventsOf(play, "tool_finished")).toMatchObject([{ event: { output: { value: { price: 90 } } } }]);
+      },
+    });
+  },
+
+  async "What a child found that was cut"(line) {
+    const model = modelOf(
+      { text: "The first offer is 90 EUR.", calls: [{ name: "look" }] },
+      { text: "The second is 80 EUR.", calls: [{ name: "look" }] },
+    );
+    const research = line.run({ createAgent, model, tools: [plainTool("look")] });
+    const parent = createScriptedModel([
+      { calls: [{ name: "research", input: { task: "Compare." } }] },
+      { text: "Take the second." },
+    ]);
+    await createAgent({ model: parent, tools: [research] }).run("Which one?");
+    const shown = JSON.stringify(parent.requests[1]?.messages);
+    expect(shown).toContain("[Cut short: max_steps.]");
+    expect(shown).toContain("The second is 80 EUR.");
+  },
+
+  async "Stop conditions"(line) {
+    const steps = [{ calls: [{ name: "look" }] }, { calls: [{ name: "submit" }] }, { text: "too far" }];
+    const tools = [plainTool("look"), plainTool("submit")];
+    await crashTest({
+      agent: () => line.run({ createAgent, stepCount, toolCalled, tools, model: modelOf(...steps) }),
+      input: "Submit it.",
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", reason: "stop_condition" });
+        expect(eventsOf(play, "model_finished")).toHaveLength(2);
+      },
+    });
+  },
+
+  async "Edge runtimes"(line) {
+    const program = `
+      const { createAgent } = ${line.hand()};
+      const model = {
+        id: "own/model",
+        async *stream() {
+          yield { kind: "text-start", id: "1" };
+          yield { kind: "text-delta", id: "1", text: "Hello." };
+          yield { kind: "text-end", id: "1" };
+          yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 1, outputTokens: 1 } };
+        },
+      };
+      console.log(import.meta.resolve("pawl"), (await createAgent({ model }).run("Hi.")).text);`;
+    const options = ["--conditions=workerd", "--input-type=module", "--eval", program];
+    const { stdout, stderr } = spawnSync(process.execPath, options, { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/dist\/web\/index\.js Hello\.$/m);
+  },
+};
