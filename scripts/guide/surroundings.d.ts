@@ -4,7 +4,7 @@ import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
-import type { Agent, AnyTool, Message, Model, Store, ToolContext } from "pawl";
+import type { Agent, AnyTool, Message, Model, Store, ToolContext, UserMessage } from "pawl";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
@@ -23,6 +23,9 @@ declare global {
   const cheapModel: Model;
   const local: Model;
   const myModel: Model;
+  const small: Model;
+  const middle: Model;
+  const large: Model;
   const tools: readonly AnyTool[];
   const search: AnyTool;
   const clock: AnyTool;
@@ -65,6 +68,8 @@ declare global {
   function disconnect(): Promise<void>;
   function forecastTool(client: unknown): AnyTool;
   const report: z.ZodObject<{ title: z.ZodString }>;
+  const note: UserMessage;
+  const firstUser: number;
 
   // Of docs/comparison.md.
   const ctx: ToolContext;

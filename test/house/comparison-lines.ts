@@ -3,6 +3,9 @@
  * says of a kill is checked by crashes before and after every commit.
  */
 import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import * as pawl from "../../src/index.js";
 import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
@@ -15,7 +18,7 @@ export type Line = {
   readonly hand: () => string;
 };
 
-const { createAgent, createMemoryStore, defineTool, stepCount, toolCalled } = pawl;
+const { createAgent, defineTool, stepCount, toolCalled } = pawl;
 
 const input = { type: "object" } as const;
 
@@ -77,6 +80,20 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     const shown = JSON.stringify(parent.requests[1]?.messages);
     expect(shown).toContain("[Cut short: max_steps.]");
     expect(shown).toContain("The second is 80 EUR.");
+  },
+
+  async "Settings, model and messages for one call"(line) {
+    const store = createMemoryStore();
+    const fast = createScriptedModel([{ text: "First." }, { text: "Second." }]);
+    const agent: pawl.Agent = line
+      .run({ createAgent, model: modelOf(), models: { fast }, lastTurn: (all: readonly unknown[]) => all.slice(-1) })
+      .with({ store });
+    await agent.run("One.", { sessionId: "s" });
+    expect(await agent.run("Two.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Second." });
+    expect(fast.requests[1]).toMatchObject({ temperature: 0, messages: [{ role: "user" }] });
+    const told: unknown[] = [];
+    for await (const { messages } of pawl.modelRequests(store, "s")) told.push(messages);
+    expect(told).toEqual(fast.requests.map(({ messages }) => messages));
   },
 
   async "Stop conditions"(line) {
