@@ -92,7 +92,9 @@ function bodiesOf(
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
       return callEvent(transcript, event, (call, record) =>
-        externalRequest(positionOf(after, event.callKey), call, record),
+        event.childId === undefined
+          ? externalRequest(positionOf(after, event.callKey), call, record)
+          : [{ type: "child_started", childId: event.childId, ...call }],
       );
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
