@@ -3,9 +3,6 @@
  * says of a kill is checked by crashes before and after every commit.
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect } from "vitest";
 import * as pawl from "../../src/index.js";
 import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
@@ -18,7 +15,7 @@ export type Line = {
   readonly hand: () => string;
 };
 
-const { createAgent, defineTool, stepCount, toolCalled } = pawl;
+const { createAgent, createMemoryStore, defineTool, stepCount, toolCalled } = pawl;
 
 const input = { type: "object" } as const;
 
@@ -47,6 +44,27 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
       { type: "text", text: "all of it" },
     ]);
     expect(await stream.result).toMatchObject({ status: "completed", text: "Found." });
+  },
+
+  async "The events of a child on its parent's stream"(line) {
+    const researcher = createAgent({ name: "researcher", model: modelOf({ text: "90 EUR." }) });
+    const research = researcher.asTool({ name: "research", description: "Researches." });
+    const model = modelOf({ calls: [{ name: "research", input: { task: "The offers?" } }] }, { text: "Take it." });
+    const agent = createAgent({ name: "buyer", model, tools: [research] });
+    const seen: pawl.FamilyItem[] = [];
+    for await (const item of line.run({ agent }) as AsyncIterable<pawl.FamilyItem>)
+      if ("cursor" in item) seen.push(item);
+    const said = seen.find(({ type, depth }) => type === "message" && depth === 1);
+    expect(said?.type === "message" && pawl.textOf(said.message)).toBe("90 EUR.");
+    // A reader that comes back behind what the child said is given the rest.
+    const at = seen.findIndex((item) => item === said);
+    const cursor = said !== undefined && "cursor" in said ? said.cursor : 0;
+    const rest: pawl.FamilyItem[] = [];
+    for await (const item of agent.session(seen[0]?.sessionId ?? "").events({ children: true, after: cursor })) {
+      if ("cursor" in item) rest.push(item);
+      if (item.type === "final" && item.depth === 0) break;
+    }
+    expect(rest).toEqual(seen.slice(at + 1));
   },
 
   async "An output schema for a child"(line) {
