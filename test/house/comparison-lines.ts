@@ -30,6 +30,31 @@ const eventsOf = ({ log }: CrashPlay, type: string) => log.filter(({ event }) =>
 
 /** Each line is run in here, by the heading of its section. */
 export const runs: { readonly [heading: string]: (line: Line) => Promise<void> } = {
+  async "Retries of a tool"(line) {
+    let tries = 0;
+    const fetchPage = () => {
+      tries += 1;
+      if (tries < 3) throw new Error("busy");
+      return "the page";
+    };
+    await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "fetch_page" }] }, { text: "Read." }),
+          tools: [line.run({ defineTool, input, fetchPage })],
+        }),
+      input: "Read it.",
+      reset: () => {
+        tries = 0;
+      },
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "Read." });
+        expect(eventsOf(play, "tool_finished")).toMatchObject([{ event: { outcome: "ok" } }]);
+        expect(eventsOf(play, "tool_failed").length).toBeLessThanOrEqual(2);
+      },
+    });
+  },
+
   async "Tools that show how far they are"(line) {
     const tool = line.run({ defineTool, input });
     const agent = createAgent({ model: modelOf({ calls: [{ name: "search" }] }, { text: "Found." }), tools: [tool] });
