@@ -13,6 +13,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./check-options.js";
+import { PawlError } from "./errors.js";
 import type { AnyTool } from "./ports/tool.js";
 
 const rules: OptionTable<AnyTool> = {
@@ -25,6 +26,7 @@ const rules: OptionTable<AnyTool> = {
     takes: (value) => ["boolean", "function"].includes(typeof value),
     wanted: "true, false or a function",
   },
+  durable: trueOrFalse,
   sequential: trueOrFalse,
   timeoutMs: timeLimit,
   graceMs: numberFrom(0),
@@ -63,4 +65,9 @@ const settings: CheckSettings = { otherNames };
  */
 export function checkTool(what: string, tool: AnyTool): void {
   checkPlainOptions(what, rules, tool, settings);
+  if (tool.durable === true && tool.recover !== undefined && tool.recover !== "rerun")
+    throw new PawlError(
+      "bad_configuration",
+      `${what} is durable, so a call of it runs again after a crash, and is given the steps that are over. Leave recover out, or set durable: false.`,
+    );
 }

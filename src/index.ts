@@ -82,14 +82,21 @@ export type { OutputService, Price, PriceTable, Rates, Services, UsageService } 
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
+  Answered,
   AnyTool,
   CanExecuteTool,
+  FinishedToolStep,
+  Jsonified,
   Permission,
   PermissionContext,
   PermissionRequest,
+  Question,
   Reconciled,
+  StepContext,
+  StepOptions,
   Tool,
   ToolContext,
+  ToolRetry,
 } from "./ports/tool.js";
 export type {
   LoopTrace,
@@ -128,6 +135,7 @@ export type { Snapshot, StreamItem } from "./runtime/subscribers/subscription.js
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
+export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { isHolderDead } from "./stores/shared/holder.js";

@@ -102,8 +102,16 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);
-  const after: Calling = { ...state, calls };
+  // A question is progress: the tool got that far.
+  const after: Calling = event.type === "tool_asked" ? { ...state, calls, restarts: 0 } : { ...state, calls };
   return settleCalls(event.type === "tool_finished" ? withResult(after, call, event) : after, event.at);
+}
+
+/** A tool step of a running call. Only the log keeps it: it is progress, and nothing else changes. */
+export function applyToolStep(state: Calling, event: EventOf<"tool_step_started" | "tool_step_finished">): Calling {
+  const call = state.calls.find(({ callKey }) => callKey === event.callKey);
+  if (call?.status !== "running" || call.attempt !== event.attempt) return state;
+  return event.type === "tool_step_started" ? { ...state } : { ...state, restarts: 0 };
 }
 
 /** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */

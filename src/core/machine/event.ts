@@ -21,6 +21,7 @@ import type { FamilyEventBody } from "./family-events.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
+import type { ToolStepEventBody } from "./tool-step-events.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
@@ -93,7 +94,10 @@ export type Answer =
   | { readonly type: "modify"; readonly input: Json; readonly inputHash: string }
   | { readonly type: "rerun" }
   | { readonly type: "result"; readonly output: ToolOutput; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string };
+  | { readonly type: "fail"; readonly note?: string }
+  /** Answers a question that a tool asked. */
+  | { readonly type: "reply"; readonly value: Json }
+  | { readonly type: "decline"; readonly note?: string };
 
 /** What follows a failed attempt. */
 export type AfterFailure =
@@ -264,7 +268,7 @@ type Body =
       readonly timer: Timer;
       readonly callKey?: string;
       readonly attempt?: number;
-      /** Reserved: the question of a tool that expired. */
+      /** The question of a tool that expired. */
       readonly questionId?: string;
     })
   | (OfCall & { readonly type: "tool_decided"; readonly decision: PolicyDecision })
@@ -301,7 +305,7 @@ type Body =
       readonly by?: string;
       /** The hash of the input that was shown. An answer to another input does not count. */
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
@@ -336,6 +340,7 @@ type Body =
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
+  | ToolStepEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

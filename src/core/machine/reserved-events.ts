@@ -34,30 +34,9 @@ export type PermissionRule = {
 type Span = { readonly startedAt: number; readonly durationMs: number };
 type OfRun = { readonly runId: string };
 type OfCall = OfRun & { readonly callKey: string };
-type OfToolStep = OfCall & { readonly attempt: number; readonly step: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  | (OfToolStep & { readonly type: "tool_step_started" })
-  | (OfToolStep & {
-      readonly type: "tool_step_finished";
-      readonly outcome: "ok" | "error";
-      readonly value?: Json;
-      readonly valueBlob?: BlobRef;
-      readonly fault?: Fault;
-      readonly tries?: number;
-      readonly timing: Span;
-      readonly data?: DataPatch;
-    })
-  /** A tool asks a person. `held`: its process waits for the answer. */
-  | (OfToolStep & {
-      readonly type: "tool_asked";
-      readonly message: string;
-      readonly schema?: Json;
-      readonly url?: string;
-      readonly expiresAt?: number;
-      readonly held?: boolean;
-    })
   /** An attempt of a call failed, and the call will be tried again. */
   | (OfCall & {
       readonly type: "tool_failed";

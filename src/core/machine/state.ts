@@ -42,11 +42,9 @@ export type CallPolicy = {
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
-  /**
-   * Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried
-   * again.
-   */
+  /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
   readonly durable?: boolean;
+  /** Reserved: the agent that the call hands over to; how failures are tried again. */
   readonly handoff?: string;
   readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
 };
@@ -63,6 +61,12 @@ type CallIdentity = {
   /** SHA-256 of the canonical input, if a person is asked. */
   readonly inputHash?: string;
 };
+
+/** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
+export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
+
+/** How many questions of one call may be open at once. */
+export const maxOpenQuestions = 16;
 
 /** The child session of a call, and what it reported last. */
 type ChildReport = {
@@ -83,13 +87,15 @@ export type Call = CallIdentity &
       }
     | {
         readonly status: "asking";
-        /** `provider`: the provider asks whether it may run the call. */
-        readonly why: "policy" | "recovery" | "provider";
+        /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
+        readonly why: "policy" | "recovery" | "provider" | "tool";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
         readonly askedAt: number;
         readonly expiresAt?: number;
+        /** The questions of the tool that are not answered yet. The call runs again when there is none. */
+        readonly open?: readonly OpenQuestion[];
       }
     | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
     | ({
@@ -321,6 +327,12 @@ export function asksOutside(call: Call): call is Call & { readonly askedAt: numb
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
+}
+
+/** The open question of a tool by its id; undefined if it is not open. */
+export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
+  const open = call.status === "asking" ? call.open : undefined;
+  return open?.find(({ step }) => step === questionId);
 }
 
 /** The call of this key in the step under way; undefined if there is none. */

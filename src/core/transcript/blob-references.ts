@@ -59,6 +59,7 @@ export function outputIn(event: Event): ToolOutput | undefined {
 
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
+  if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared") return [event.promptHash ?? [], event.toolsHash ?? []].flat();
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);

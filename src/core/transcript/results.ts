@@ -6,6 +6,7 @@ import type { Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart }
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
 import { cutOutputText, editedInputText, lateResultText, noOutputText, refusalText } from "./loop-prompts.js";
+import type { CallSteps } from "./tool-steps.js";
 
 /** A call of the present step, or of the last step of a run that has ended. */
 export type CallRecord = {
@@ -28,6 +29,8 @@ export type CallRecord = {
   question?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  /** What its tool did durably; absent if nothing. */
+  steps?: CallSteps;
   /** How the call ended. `seq` is the entry that holds the output. */
   result?: {
     readonly outcome: CallOutcome;

@@ -16,7 +16,6 @@ import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
-  type ToolCallPart,
   type ToolOutput,
   type Usage,
   type UserMessage,
@@ -28,9 +27,10 @@ import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
-import { lateResultNote, noteKept, noteShown } from "./results.js";
+import { approvedText, continuePrompt, doneToolReminder, finishedStepsText, refusalText } from "./loop-prompts.js";
+import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { finishedSteps } from "./tool-steps.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -96,6 +96,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "answered":
     case "timer_fired":
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
       recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
@@ -295,7 +298,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
+    cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
   const { timing } = event;
   call.result = {
     outcome: event.outcome,
@@ -308,8 +311,11 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   showResults(transcript, seq);
 }
 
-function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {
-  return outcome === "ok" && approvalId !== undefined ? approvedText : refusalText(outcome, cause);
+function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  if (outcome === "ok" && call.part.approvalId !== undefined) return approvedText;
+  const finished = outcome === "interrupted" ? finishedSteps(call) : undefined;
+  const text = refusalText(outcome, cause);
+  return finished === undefined ? text : `${text} ${finishedStepsText(finished)}`;
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

@@ -18,6 +18,8 @@ import { type ChildQuestions, newQuestions, noQuestions } from "./child-question
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
+import { questionText } from "./tool-questions.js";
+import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
 /**
  * The public events of one entry.
@@ -42,7 +44,8 @@ export function publicEvents(
   if (event.hooks !== undefined) add(failedHooks(event, after));
   add(bodiesOf(sessionId, entry, transcript, before, after, questions));
   add(endOf(sessionId, transcript, before, after));
-  const asksMore = event.type === "child_waiting" && events.some(({ type }) => type === "approval_requested");
+  const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
+  const asksMore = isQuestion && events.some(({ type }) => type === "approval_requested");
   if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || asksMore)) {
     const approvals = approvalsOf(sessionId, after, transcript, questions);
     add([{ type: "suspended", runId: after.runId, approvals }]);
@@ -97,6 +100,14 @@ function bodiesOf(
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
     case "tool_finished":
       return finishedEvents(event, transcript);
+    case "tool_step_finished":
+      return callEvent(transcript, event, (call) => [stepEvent(event, call)]);
+    case "tool_asked":
+      return callEvent(transcript, event, (call, record) => askedEvents(event, call, record));
+    case "timer_fired":
+      return event.callKey === undefined
+        ? []
+        : callEvent(transcript, { runId: event.runId, callKey: event.callKey }, (call) => expiredEvents(event, call));
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "late_result":
@@ -108,7 +119,7 @@ function bodiesOf(
     case "after_run_hooks_called":
     case "prepared":
     case "compaction_started":
-    case "timer_fired":
+    case "tool_step_started":
     case "parent_notified":
     case "parent_told":
     case "migrated":
@@ -256,12 +267,13 @@ function question(
   call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
   record: CallRecordOf,
 ) {
+  const text = questionText(call, record);
   return {
     type: "approval_requested",
     why: call.why,
     input: record.input,
     ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
-    ...(record.question === undefined ? {} : { question: record.question }),
+    ...(text === undefined ? {} : { question: text }),
     ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
   } as const;
 }
@@ -292,13 +304,15 @@ function recoveryQuestions(transcript: Transcript, before: State, after: State):
 }
 
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
-  const { answer, by } = event;
+  const { answer, by, questionId } = event;
   const note = "note" in answer ? answer.note : undefined;
   return callEvent(transcript, event, (call, record) => [
     {
       type: "approval_answered",
       answer: answer.type,
       ...(answer.type === "modify" ? { input: answer.input } : {}),
+      ...(questionId === undefined ? {} : { questionId }),
+      ...(answer.type === "reply" ? { value: answer.value } : {}),
       ...(note === undefined ? {} : { note }),
       ...(by === undefined ? {} : { by }),
       ...call,

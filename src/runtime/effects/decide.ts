@@ -220,13 +220,15 @@ function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   const recover = recoverOf(tool);
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
+    ...(tool.durable === true ? { durable: true } : {}),
     ...(tool.sequential === true ? { sequential: true } : {}),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(isExternal(tool) ? { external: true } : {}),
   };
 }
 
-function recoverOf({ recover, readOnly }: AnyTool): Recover {
+function recoverOf({ recover, readOnly, durable }: AnyTool): Recover {
+  if (durable === true) return "rerun";
   if (recover === undefined) return readOnly === true ? "rerun" : "fail";
   return typeof recover === "string" ? recover : "reconcile";
 }
