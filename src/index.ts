@@ -103,6 +103,7 @@ export type {
   TracedAttempt,
   TracedCall,
   TracedHook,
+  TracedToolStep,
   TracedWait,
   TraceRecord,
   TraceRecordOf,

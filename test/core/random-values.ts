@@ -70,6 +70,7 @@ export function randomPolicy(chance: Chance): CallPolicy {
     recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
     ...(chance.once(4) ? { sequential: true } : {}),
     ...(chance.once(4) ? { graceMs: 100 } : {}),
+    ...(chance.once(3) ? { durable: true } : {}),
     ...(chance.once(6) ? { external: true } : {}),
     ...(chance.once(6) ? { provider: true } : {}),
   };
@@ -104,5 +105,7 @@ export function randomAnswer(chance: Chance): Answer {
     { type: "result", output: { type: "text", text: "by hand" } },
     { type: "result", output: { type: "text", text: "by hand" }, isError: true },
     { type: "fail", note: "gone" },
+    { type: "reply", value: { n: 1 } },
+    { type: "decline" },
   ]);
 }

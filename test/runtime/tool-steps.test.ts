@@ -11,6 +11,7 @@ import {
   StepError,
   type Store,
   type ToolContext,
+  traceSession,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
@@ -90,7 +91,10 @@ describe("a step", () => {
   test("is not run again by a tool that runs again", verifies("TOOL-12", "REC-1"), async () => {
     const ran: string[] = [];
     const work = async ({ step, attempt }: ToolContext) => {
-      const one = await step("one", () => void ran.push(`one in ${attempt}`) ?? { n: 1 });
+      const one = await step("one", () => {
+        ran.push(`one in ${attempt}`);
+        return { n: 1 };
+      });
       const two = await step("two", () => {
         ran.push(`two in ${attempt}`);
         return one.n + 1;
@@ -130,7 +134,10 @@ describe("a step", () => {
     expect(caught[0]).toMatchObject({ code: "step_failed", step: "charge", reason: "card_declined" });
     expect({ ...(caught[1] as StepError) }).toEqual({ ...(caught[0] as StepError) });
     expect((caught[1] as StepError).message).toBe((caught[0] as StepError).message);
-    expect((await stepsOf(store)).map(({ step, outcome }) => `${step} ${outcome}`)).toEqual(["charge error", "note ok"]);
+    expect((await stepsOf(store)).map(({ step, outcome }) => `${step} ${outcome}`)).toEqual([
+      "charge error",
+      "note ok",
+    ]);
   });
 
   test("that may run once is in doubt after a crash within it", verifies("TOOL-12"), async () => {
@@ -236,7 +243,7 @@ describe("a step", () => {
     expect(ofType(items, "tool_step")).toMatchObject([
       { name: "work", step: "look", outcome: "ok", output: { n: 1 }, callKey: "r/1/1" },
     ]);
-    const trace = await agent.session("s").trace();
+    const trace = await traceSession(store, "s");
     expect(trace.flatMap((one) => (one.type === "step" ? one.calls : []))).toMatchObject([
       { name: "work", steps: [{ step: "look", outcome: "ok" }] },
     ]);
@@ -401,7 +408,8 @@ describe("when a call ends from outside", () => {
     slow.resolve("late");
     await ended.promise;
     expect(await stepsOf(store)).toEqual([]);
-    const late = async () => (await store.inbox("s")).length + (await logOf(store)).filter((e) => e.type === "late_result").length;
+    const late = async () =>
+      (await store.inbox("s")).length + (await logOf(store)).filter((e) => e.type === "late_result").length;
     await expect.poll(late).toBe(1);
   });
 

@@ -17,11 +17,14 @@ import type {
 } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { Answer } from "./answer.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 import type { ToolStepEventBody } from "./tool-step-events.js";
+
+export type { Answer } from "./answer.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
@@ -86,18 +89,6 @@ export type PolicyDecision = (
   readonly repair?: Repair;
   readonly rule?: PermissionRule;
 };
-
-/** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
-export type Answer =
-  | { readonly type: "approve" }
-  | { readonly type: "deny"; readonly note?: string }
-  | { readonly type: "modify"; readonly input: Json; readonly inputHash: string }
-  | { readonly type: "rerun" }
-  | { readonly type: "result"; readonly output: ToolOutput; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string }
-  /** Answers a question that a tool asked. */
-  | { readonly type: "reply"; readonly value: Json }
-  | { readonly type: "decline"; readonly note?: string };
 
 /** What follows a failed attempt. */
 export type AfterFailure =

@@ -4,7 +4,6 @@
 import type { Fault, Json } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ValueBlob } from "../machine/tool-step-events.js";
-import type { CallRecord } from "./results.js";
 
 /** A tool step that is over, or a question that is answered. */
 export type StepRecord = {
@@ -43,12 +42,15 @@ export type CallSteps = {
   readonly asked: AskedRecord[];
 };
 
+/** A call of the present step. */
+type WithSteps = { steps?: CallSteps };
+
 type StepEntry = Entry & {
   readonly event: EventOf<"tool_step_started" | "tool_step_finished" | "tool_asked" | "answered" | "timer_fired">;
 };
 
 /** Mutates the record of a call: adds what an entry says of its tool steps. */
-export function recordToolStep(call: CallRecord, { event }: Pick<StepEntry, "event">): void {
+export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "event">): void {
   call.steps ??= { done: [], started: [], asked: [] };
   const { done, started, asked } = call.steps;
   switch (event.type) {
@@ -99,7 +101,7 @@ function questionAnswer({ answer, by }: EventOf<"answered">): QuestionAnswer {
 }
 
 /** The names of the steps of a call that ended well, for a person or a model that wonders how far it came. */
-export function finishedSteps({ steps }: Pick<CallRecord, "steps">): string | undefined {
+export function finishedSteps({ steps }: WithSteps): string | undefined {
   const names = (steps?.done ?? []).flatMap(({ step, outcome }) => (outcome === "error" ? [] : [step]));
   if (names.length === 0) return undefined;
   const shown = names.slice(0, mostNames).join(", ");

@@ -90,9 +90,8 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
+      noteRepeated(transcript.run, event);
       recordEntry(transcript.calls, { seq, event });
-      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
       break;
     case "answered":
     case "timer_fired":
@@ -123,6 +122,11 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     default:
       event satisfies EventOf<ReservedEventType>;
   }
+}
+
+function noteRepeated(run: RunRecord | null, { decision }: EventOf<"tool_decided">): void {
+  if (decision.verdict === "block" && decision.repeated === true && run !== null)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {

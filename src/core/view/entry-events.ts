@@ -93,9 +93,7 @@ function bodiesOf(
     case "answered":
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
-      return callEvent(transcript, event, (call, record) =>
-        externalRequest(positionOf(after, event.callKey), call, record),
-      );
+      return waitingEvents(event, transcript, after);
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
     case "tool_finished":
@@ -105,9 +103,7 @@ function bodiesOf(
     case "tool_asked":
       return callEvent(transcript, event, (call, record) => askedEvents(event, call, record));
     case "timer_fired":
-      return event.callKey === undefined
-        ? []
-        : callEvent(transcript, { runId: event.runId, callKey: event.callKey }, (call) => expiredEvents(event, call));
+      return expiredQuestion(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "late_result":
@@ -250,6 +246,21 @@ function decidedEvents(
     if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
     return bodies;
   });
+}
+
+function waitingEvents(
+  event: EventOf<"tool_waiting">,
+  transcript: Transcript,
+  after: State,
+): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) =>
+    externalRequest(positionOf(after, event.callKey), call, record),
+  );
+}
+
+function expiredQuestion(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
+  const { runId, callKey } = event;
+  return callKey === undefined ? [] : callEvent(transcript, { runId, callKey }, (call) => expiredEvents(event, call));
 }
 
 /** The request for a result from outside, if the call waits for one. */

@@ -4,7 +4,8 @@
 import type { ToolContext } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { publishProgress } from "../subscribers/broadcast.js";
-import { createToolSteps, type SteppingCall, type ToolSteps } from "./tool-steps.js";
+import type { SteppingCall } from "./step-host.js";
+import { createToolSteps, type ToolSteps } from "./tool-steps.js";
 
 /** What a tool has begun while it runs. */
 export type ToolWork = {

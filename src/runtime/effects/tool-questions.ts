@@ -14,7 +14,7 @@ import { StepError } from "../tools/step-error.js";
 import { isInteractive } from "../work/effect-context.js";
 import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
-import { runStep, type StepHost } from "./tool-steps.js";
+import { runStep, type StepHost } from "./step-host.js";
 
 export type Questions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
