@@ -51,7 +51,7 @@ export const mutants = [
   {
     name: "the result before the effect",
     file: "src/runtime/effects/run-tool.ts",
-    find: "if (!(value instanceof Promise) && !isThenable(value)) return value;",
+    find: "if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;",
     replace: `if (isThenable(value)) Promise.resolve(value).catch(() => {});
   return isThenable(value) ? "done" : value;`,
     check: "crashes",

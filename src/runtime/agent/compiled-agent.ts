@@ -18,9 +18,11 @@ import type { CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
 import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
 import type { LocalRunStates } from "./local-run-options.js";
+import type { CompiledConditions } from "./stop-conditions.js";
 
 export type CompiledAgent = {
   readonly name: string;
@@ -33,6 +35,10 @@ export type CompiledAgent = {
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   readonly hooks: Hooks;
+  /** Null if the agent has no stop conditions. */
+  readonly stopWhen: CompiledConditions | null;
+  /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
+  readonly isReplay?: true;
   readonly deps: unknown;
   readonly services: Services;
   readonly compaction: Compaction;
@@ -46,6 +52,8 @@ export type CompiledAgent = {
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
   readonly family: AgentFamily;
+  /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
+  readonly toolOutput?: CompiledInput;
 };
 
 /** @throws PawlError `bad_configuration` */

@@ -6,6 +6,7 @@
 import { compileCompaction } from "../../context/compaction-options.js";
 import { compileContext } from "../../context/context-options.js";
 import { compileServices, outputToolsOf } from "../../context/services.js";
+import { defined } from "../../core/data/defined.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
@@ -28,6 +29,7 @@ import { type CompiledAgent, checkLease, checkName, compileTools } from "../agen
 import { limitsOf, unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
+import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
@@ -139,8 +141,8 @@ export function buildAgent<ModelLike>(
           "bad_configuration",
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
-      const bind: BindChild = (link, shared) =>
-        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
+      const bind: BindChild = (link, shared, toolOutput) =>
+        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }));
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
@@ -160,9 +162,12 @@ type Assembled = {
   readonly interrupted: InterruptedRuns;
 };
 
+/** What an agent gets from the agent whose tool it is. */
+type OfParent = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput">;
+
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & OfParent,
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
@@ -263,7 +268,7 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
 
 function compileParts<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: AgentDefaults<ModelLike> & OfParent,
   link: ParentLink,
 ): CompiledAgent {
   const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
@@ -287,10 +292,22 @@ function compileParts<ModelLike>(
     limits: limitsOf(limits, budgeted),
     ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
     hooks: compileHooks(options.hooks ?? []),
+    stopWhen: conditionsOf(options, compiled.tools),
     deps: options.deps,
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
     ...shared,
+    ...defined({ toolOutput: surroundings.toolOutput }),
     ...compileListeners(options),
   };
+}
+
+function conditionsOf(
+  { stopWhen }: Pick<AgentOptions, "stopWhen">,
+  tools: CompiledAgent["tools"],
+): CompiledAgent["stopWhen"] {
+  if (stopWhen === undefined) return null;
+  const conditions = compileStopWhen(stopWhen, "stopWhen");
+  checkConditionTools(conditions, tools);
+  return conditions;
 }
