@@ -107,21 +107,13 @@ export type Jsonified<T> = unknown extends T
         ? string
         : T extends { toJSON(): infer Plain }
           ? Jsonified<Plain>
-          : T extends readonly unknown[]
-            ? { -readonly [Index in keyof T]: Jsonified<T[Index]> }
-            : T extends ReadonlySet<infer Item>
-              ? Jsonified<Item>[]
-              : T extends ReadonlyMap<string, infer Item>
-                ? { [key: string]: Jsonified<Item> }
-                : T extends (...given: never) => unknown
-                  ? Json
-                  : T extends object
-                    ? {
-                        -readonly [Key in keyof T as T[Key] extends symbol | ((...given: never) => unknown)
-                          ? never
-                          : Key]: Jsonified<T[Key]>;
-                      }
-                    : Json;
+          : T extends ReadonlySet<infer Item>
+            ? Jsonified<Item>[]
+            : T extends ReadonlyMap<string, infer Item>
+              ? { [key: string]: Jsonified<Item> }
+              : T extends symbol | ((...given: never) => unknown)
+                ? never
+                : { -readonly [Key in keyof T]: Jsonified<T[Key]> };
 
 /** A tool step that is over, for a tool that finds out what became of its call. */
 export type FinishedToolStep = {
