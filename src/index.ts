@@ -7,6 +7,7 @@ export type { ContextOptions } from "./context/context-options.js";
 export { estimateTokens } from "./context/estimate.js";
 export type { ServiceOptions } from "./context/services.js";
 export * from "./core/data/message.js";
+export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.js";
 export type {
   Entry,
   Event,

@@ -136,7 +136,7 @@ function messageEvents(
   transcript: Transcript,
   after: State,
 ): readonly PublicEventBody[] {
-  const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata } = event;
+  const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata, warnings } = event;
   const usage = transcript.run?.stepUsage.usage ?? event.usage;
   const { parts } = event.message;
   const bodies: PublicEventBody[] = [];
@@ -161,7 +161,11 @@ function messageEvents(
     usage,
     durationMs,
   } as const;
-  bodies.push(providerMetadata === undefined ? step : { ...step, providerMetadata });
+  bodies.push(
+    providerMetadata === undefined && warnings === undefined
+      ? step
+      : { ...step, ...defined({ providerMetadata, warnings }) },
+  );
   return bodies;
 }
 

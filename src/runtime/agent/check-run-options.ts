@@ -35,6 +35,8 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   toolChoice: anything,
   interactive: trueOrFalse,
   providerOptions: anObject,
+  model: anyText,
+  settings: anObject,
   ...localRules,
 };
 
@@ -64,7 +66,9 @@ const otherNames = {
   schema: "output",
   responseFormat: "output",
   tools: "the option tools of createAgent, or activeTools",
-  model: "the option model of createAgent",
+  models: "the option models of createAgent",
+  temperature: "settings.temperature",
+  maxOutputTokens: "settings.maxOutputTokens",
 };
 
 const settings = { code: "bad_input", otherNames } as const;
@@ -73,20 +77,22 @@ const settings = { code: "bad_input", otherNames } as const;
 export function checkStartOptions(
   what: "run()" | "runStream()" | "iterate()",
   options: StartOptions,
-  agent: Pick<CompiledAgent, "tools">,
+  agent: Pick<CompiledAgent, "tools" | "named">,
 ): void {
   checkOptions(what, startRules, options, settings);
   checkToolNames(options, agent);
+  checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);
 }
 
 /** @throws PawlError `bad_input` */
 export function checkSendOptions(
   options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
-  agent: Pick<CompiledAgent, "tools">,
+  agent: Pick<CompiledAgent, "tools" | "named">,
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
+  checkModelName(options, agent);
   const conditions: unknown = options.stopWhen;
   if ([conditions].flat().some((one) => typeof one === "function"))
     throw new PawlError(
@@ -111,10 +117,23 @@ export function checkSessionId(id: string): void {
   if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
 }
 
+/** Only a model that the agent has by name can be chosen. @throws PawlError `bad_input` */
+function checkModelName({ model }: StartOptions, { named }: Pick<CompiledAgent, "named">): void {
+  if (model === undefined || named.has(model)) return;
+  const near = nearestName(model, named.keys());
+  const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
+  const known =
+    named.size === 0 ? "The agent has no models by name." : `The agent has ${[...named.keys()].join(", ")}.`;
+  throw new PawlError(
+    "bad_input",
+    `The option model names ${JSON.stringify(model.slice(0, 100))}, which is none of the agent's models.${hint} ${known}`,
+  );
+}
+
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
 function checkToolNames(
   { activeTools, toolChoice, stopWhen }: StartOptions,
-  { tools }: Pick<CompiledAgent, "tools">,
+  { tools }: Pick<CompiledAgent, "tools" | "named">,
 ): void {
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && tools.has(name)) return;

@@ -27,6 +27,7 @@ import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
 import { limitsOf, unpricedModels } from "../agent/limits.js";
+import { compileSettings } from "../agent/model-settings.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
@@ -281,13 +282,14 @@ function compileParts<ModelLike>(
   const services = compileServices(options, surroundings.listPrices, shared.store);
   const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
-  const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
+  const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
     context: compileContext(options.context),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
     ...compiled,
     limits: limitsOf(limits, budgeted),
     ...(canExecuteTool === undefined ? {} : { canExecuteTool }),

@@ -41,6 +41,8 @@ export type SendOptions = Pick<
   | "toolChoice"
   | "interactive"
   | "providerOptions"
+  | "model"
+  | "settings"
   | "output"
 > & {
   /**
