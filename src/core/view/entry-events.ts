@@ -15,6 +15,7 @@ import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
+import { compactedEvent, failedAttempt } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
@@ -193,30 +194,6 @@ function steeredEvents(
   const text = textOf(answer.message);
   const told = messageEvent(runId, answer);
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
-}
-
-/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
-function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
-  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
-  const used = usage === undefined ? {} : { usage };
-  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
-  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
-    return { ...body, next: "give_up" };
-  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
-}
-
-function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
-  const {
-    at: _at,
-    hooks: _hooks,
-    keptFrom: _from,
-    readFrom: _readFrom,
-    runStartSeq: _run,
-    timing: _timing,
-    dataBlob: _dataBlob,
-    ...publicFields
-  } = event;
-  return publicFields;
 }
 
 type Named = { readonly runId: string; readonly callKey: string };
