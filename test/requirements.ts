@@ -356,6 +356,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STRM-7",
   "STRM-8",
   "STRM-9",
+  "STRM-11",
   "AGENT-3",
   "TOOL-1",
   "TOOL-2",

@@ -236,7 +236,9 @@ function waitingEvents(
   after: State,
 ): readonly PublicEventBody[] {
   return callEvent(transcript, event, (call, record) =>
-    externalRequest(positionOf(after, event.callKey), call, record),
+    event.childId === undefined
+      ? externalRequest(positionOf(after, event.callKey), call, record)
+      : [{ type: "child_started", childId: event.childId, ...call }],
   );
 }
 

@@ -62,6 +62,8 @@ export type PublicEventBody =
     }
   | ({ readonly type: "call_start" } & OfCall)
   | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** The call started a child session, and waits for it. */
+  | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
