@@ -60,6 +60,13 @@ export type TracedToolStep = TraceSpan & {
   readonly output?: string;
 };
 
+/** An attempt of a tool call that failed. */
+export type TracedTry = TraceSpan & {
+  readonly attempt: number;
+  readonly message: string;
+  readonly retryInMs: number;
+};
+
 export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
@@ -70,6 +77,8 @@ export type TracedCall = {
   readonly cut?: Reason;
   /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
+  /** The attempts that failed and were tried again. Absent: none. */
+  readonly failed?: readonly TracedTry[];
   readonly waits: readonly TracedWait[];
   /** The tool steps of the call, in the order of the log; absent if there were none. */
   readonly steps?: readonly TracedToolStep[];

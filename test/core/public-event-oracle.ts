@@ -62,6 +62,12 @@ export function watchEvents() {
       case "tool_step":
         check(open.has(event.callKey) && event.runId === run, "a tool step of a call that is over");
         break;
+      case "tool_failed":
+        check(
+          calls.get(event.callKey) === 2,
+          `an attempt of ${event.callKey} fails before its call, or after its result`,
+        );
+        break;
       case "message": {
         const step = `${event.runId}/${event.modelCallIndex}`;
         check(event.runId === run, "a message of no run");

@@ -6,15 +6,6 @@ const timing = { startedAt: 5_000, durationMs: 1 } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  {
-    type: "tool_failed",
-    ...ofCall,
-    attempt: 1,
-    fault: { code: "tool_failed", message: "no", retryable: true },
-    retryInMs: 10,
-    timing,
-    at,
-  },
   { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
   {
     type: "history_added",

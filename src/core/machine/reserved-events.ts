@@ -3,7 +3,7 @@
  * gives each its meaning without another format number. Until then each is stale in every state, so this version cannot
  * fold a log that holds one.
  */
-import type { Fault, FileChange, Json, Message } from "../data/message.js";
+import type { FileChange, Json, Message } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { MessageRef } from "./message-ref.js";
 import type { RunLimits } from "./run-limits.js";
@@ -22,21 +22,11 @@ export type PermissionRule = {
   readonly scope: "session" | "project" | "user";
 };
 
-/** When something ran: epoch milliseconds and milliseconds. */
-type Span = { readonly startedAt: number; readonly durationMs: number };
 type OfRun = { readonly runId: string };
 type OfCall = OfRun & { readonly callKey: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  /** An attempt of a call failed, and the call will be tried again. */
-  | (OfCall & {
-      readonly type: "tool_failed";
-      readonly attempt: number;
-      readonly fault: Fault;
-      readonly retryInMs: number;
-      readonly timing: Span;
-    })
   /** The session goes on with another agent. */
   | (OfCall & {
       readonly type: "handed_off";

@@ -13,7 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  tool_failed: "stale",
   handed_off: "stale",
   history_added: "stale",
   data_changed: "stale",
@@ -40,6 +39,7 @@ const resting = {
   model_finished: "stale",
   model_failed: "stale",
   timer_fired: "stale",
+  tool_failed: "stale",
   tool_decided: "stale",
   tool_waiting: "stale",
   tool_finished: "stale",
@@ -96,6 +96,7 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     ...active,
     tool_decided: "applies",
     tool_waiting: "applies",
+    tool_failed: "applies",
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",

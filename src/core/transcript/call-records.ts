@@ -8,7 +8,7 @@ import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
 import { approvalExpiredText, skippedBySteerText, surplusCallsText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
-import { recordToolStep } from "./tool-steps.js";
+import { forgetFailedSteps, recordToolStep } from "./tool-steps.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
 
@@ -73,8 +73,14 @@ export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
       break;
     case "timer_fired":
       if (event.questionId !== undefined) recordToolStep(call, { event });
-      else call.cause = { seq, text: approvalExpiredText };
+      else if (event.timer === "approval") call.cause = { seq, text: approvalExpiredText };
       break;
+    case "tool_failed": {
+      const { attempt, fault, timing, retryInMs } = event;
+      forgetFailedSteps(call);
+      call.failed = [...(call.failed ?? []), { attempt, fault, durationMs: timing.durationMs, retryInMs }];
+      break;
+    }
     default:
       break;
   }

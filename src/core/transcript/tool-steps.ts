@@ -72,6 +72,19 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
   }
 }
 
+/** The call is tried again: steps that failed run again, the others are kept. */
+export function forgetFailedSteps({ steps }: WithSteps): void {
+  if (steps === undefined) return;
+  const failed = new Set(steps.done.flatMap(({ step, outcome }) => (outcome === "error" ? [step] : [])));
+  if (failed.size === 0) return;
+  keepOnly(steps.done, ({ step }) => !failed.has(step));
+  keepOnly(steps.started, (step) => !failed.has(step));
+}
+
+function keepOnly<Item>(list: Item[], isKept: (item: Item) => boolean): void {
+  list.splice(0, list.length, ...list.filter(isKept));
+}
+
 function finishedStep({ step, outcome, value, valueBlob, fault }: EventOf<"tool_step_finished">): StepRecord {
   if (outcome === "error")
     return { step, outcome, fault: fault ?? { code: "step_failed", message: "", retryable: false } };

@@ -30,7 +30,14 @@ import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, finishedStepsText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
-import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import {
+  type Choices,
+  forgetAttempts,
+  noteFailedAttempt,
+  noteHooks,
+  noteWarning,
+  type RunRecord,
+} from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
 import type { Transcript } from "./transcript-record.js";
@@ -84,7 +91,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
-      if (transcript.run !== null) transcript.run.cutOff = null;
+      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -94,10 +101,11 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
-      noteRepeated(transcript.run, event);
       recordEntry(transcript.calls, { seq, event });
+      if (transcript.run !== null) noteWarning(transcript.run, event);
       break;
     case "answered":
+    case "tool_failed":
     case "timer_fired":
     case "tool_step_started":
     case "tool_step_finished":
@@ -126,11 +134,6 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     default:
       event satisfies EventOf<ReservedEventType>;
   }
-}
-
-function noteRepeated(run: RunRecord | null, { decision }: EventOf<"tool_decided">): void {
-  if (decision.verdict === "block" && decision.repeated === true && run !== null)
-    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
@@ -197,6 +200,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     last: null,
     refused: null,
     cutOff: null,
+    failedAttempts: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
@@ -207,6 +211,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
+  noteFailedAttempt(run, event);
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
@@ -311,7 +316,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
+    cause?.output ?? {
+      type: "text",
+      text: textWithoutOutput(call, event.outcome, cause?.text ?? lastFault(call)),
+    };
   const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
@@ -323,6 +331,11 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+/** Why a call ended that was to be tried again. */
+function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
 }
 
 function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {

@@ -176,8 +176,9 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         if (step !== null) seeToolStep(step.calls, event, redact, writer);
         break;
       case "tool_waiting":
+      case "tool_failed":
       case "tool_finished":
-        if (step !== null) seeCallEvent(step.calls, event);
+        if (step !== null) seeCallEvent(step.calls, event, redact);
         break;
       case "run_finished":
         finishing = true;
