@@ -2,7 +2,6 @@
 import type { Event } from "../../src/core/index.js";
 
 const ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
-const timing = { startedAt: 5_000, durationMs: 1 } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
