@@ -11,7 +11,7 @@ import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
 import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
-import { type Call, hasCalls, isResting, type SessionBinding, type State } from "./state.js";
+import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
 export type InboxBody =
@@ -38,7 +38,7 @@ export type InboxBody =
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered. */
       readonly questionId?: string;
     }
   | {
@@ -100,7 +100,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
       if (state.session !== null) return [];
       return [created(body.session, state, defaults), ...historyEvents(body.history)];
     case "answer":
-      if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
+      if (!hasCalls(state) || isTooLate(message, body, state.calls)) return [];
       return [
         {
           type: "answered",
@@ -110,6 +110,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
           answer: body.answer,
           ...(body.by === undefined ? {} : { by: body.by }),
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
+          ...(body.questionId === undefined ? {} : { questionId: body.questionId }),
         },
       ];
     case "result":
@@ -136,11 +137,16 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
 }
 
 /** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
-function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
-  return calls.some(
-    (call) =>
-      call.callKey === callKey && call.status === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
-  );
+function isTooLate(
+  { at }: InboxMessage,
+  { callKey, questionId }: Extract<InboxBody, { type: "answer" }>,
+  calls: readonly Call[],
+): boolean {
+  const call = calls.find((one) => one.callKey === callKey);
+  if (call === undefined) return false;
+  const expiresAt =
+    questionId === undefined ? call.status === "asking" && call.expiresAt : questionOf(call, questionId)?.expiresAt;
+  return typeof expiresAt === "number" && at >= expiresAt;
 }
 
 /** A result counts for a call that waits for it. For an interrupted call it becomes a note to the model. */
