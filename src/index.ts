@@ -135,6 +135,7 @@ export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export type { OpenTextPart } from "./runtime/model/assembled-message.js";
 export type { Fallback } from "./runtime/model/models.js";
+export type { DeepPartial, PartialOutput } from "./runtime/model/partial-output.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";

@@ -452,6 +452,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-17",
   "LOOP-18",
   "LOOP-19",
+  "OUT-3",
   "LOOP-20",
   "LOOP-21",
   "STRM-10",

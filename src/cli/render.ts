@@ -118,6 +118,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
       closeLine(state);
       break;
     case "progress":
+    case "partial_output":
     case "preliminary":
       break;
     default:

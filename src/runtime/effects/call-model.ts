@@ -17,15 +17,16 @@ import {
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
 import { byteLength } from "../../platform/bytes.js";
-import type { MessageDelta } from "../../ports/model.js";
+import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { cutOffText } from "../model/cut-off-text.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
+import { type PartialOutput, type PartialOutputReader, readPartialOutput } from "../model/partial-output.js";
 import { type StreamOptions, streamInto } from "../model/stream-attempt.js";
-import { publishDelta } from "../subscribers/broadcast.js";
+import { publishDelta, publishPartialOutput } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
@@ -49,15 +50,18 @@ export async function callModel(
   const { model, timeouts } = modelOf(context);
   const assembly = createAssembly(made.request);
   let firstDeltaMs: number | undefined;
+  const output = outputReader(made.request, context);
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
       firstDeltaMs ??= now() - startedAt;
       publishDelta(hearers, delta);
+      output?.take(delta);
     }
   };
   memory.partial = assembly;
   const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish, memory };
   await streamInto(assembly, made.request, options);
+  output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
@@ -65,6 +69,16 @@ export async function callModel(
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
   return callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
+}
+
+/** Only an answer with a shape is read while it comes. It may continue the answers before it. */
+function outputReader(
+  identity: ModelRequest,
+  { transcript, parts, hearers }: EffectContext,
+): PartialOutputReader | undefined {
+  if (identity.responseFormat === undefined) return undefined;
+  const publish = (item: PartialOutput) => publishPartialOutput(hearers, item);
+  return readPartialOutput({ identity, before: transcript.run?.answer ?? "", clock: parts.clock, publish });
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */

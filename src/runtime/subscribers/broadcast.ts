@@ -16,6 +16,7 @@ import type { StreamItem } from "../agent/stream-types.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
+import type { PartialOutput } from "../model/partial-output.js";
 import type { Tracing } from "../trace/tracing.js";
 import { forgetSignals, type Signalled } from "./run-signals.js";
 import {
@@ -108,6 +109,10 @@ function isFlat(delta: MessageDelta): boolean {
   if (delta.kind === "text-delta") return delta.providerMetadata === undefined;
   for (const key in delta) if (typeof delta[key as keyof MessageDelta] === "object") return false;
   return true;
+}
+
+export function publishPartialOutput(hearers: Subscribers, item: PartialOutput): void {
+  broadcast(hearers, item);
 }
 
 export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {
