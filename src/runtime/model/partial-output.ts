@@ -28,8 +28,8 @@ export type PartialOutput<Output = never> = {
   readonly runId: string;
   readonly modelCallIndex: number;
   readonly attempt: number;
-  /** Frozen. */
-  readonly value: [Output] extends [never] ? Json : DeepPartial<Output>;
+  /** Frozen. Plain JSON if nothing is known of its type. */
+  readonly value: [Output] extends [never] ? Json : unknown extends Output ? Json : DeepPartial<Output>;
 };
 
 export type PartialOutputReader = {
