@@ -21,6 +21,7 @@ import type { FamilyEventBody } from "./family-events.js";
 import type { HookRecord } from "./hook-record.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
+import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 
 export type { HookPoint, HookRecord } from "./hook-record.js";
@@ -161,20 +162,14 @@ type Body =
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
-      /**
-       * Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context
-       * sources.
-       */
+      /** Reserved: the list that is sent instead of the conversation, the model by name, and its settings. */
       readonly messages?: readonly MessageRef[];
       readonly model?: string;
       readonly settings?: ModelSettings | null;
-      readonly sources?: readonly {
-        readonly name: string;
-        readonly path: string;
-        readonly blob: string;
-        readonly bytes: number;
-        readonly trust: "author" | "user" | "project";
-      }[];
+      /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
+      readonly sources?: readonly SourceReference[];
+      /** How these differ from those of the run before. */
+      readonly changedSources?: readonly SourceChange[];
     })
   /** The conversation is to be made smaller before the step's model is called. Without a run: a person asked for it. */
   | (Partial<OfStep> & { readonly type: "compaction_started" })
@@ -205,6 +200,8 @@ type Body =
       readonly fault?: Fault;
       /** Reserved: the blob of the session's data as it stands. */
       readonly dataBlob?: string;
+      /** The texts of context sources that the last run went by, for whoever reads the log from here. */
+      readonly sources?: SourcesOfRun;
     })
   | (OfStep & {
       readonly type: "model_finished";

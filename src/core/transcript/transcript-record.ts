@@ -5,6 +5,7 @@
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { RunOptions } from "../machine/event.js";
+import type { SourcesOfRun } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
@@ -47,6 +48,8 @@ export type Transcript = {
    */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** The texts of context sources that the last run went by; null if its agent has none. */
+  sources: SourcesOfRun | null;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };

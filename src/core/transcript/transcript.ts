@@ -53,6 +53,7 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    sources: null,
     countedTokens: null,
   };
 }
@@ -213,6 +214,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
   else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);

@@ -13,6 +13,7 @@ import { defined } from "../data/defined.js";
 import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
+import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
@@ -106,8 +107,9 @@ function bodiesOf(
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
       return withdrawals(event, transcript);
-    case "after_run_hooks_called":
     case "prepared":
+      return event.changedSources === undefined ? [] : [sourcesChanged(event, event.changedSources)];
+    case "after_run_hooks_called":
     case "compaction_started":
     case "timer_fired":
     case "parent_notified":
@@ -118,6 +120,13 @@ function bodiesOf(
       event satisfies EventOf<ReservedEventType>;
       return [];
   }
+}
+
+function sourcesChanged(
+  { runId, modelCallIndex }: EventOf<"prepared">,
+  changes: readonly SourceChange[],
+): PublicEventBody {
+  return { type: "sources_changed", runId, modelCallIndex, changes };
 }
 
 /**

@@ -47,6 +47,7 @@ import {
 } from "../session/local-session.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import { listTools } from "../tools/compile-tools.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
@@ -278,14 +279,19 @@ function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
   };
   const services = compileServices(options, surroundings.listPrices, shared.store);
-  const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
+  const context = compileContext(options.context);
+  const ofSources = context.sources.flatMap(({ tools: own = [] }) => own);
+  const compiled = compileTools(
+    [...listTools(tools), ...ofSources],
+    outputToolsOf(options, services, surroundings.createOutputTools),
+  );
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
   const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
-    context: compileContext(options.context),
+    context,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...compiled,
     limits: limitsOf(limits, budgeted),

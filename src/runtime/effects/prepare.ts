@@ -4,10 +4,11 @@
 import type { EventBody } from "../../core/machine/event.js";
 import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
-import { buildContext } from "../work/build-context.js";
+import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
+import { buildContext, runDataOf } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
+import { findSources, type LoadedSources, namedSources } from "../work/loaded-sources.js";
 import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
 
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
@@ -15,12 +16,33 @@ export function prepare(context: EffectContext, cancellation: Cancellation): May
   if (state.status !== "preparing" || state.for !== "step") return undefined;
   const { runId, modelCallIndex } = state;
   if (isCompactionDue(state, context)) return { type: "compaction_started", runId, modelCallIndex };
-  const built = buildContext(state, context);
-  if (built.type === "failed") {
-    const message = `the context manager failed: ${built.message}`;
-    const fault = { code: "hook_failed", message, retryable: false };
-    return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
-  }
+  if (context.parts.context.sources.length === 0) return prepareStep(state, null, context, cancellation);
+  return runCoroutine(prepareWithSources(state, context, cancellation));
+}
+
+function* prepareWithSources(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const found = yield* findSources(runDataOf(state, context), context, cancellation);
+  if (found.type === "failed") return failed(state, found.message);
+  return yield* wait(prepareStep(state, found.sources, context, cancellation));
+}
+
+function failed({ runId, modelCallIndex }: StepPreparing, message: string): EventBody {
+  const fault = { code: "hook_failed", message, retryable: false };
+  return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
+}
+
+function prepareStep(
+  state: StepPreparing,
+  sources: LoadedSources | null,
+  context: EffectContext,
+  cancellation: Cancellation,
+): MaybePromise<EventBody> {
+  const built = buildContext(state, context, sources);
+  if (built.type === "failed") return failed(state, `the context manager failed: ${built.message}`);
   const { systemPrompt, records, specifications } = built;
   // A provider that paused has not finished its turn: nothing may come between its messages.
   const append = state.purpose === "unpause" ? [] : built.append;
@@ -46,8 +68,9 @@ function prepared(
   { runId, modelCallIndex, seq, purpose }: StepPreparing,
   { records, input, systemPrompt, append, choices }: Preparation,
   specifications: Prompt["specifications"],
-  { memory, parts, transcript }: EffectContext,
+  context: EffectContext,
 ): EventBody {
+  const { memory, parts, transcript } = context;
   const resultBytes = parts.services.output?.maxTotalBytes;
   return {
     type: "prepared",
@@ -60,6 +83,7 @@ function prepared(
     ...choices,
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
+    ...(memory.sources === null ? {} : namedSources(context, transcript)),
     ...hookRecords(records),
   };
 }

@@ -111,7 +111,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
           { ...state, seq: event.contextSeq },
-          transcript,
+          withSourcesOf(event, transcript),
         );
       case "model_finished":
       case "model_failed":
@@ -155,6 +155,11 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   }
 
   return { presentEvent };
+}
+
+/** The texts of context sources are taken from the recording: nothing is loaded. */
+function withSourcesOf({ runId, sources }: EventOf<"prepared">, transcript: Transcript): Transcript {
+  return sources === undefined ? transcript : { ...transcript, sources: { runId, list: sources } };
 }
 
 /** An effect that is performed, rather than only waited for. */

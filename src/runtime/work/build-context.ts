@@ -10,6 +10,7 @@ import type { RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
+import type { LoadedSources } from "./loaded-sources.js";
 import { offeredSpecifications } from "./offered-tools.js";
 
 export type BuiltContext =
@@ -26,7 +27,11 @@ export type BuiltContext =
 const noInput: readonly UserMessage[] = Object.freeze([]);
 
 /** A context manager may be anybody's code: an error of it is returned, and ends the run. */
-export function buildContext(state: Extract<Preparing, { for: "step" }>, context: EffectContext): BuiltContext {
+export function buildContext(
+  state: Extract<Preparing, { for: "step" }>,
+  context: EffectContext,
+  sources: LoadedSources | null,
+): BuiltContext {
   const { parts, transcript } = context;
   const { manager } = parts.context;
   const run = runDataOf(state, context);
@@ -49,7 +54,7 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, context
     if (specifications === null) return { type: "failed", message: "it named a tool that the agent does not have" };
     return {
       type: "built",
-      systemPrompt,
+      systemPrompt: sources === null ? systemPrompt : withSources(systemPrompt, sources.prompt),
       specifications,
       append: append.length === 0 ? append : structuredClone(append),
       records,
@@ -59,7 +64,12 @@ export function buildContext(state: Extract<Preparing, { for: "step" }>, context
   }
 }
 
-function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
+function withSources(systemPrompt: string | undefined, texts: string): string | undefined {
+  if (texts === "") return systemPrompt;
+  return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
+}
+
+export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
   const { root, context } = parts;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }

@@ -28,8 +28,9 @@ export function sizeOf(context: EffectContext): ContextSize {
 }
 
 function besideMessages(context: EffectContext) {
-  const { parts, transcript } = context;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  const { parts, transcript, memory } = context;
+  const own = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  const systemPrompt = memory.sources === null ? own : `${own ?? ""}${memory.sources.prompt}`;
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 

@@ -11,6 +11,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
+import type { LoadedSources } from "./loaded-sources.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
 export type EffectContext = {
@@ -42,6 +43,8 @@ export type ProcessMemory = SpareController & {
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
   readonly texts: PromptBlobs;
+  /** The texts of context sources that the present run goes by. */
+  sources: LoadedSources | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
@@ -61,6 +64,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
   return {
     holder,
     texts: createPromptBlobs(sessionId, store),
+    sources: null,
     validated: null,
     spareHookContext: null,
     partial: null,
