@@ -88,6 +88,7 @@ export type {
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
+export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
@@ -115,6 +116,7 @@ export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
+export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,

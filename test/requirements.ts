@@ -449,6 +449,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "FIN-11",
   "LOOP-15",
   "LOOP-17",
+  "LOOP-18",
   "LOOP-21",
   "STRM-10",
   "TOOL-18",

@@ -113,6 +113,8 @@ export type TraceRecord =
         readonly type: "run_finished";
         readonly status: Status;
         readonly reason: Reason;
+        /** The stop condition that ended the run. */
+        readonly condition?: string;
         /** The code of the fault that ended the run. */
         readonly fault?: string;
         readonly usage: Usage;

@@ -144,6 +144,17 @@ describe("a stream, as a person sees it", () => {
       ],
       'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · cost unknown · 4.1 s · session session-\n',
     ],
+    [
+      "the text of a run that a stop condition ended, once",
+      [
+        ...deltas(1, 1, start, ...text("I book it.")),
+        event("text", { modelCallIndex: 1, text: "I book it." }),
+        event("tool_call", call(1, { path: "a.ts" })),
+        ...ended(1, "1\ta\n2\tb"),
+        final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
+      ],
+      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-\n',
+    ],
     ...[
       { usage: { costUsd: 0.01256 }, says: "$0.0126" },
       { usage: { costUsd: 12.5, partial: true }, says: "at least $12.50" },

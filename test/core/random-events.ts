@@ -15,8 +15,15 @@ import {
   reasons,
   type State,
 } from "../../src/core/index.js";
-import type { Chance } from "./chance.js";
-import { afterFailure, randomAnswer, randomDecision, randomLimits, randomParts } from "./random-values.js";
+import { type Chance, createChance } from "./chance.js";
+import {
+  afterFailure,
+  randomAnswer,
+  randomDecision,
+  randomLimits,
+  randomParts,
+  randomReferences,
+} from "./random-values.js";
 import { type Session, userMessage } from "./session.js";
 
 /** Makes the events of one session. Ids of runs are never used again, as a store sees to. */
@@ -150,7 +157,14 @@ function preparation(session: Session, chance: Chance): EventBody {
   if (state.for === "compaction") return compaction(session, chance);
   if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
   if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
-  return { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose };
+  if (state.counters.totalSteps > 0 && chance.once(20)) {
+    const condition = `stepCount(${state.counters.totalSteps})`;
+    return { type: "run_finished", runId, reason: "stop_condition", condition, modelCallIndex, ...leaving(chance) };
+  }
+  const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
+  // A chance of its own: the sessions that a seed draws stay as they are.
+  const own = createChance(state.seq + session.at);
+  return own.once(4) ? { ...call, messages: randomReferences(session, own) } : call;
 }
 
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {

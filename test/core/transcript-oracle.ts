@@ -1,7 +1,15 @@
 /**
  * What must hold of what a model sees.
  */
-import { type AssistantMessage, hasCalls, type Message, type State, toolCallsOf } from "../../src/core/index.js";
+import {
+  type AssistantMessage,
+  type Entry,
+  hasCalls,
+  type Message,
+  type State,
+  type Transcript,
+  toolCallsOf,
+} from "../../src/core/index.js";
 import { check } from "./check.js";
 import type { Session } from "./session.js";
 
@@ -29,6 +37,8 @@ export function watchTranscript(session: Session) {
         else if (queued.seq > state.startSeq) check(later.includes(queued.seq), "a steer is lost");
       }
       if (state.status === "model_running") {
+        const prepared = session.log.findLast(({ event }) => event.type === "prepared");
+        checkSent(transcript, prepared);
         check(
           state.purpose === "unpause" || later.every((seq) => seq > state.contextSeq),
           "the model is not shown what it should see",
@@ -44,6 +54,25 @@ export function watchTranscript(session: Session) {
       }
     },
   };
+}
+
+/** What the model is sent instead of the conversation, looked up the long way. */
+function checkSent({ messages, seqs, sentList }: Transcript, prepared: Entry | undefined): void {
+  if (prepared?.event.type !== "prepared") return;
+  const expected = prepared.event.messages?.flatMap((ref): readonly unknown[] => {
+    if ("blob" in ref) return [ref];
+    if ("message" in ref) return [ref.message];
+    const [seq, nth, count] = ref;
+    const shown = messages.flatMap((_, index) => (seqs[index] === (seq === 0 ? prepared.seq : seq) ? [index] : []));
+    const first = shown[nth];
+    return first === undefined ? [] : messages.slice(first, first + count);
+  });
+  check(
+    expected === undefined
+      ? sentList === null
+      : expected.length === sentList?.length && expected.every((message, index) => message === sentList[index]),
+    "another list is sent than the log names",
+  );
 }
 
 /**

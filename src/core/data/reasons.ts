@@ -11,6 +11,7 @@ export const reasons = freeze({
   stop: { status: "completed", exitCode: 0, text: "" },
   done: { status: "completed", exitCode: 0, text: "" },
   other: { status: "completed", exitCode: 0, text: "The model stopped without giving an answer." },
+  stop_condition: { status: "completed", exitCode: 0, text: "The run stopped: a stop condition held." },
   aborted: { status: "aborted", exitCode: 130, text: "Request aborted." },
   refused: { status: "failed", exitCode: 5, text: "The request was refused." },
   max_steps: { status: "failed", exitCode: 4, text: "The run reached its limit of steps." },

@@ -19,10 +19,12 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HookRecord } from "./hook-record.js";
-import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
+import type { MessageRef } from "./message-ref.js";
+import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
+import type { RecordedCondition } from "./stop-condition.js";
 
 export type { HookPoint, HookRecord } from "./hook-record.js";
 
@@ -36,12 +38,12 @@ export type RunOptions = {
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /** The JSON Schema that the answer must fit. */
   readonly output?: { readonly [key: string]: Json };
+  /** The conditions on which the run stops between two steps. */
+  readonly stopWhen?: readonly RecordedCondition[];
   /** Reserved: the agent that the run begins with, its model by name, and settings of its model calls. */
   readonly agent?: string;
   readonly model?: string;
   readonly settings?: ModelSettings;
-  /** Reserved: the entries before the run's start hold a conversation from elsewhere. */
-  readonly history?: boolean;
 };
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */
@@ -162,8 +164,9 @@ type Body =
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
-      /** Reserved: the list that is sent instead of the conversation, the model by name, and its settings. */
+      /** What this call is sent instead of the conversation, which stays as it is. */
       readonly messages?: readonly MessageRef[];
+      /** Reserved: the model by name, and its settings. */
       readonly model?: string;
       readonly settings?: ModelSettings | null;
       /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
@@ -301,7 +304,7 @@ type Body =
       readonly modelCallIndex?: number;
       /** Hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
-      /** Reserved: the stop condition that held. */
+      /** The stop condition that held. */
       readonly condition?: string;
       /** The first entry of the answer that was refused. It leaves the conversation. */
       readonly refusedSeq?: number;

@@ -28,9 +28,11 @@ import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
+import { approvedText, refusalText } from "./loop-prompts.js";
+import { listedMessages } from "./message-references.js";
 import { lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -54,6 +56,7 @@ export function createTranscript(): Transcript {
     promptHash: null,
     toolsHash: null,
     sources: null,
+    sentList: null,
     countedTokens: null,
   };
 }
@@ -216,14 +219,16 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.input !== undefined) changeInput(transcript, run, event.input);
-  if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
-  else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
+  const prompt = promptOf(event);
+  if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
   else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
-  if (event.append === undefined) return;
-  for (const message of event.append) show(transcript, seq, message);
-  transcript.appended = { seq, messages: event.append };
+  if (event.append !== undefined) {
+    for (const message of event.append) show(transcript, seq, message);
+    transcript.appended = { seq, messages: event.append };
+  }
+  transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -259,7 +264,7 @@ function showPrompt(
   { modelCallIndex }: EventOf<"prepared">,
   text: string,
 ): void {
-  if (run.lastPrompt?.modelCallIndex === modelCallIndex) return;
+  if (isShown(run, { modelCallIndex })) return;
   run.lastPrompt = { modelCallIndex, seq };
   show(transcript, seq, userText(text));
 }
@@ -289,7 +294,9 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
-  transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
+  // The count is of what was sent. Another list than the conversation says nothing of the conversation's size.
+  if (transcript.sentList === null)
+    transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {

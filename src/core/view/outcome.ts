@@ -33,7 +33,12 @@ type WithOutput<Output> = [Output] extends [never] ? { readonly output?: Json } 
 /** How a run ended, or why it stopped in this process. `Output` is the type that the schema of the answer gives. */
 export type RunResult<Output = never> = ResultBase &
   (
-    | ({ readonly status: "completed"; readonly reason: Reason } & WithOutput<Output>)
+    | ({
+        readonly status: "completed";
+        readonly reason: Reason;
+        /** With the reason `stop_condition`: the condition that held, for example `stepCount(5)`. */
+        readonly condition?: string;
+      } & WithOutput<Output>)
     | { readonly status: "failed"; readonly reason: Reason; readonly error?: Fault }
     | { readonly status: "aborted"; readonly reason: Reason }
     | { readonly status: "awaiting_human"; readonly approvals: readonly PendingApproval[] }
@@ -147,6 +152,7 @@ function endOf(
         status,
         reason,
         ...(run?.output === undefined ? {} : { output: run.output }),
+        ...(run?.condition === undefined ? {} : { condition: run.condition }),
       };
     case "failed":
       return { ...base, text, ...partial, status, reason, ...(fault === undefined ? {} : { error: fault }) };
@@ -192,6 +198,7 @@ const mostFound = 250_000;
 
 const endsWithinStep: ReadonlySet<Reason> = new Set([
   "done",
+  "stop_condition",
   "invalid_output",
   "output_limit",
   "context_limit",

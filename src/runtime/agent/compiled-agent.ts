@@ -22,6 +22,7 @@ import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
 import type { LocalRunStates } from "./local-run-options.js";
+import type { CompiledConditions } from "./stop-conditions.js";
 
 export type CompiledAgent = {
   readonly name: string;
@@ -34,6 +35,10 @@ export type CompiledAgent = {
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   readonly hooks: Hooks;
+  /** Null if the agent has no stop conditions. */
+  readonly stopWhen: CompiledConditions | null;
+  /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
+  readonly isReplay?: true;
   readonly deps: unknown;
   readonly services: Services;
   readonly compaction: Compaction;

@@ -12,7 +12,7 @@ import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
-import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
+import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { toolChoiceOf } from "./tool-choice.js";
 
 /** A text, parts (texts and files), or whole user messages. */
@@ -131,6 +131,7 @@ const longestRunId = 200;
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const { systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
   const output = outputSchemaOf(options);
+  const stopWhen = recordedConditions(options);
   const stored: RunOptions = {
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
@@ -138,6 +139,7 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
+    ...(stopWhen === undefined ? {} : { stopWhen }),
   };
   if (Object.keys(stored).length === 0) return undefined;
   const checked = checkJson(stored, { maxBytes: maxOptionBytes });

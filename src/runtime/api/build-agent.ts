@@ -29,6 +29,7 @@ import { type CompiledAgent, checkLease, checkName, compileTools } from "../agen
 import { limitsOf, unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
+import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
@@ -297,6 +298,7 @@ function compileParts<ModelLike>(
     limits: limitsOf(limits, budgeted),
     ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
     hooks: compileHooks(options.hooks ?? []),
+    stopWhen: conditionsOf(options, compiled.tools),
     deps: options.deps,
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
@@ -304,4 +306,14 @@ function compileParts<ModelLike>(
     ...defined({ toolOutput: surroundings.toolOutput }),
     ...compileListeners(options),
   };
+}
+
+function conditionsOf(
+  { stopWhen }: Pick<AgentOptions, "stopWhen">,
+  tools: CompiledAgent["tools"],
+): CompiledAgent["stopWhen"] {
+  if (stopWhen === undefined) return null;
+  const conditions = compileStopWhen(stopWhen, "stopWhen");
+  checkConditionTools(conditions, tools);
+  return conditions;
 }

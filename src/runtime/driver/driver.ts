@@ -35,7 +35,7 @@ import type { Effect } from "../../core/machine/effect.js";
 import { dueOf, effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
@@ -147,7 +147,8 @@ async function flush(driver: Driver): Promise<void> {
       const ids = idsOf(batch);
       const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
       const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
-      const beside = { ...ids, dueAt: dueOf(effectsOf(driver, state)), release: leaves };
+      // The new keys come first: on Node 20, adding keys to a copy is twenty times slower.
+      const beside = { dueAt: dueOf(effectsOf(driver, state)), release: leaves, ...ids };
       const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
       if (written.type === "failed") close(driver, written.closing);
       else continueAfter(driver, batch, draft, ids, written);
@@ -182,6 +183,7 @@ function continueAfter(
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);
   }
+  if (driver.questions.size > 0 && !hasCalls(driver.state)) driver.questions.clear();
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);

@@ -10,8 +10,10 @@
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
 import { type Call, callOf, type State } from "../../core/machine/state.js";
+import { namesFunction } from "../../core/machine/stop-condition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
+import type { ContextSource } from "../../ports/context.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
@@ -22,6 +24,7 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
+import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -48,8 +51,20 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
 
+  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
+
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
-    const present: CompiledAgent = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
+    const present: CompiledAgent = {
+      ...parts,
+      store,
+      clock,
+      tools,
+      hooks: noHooks,
+      context,
+      listeners: [],
+      isReplay: true,
+      ...changes,
+    };
     const work: EffectContext = {
       sessionId,
       parts: present,
@@ -107,11 +122,13 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
+        if (event.sources !== undefined && context.sources.length > 0)
+          await recallSources(event, event.sources, memory);
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
           { ...state, seq: event.contextSeq },
-          withSourcesOf(event, transcript),
+          transcript,
         );
       case "model_finished":
       case "model_failed":
@@ -131,6 +148,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
           ? undefined
           : act({ type: "finish", key: "replay", runId: state.runId }, state, transcript);
       case "run_finished": {
+        if (event.condition !== undefined && namesFunction(event.condition)) return undefined;
         const type = state.status === "preparing" && state.for === "finish" ? "finish" : "prepare";
         return act({ type, key: "replay", runId: event.runId }, state, transcript);
       }
@@ -157,9 +175,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   return { presentEvent };
 }
 
-/** The texts of context sources are taken from the recording: nothing is loaded. */
-function withSourcesOf({ runId, sources }: EventOf<"prepared">, transcript: Transcript): Transcript {
-  return sources === undefined ? transcript : { ...transcript, sources: { runId, list: sources } };
+/** Nothing is loaded: the texts are taken from the recording. */
+function withoutTexts({ name }: ContextSource): ContextSource {
+  return { name, load: () => [] };
 }
 
 /** An effect that is performed, rather than only waited for. */

@@ -5,7 +5,7 @@
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
  * only.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { freezeInside } from "../../core/data/freeze.js";
 import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
@@ -233,12 +233,12 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
   return item;
 }
 
-/** Other consumers get the same events, and so do the next requests of the model: what is given is frozen. */
+/** The next requests of the model hold the same parts: they are frozen. An item that several consumers get is frozen whole. */
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
   if ("seq" in item) subscription.seen = behindEvent(item);
-  return freeze(item);
+  return freezeInside(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */

@@ -22,22 +22,44 @@ export function sizeOf(context: EffectContext): ContextSize {
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ ...besideMessages(context), messages }, countedTokens).tokens;
-  const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
+  const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
+  const uncounted = countedTokens === null ? tokensOfSources(transcript) : 0;
+  const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted + uncounted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
 
+/** The size of a request with another list than the conversation: no provider has counted it before. */
+function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
+  const { parts, state, transcript } = context;
+  const beside = tokensOfSources(transcript);
+  const tokens = beside + parts.services.tokens.request({ ...besideMessages(context), messages });
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+}
+
+/** An estimate of the texts of context sources: of those that the log names, so that a replay finds the same size. */
+function tokensOfSources({ sources }: Transcript): number {
+  return sources === null ? 0 : sources.list.reduce((sum, { bytes }) => sum + bytes / bytesOfToken, 0);
+}
+
+const bytesOfToken = 4;
+
 function besideMessages(context: EffectContext) {
-  const { parts, transcript, memory } = context;
-  const own = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
-  const systemPrompt = memory.sources === null ? own : `${own ?? ""}${memory.sources.prompt}`;
+  const { parts, transcript } = context;
+  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 
-/** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */
-export function isCompactionDue(run: RunState, context: EffectContext): boolean {
+/**
+ * Whether to compact before the next step: what is sent is large enough, the run may compact, and something can be cut.
+ * @param list what a context manager sends instead of the conversation
+ */
+export function isCompactionDue(
+  run: RunState,
+  context: EffectContext,
+  list: readonly Message[] | null = null,
+): boolean {
   if (!isOn(context) || !mayCompact(run)) return false;
-  const size = sizeOf(context);
+  const size = list === null ? sizeOf(context) : sizeOfList(list, context);
   return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
@@ -64,7 +86,7 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
   const isForced = !isDue({ tokens, budget }, context);
   const cuts = cutsIn(transcript, run, isForced);
   if (cuts.length === 0) return null;
-  const fixed = estimator.request({ ...besideMessages(context), messages: [] });
+  const fixed = estimator.request({ messages: [], ...besideMessages(context) });
   const view: CompactionView = {
     messages: Object.freeze(transcript.messages.slice()),
     cuts: freeze(cuts),

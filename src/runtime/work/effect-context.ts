@@ -51,6 +51,8 @@ export type ProcessMemory = SpareController & {
   spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
+  /** The run of which it was said that this process does not have its stop conditions. */
+  toldConditionsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
 };
@@ -68,6 +70,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     validated: null,
     spareHookContext: null,
     partial: null,
+    toldConditionsOf: null,
     preliminary: null,
     spareController: null,
   };

@@ -12,10 +12,10 @@ import { changesOfSources, type SourceReference } from "../../core/machine/sourc
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ContextSource, RunData, SourceText } from "../../ports/context.js";
 import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
+import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import type { EffectContext } from "./effect-context.js";
+import type { EffectContext, ProcessMemory } from "./effect-context.js";
 import { keepText, readPromptBlob } from "./prompt-blobs.js";
 
 export type LoadedSources = {
@@ -25,42 +25,51 @@ export type LoadedSources = {
   readonly prompt: string;
 };
 
-export type FoundSources =
-  | { readonly type: "found"; readonly sources: LoadedSources | null }
-  | { readonly type: "failed"; readonly message: string };
-
-const none: FoundSources = { type: "found", sources: null };
-
 const loadTimeoutMs = 10_000;
 const mostTexts = 200;
 const mostCharacters = 1024 * 1024;
 const mostPathCharacters = 4_096;
 
-/** The texts of the run. Answers at once if this process has them. */
+/** Whether the texts of the run are still to be found in this process. */
+export function needsSources(runId: string, { parts, memory }: EffectContext): boolean {
+  return parts.context.sources.length > 0 && memory.sources?.runId !== runId;
+}
+
+/** Finds the texts of the run and keeps them in this process's memory. Gives why that failed; null if it did not. */
 export function* findSources(
   run: RunData,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<FoundSources> {
-  const { parts, memory, transcript } = context;
-  const { sources } = parts.context;
-  if (sources.length === 0) return none;
-  if (memory.sources?.runId === run.runId) return { type: "found", sources: memory.sources };
-  const named = transcript.sources?.runId === run.runId ? yield* readNamed(transcript.sources.list, context) : null;
-  const found = named ?? (yield* load(sources, run, context, cancellation));
-  if ("type" in found) return found;
-  const list = found.map(({ text: _, ...reference }) => reference);
-  memory.sources = { runId: run.runId, list, prompt: found.length === 0 ? "" : sourcesText(found) };
-  return { type: "found", sources: memory.sources };
+): Coroutine<string | null> {
+  const { parts, transcript, memory } = context;
+  const { runId } = run;
+  const named = transcript.sources?.runId === runId ? yield* readNamed(transcript.sources.list, context) : null;
+  const found = named ?? (yield* load(parts.context.sources, run, context, cancellation));
+  if (typeof found === "string") return found;
+  memory.sources = loadedSources(runId, found);
+  return null;
+}
+
+/** Takes the texts of a run from a recording, for a replay. Texts that the store has lost are left out. */
+export async function recallSources(
+  { runId }: { readonly runId: string },
+  list: readonly SourceReference[],
+  memory: ProcessMemory,
+): Promise<void> {
+  const found = await runCoroutine(readNamed(list, { sessionId: memory.texts.sessionId, memory }));
+  memory.sources = loadedSources(runId, found ?? []);
+}
+
+function loadedSources(runId: string, texts: readonly NamedText[]): LoadedSources {
+  const list = texts.map(({ text: _, ...reference }) => reference);
+  return { runId, list, prompt: texts.length === 0 ? "" : sourcesText(texts) };
 }
 
 /** What the entry of a model call says of the texts: nothing if the log has named them for this run. */
 export function namedSources(
-  { memory }: EffectContext,
+  sources: LoadedSources,
   { sources: known }: Transcript,
 ): Pick<EventOf<"prepared">, "sources" | "changedSources"> {
-  const { sources } = memory;
-  if (sources === null) return {};
   const changes = known === null ? [] : changesOfSources(known.list, sources.list);
   if (known?.runId === sources.runId && changes.length === 0) return {};
   return { sources: sources.list, ...(changes.length === 0 ? {} : { changedSources: changes }) };
@@ -69,7 +78,7 @@ export function namedSources(
 /** The texts that the log names; null if the store has lost one. */
 function* readNamed(
   list: readonly SourceReference[],
-  { sessionId, memory }: EffectContext,
+  { sessionId, memory }: Pick<EffectContext, "sessionId" | "memory">,
 ): Coroutine<readonly NamedText[] | null> {
   const texts = yield* wait(Promise.all(list.map(({ blob }) => readPromptBlob(sessionId, blob, memory.texts.store))));
   const found = list.flatMap((reference, index) => {
@@ -84,7 +93,7 @@ function* load(
   run: RunData,
   { parts, memory }: EffectContext,
   cancellation: Cancellation,
-): Coroutine<readonly NamedText[] | Extract<FoundSources, { type: "failed" }>> {
+): Coroutine<readonly NamedText[] | string> {
   const own = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(own, cancellation.reason));
   const settled = yield* wait(
@@ -97,7 +106,7 @@ function* load(
   );
   stopListening();
   if (settled.type !== "returned")
-    return failed(settled.type === "threw" ? settled.message : `the context sources: ${settled.message}`);
+    return settled.type === "threw" ? settled.message : `the context sources: ${settled.message}`;
   const texts = settled.value as readonly SourceText[];
   return texts.map(({ name, path, trust, text }) => ({ name, path, trust, ...keepText(memory.texts, text) }));
 }
@@ -139,8 +148,4 @@ function checkTexts(texts: readonly SourceText[]): readonly SourceText[] {
 
 function isShort(value: string | undefined, most: number): boolean {
   return typeof value === "string" && value !== "" && value.length <= most;
-}
-
-function failed(message: string): Extract<FoundSources, { type: "failed" }> {
-  return { type: "failed", message };
 }

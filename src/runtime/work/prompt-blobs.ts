@@ -6,6 +6,7 @@
  * 3. A model is sent the texts that the log names. A text that is missing in the store is never guessed: the step is prepared
  *    again, and the present text is named and written.
  */
+import type { Message } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
@@ -38,6 +39,8 @@ export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
   prompt: HashedPrompt | null;
+  /** The messages in blobs of the last list that was sent in the place of the conversation, by hash. */
+  messages: ReadonlyMap<string, Message> | null;
   unwritten: readonly HashedText[];
   /** Hashes of texts that the store has lost. */
   missing: readonly string[];
@@ -50,7 +53,7 @@ const hashesOfTools = new WeakMap<readonly ToolSpecification[], HashedText>();
 let newestPrompt: HashedPrompt | null = null;
 
 export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]): PromptBlobs {
-  return { sessionId, store, prompt: null, unwritten: none, missing: none };
+  return { sessionId, store, prompt: null, messages: null, unwritten: none, missing: none };
 }
 
 const none: readonly never[] = [];

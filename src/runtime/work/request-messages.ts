@@ -22,14 +22,18 @@ const readyFor = new WeakMap<Pick<Model, "takesInResults">, Ready>();
 
 type Source = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
 
-/** Answers at once, unless a blob has to be read. */
+/**
+ * Answers at once, unless a blob has to be read.
+ * @param list what is sent instead of the conversation; null: nothing
+ */
 export function requestMessages(
   transcript: Pick<Transcript, "messages" | "shownResults">,
+  list: readonly Message[] | null,
   model: Pick<Model, "takesInResults">,
   source: Source,
 ): MaybePromise<readonly Message[]> {
-  const messages = trimmedMessages(transcript);
-  if (!transcript.shownResults.hasFiles) return messages;
+  const messages = list ?? trimmedMessages(transcript);
+  if (list === null && !transcript.shownResults.hasFiles) return messages;
   const ready = readyFor.get(model) ?? new WeakMap<Message, Message>();
   readyFor.set(model, ready);
   const shown = messages.map((message) => (holdsFiles(message) ? (ready.get(message) ?? message) : message));
