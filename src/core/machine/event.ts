@@ -40,10 +40,11 @@ export type RunOptions = {
   readonly output?: { readonly [key: string]: Json };
   /** The conditions on which the run stops between two steps. */
   readonly stopWhen?: readonly RecordedCondition[];
-  /** Reserved: the agent that the run begins with, its model by name, and settings of its model calls. */
-  readonly agent?: string;
+  /** The name of one of the agent's `models`, which takes the place of its `model`. */
   readonly model?: string;
   readonly settings?: ModelSettings;
+  /** Reserved: the agent that the run begins with. */
+  readonly agent?: string;
 };
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */
@@ -166,8 +167,9 @@ type Body =
       readonly resultBytes?: number;
       /** What this call is sent instead of the conversation, which stays as it is. */
       readonly messages?: readonly MessageRef[];
-      /** Reserved: the model by name, and its settings. */
+      /** The model of this call, by its name among the agent's `models`. */
       readonly model?: string;
+      /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
       readonly settings?: ModelSettings | null;
       /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
       readonly sources?: readonly SourceReference[];
@@ -219,7 +221,7 @@ type Body =
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** The context window ended the message, and nothing can be done about it. */
       readonly cut?: "context";
-      /** Reserved: what the provider could not do of what was asked. */
+      /** What the provider could not do of what was asked. */
       readonly warnings?: readonly string[];
     })
   | (OfStep & {

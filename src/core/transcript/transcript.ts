@@ -56,6 +56,7 @@ export function createTranscript(): Transcript {
     promptHash: null,
     toolsHash: null,
     sources: null,
+    settings: null,
     sentList: null,
     countedTokens: null,
   };
@@ -218,6 +219,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
+  if (event.settings !== undefined) transcript.settings = event.settings;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
