@@ -3,6 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
+import type { SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
@@ -11,7 +12,6 @@ import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
-import type { LoadedSources } from "./loaded-sources.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
 export type EffectContext = {
@@ -35,6 +35,14 @@ export type Hold = {
   readonly isSure: () => boolean;
   /** Renews the lease. False if the session is no longer held here. */
   readonly makeSure: () => Promise<boolean>;
+};
+
+/** The texts of context sources that a run goes by. */
+export type LoadedSources = {
+  readonly runId: string;
+  readonly list: readonly SourceReference[];
+  /** As the model is sent them; empty if there are none. */
+  readonly prompt: string;
 };
 
 /** What one process remembers of a run. Another process can go on without it. */

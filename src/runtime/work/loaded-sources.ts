@@ -15,15 +15,8 @@ import { abort, type Cancellation, createCancellation, onCancel, signalOf } from
 import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import type { EffectContext, ProcessMemory } from "./effect-context.js";
+import type { EffectContext, LoadedSources, ProcessMemory } from "./effect-context.js";
 import { keepText, readPromptBlob } from "./prompt-blobs.js";
-
-export type LoadedSources = {
-  readonly runId: string;
-  readonly list: readonly SourceReference[];
-  /** As the model is sent them; empty if there are none. */
-  readonly prompt: string;
-};
 
 const loadTimeoutMs = 10_000;
 const mostTexts = 200;
