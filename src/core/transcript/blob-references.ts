@@ -69,6 +69,7 @@ function blobsOfSources(sources: readonly SourceReference[] | undefined): readon
 
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
+  if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared")
     return [
       event.promptHash ?? [],

@@ -23,7 +23,7 @@ import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
+import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
@@ -73,6 +73,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       memory,
       now: clock.now,
       hold: { isSure: () => true, makeSure: async () => true },
+      recorder: nothingRecorded,
       hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;
@@ -167,6 +168,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "parent_told":
       case "child_waiting":
       case "migrated":
+      case "tool_step_started":
+      case "tool_step_finished":
+      case "tool_asked":
         return undefined;
       default:
         event satisfies EventOf<ReservedEventType>;
@@ -186,6 +190,14 @@ function withoutTexts({ name }: ContextSource): ContextSource {
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
+
+/** A replay writes nothing. */
+const nothingRecorded: Recorder = {
+  record: async () => "closed",
+  isLost: () => false,
+  isLeaving: () => false,
+  letGo: () => {},
+};
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {
