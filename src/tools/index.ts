@@ -12,6 +12,7 @@ export type {
   ToolOutput,
 } from "../ports/tool.js";
 export { type AgentsFileOptions, agentsFile } from "./agents-file.js";
+export { askPerson } from "./ask-person.js";
 export { defineTool, type InputOf } from "./define.js";
 export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";

@@ -68,6 +68,7 @@ const withoutOptions: readonly string[] = [
   ...[
     "addUsage",
     "asModel",
+    "askPerson",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",
