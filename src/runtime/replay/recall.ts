@@ -13,6 +13,7 @@ import { type Call, callOf, type State } from "../../core/machine/state.js";
 import { namesFunction } from "../../core/machine/stop-condition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
+import type { ContextSource } from "../../ports/context.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
@@ -23,6 +24,7 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
+import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -32,6 +34,8 @@ export type RecallOptions = {
   readonly store: Store;
   /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
+  /** Whether durable tools run again, with their recorded steps. */
+  readonly durable: "present" | "recorded";
   /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
@@ -41,13 +45,20 @@ export type Recall = {
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
-export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
+  const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
+  const tools = new Map(
+    [...parts.tools].map(([name, tool]) => [name, runsAgain(tool) ? tool : noting(tool, () => (reached = true))]),
+  );
+  /** A durable tool that runs again may wait for something, and may be stuck. */
+  const waitingClock: Clock = { ...clock, after: parts.clock.after };
+
+  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const present: CompiledAgent = {
@@ -56,6 +67,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       clock,
       tools,
       hooks: noHooks,
+      context,
       listeners: [],
       isReplay: true,
       ...changes,
@@ -119,6 +131,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
+        if (event.sources !== undefined && context.sources.length > 0)
+          await recallSources(event, event.sources, memory);
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
@@ -137,7 +151,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+        const real = { clock: waitingClock };
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
       case "steered":
         return event.source === "user" || state.status === "idle"
@@ -174,6 +189,11 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   return { presentEvent };
 }
 
+/** Nothing is loaded: the texts are taken from the recording. */
+function withoutTexts({ name }: ContextSource): ContextSource {
+  return { name, load: () => [] };
+}
+
 /** An effect that is performed, rather than only waited for. */
 type ActiveEffect = Parameters<typeof perform>[0];
 
@@ -181,6 +201,7 @@ const noHooks = compileHooks([]);
 
 /** A replay writes nothing. */
 const nothingRecorded: Recorder = {
+  isReplay: true,
   record: async () => "closed",
   isLost: () => false,
   isLeaving: () => false,
