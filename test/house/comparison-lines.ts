@@ -3,9 +3,13 @@
  * says of a kill is checked by crashes before and after every commit.
  */
 import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import * as pawl from "../../src/index.js";
 import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
+import { agentsFile, skills } from "../../src/tools/index.js";
 
 export type Line = {
   /** Runs the line among these names, and gives its value: a promise if the line waits. */
@@ -214,6 +218,25 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
         expect(eventsOf(play, "model_finished")).toHaveLength(2);
       },
     });
+  },
+
+  async "Skills and AGENTS.md"(line) {
+    const root = mkdtempSync(join(tmpdir(), "pawl-comparison-"));
+    try {
+      mkdirSync(join(root, "skills/release"), { recursive: true });
+      writeFileSync(join(root, "AGENTS.md"), "Write short sentences.\n");
+      writeFileSync(
+        join(root, "skills/release/SKILL.md"),
+        "---\nname: release\ndescription: How a release is made.\n---\nTag it.\n",
+      );
+      const model = createScriptedModel([{ text: "Done." }]);
+      const agent = line.run({ createAgent, model, agentsFile, skills, root, join });
+      expect(await agent.run("Go.")).toMatchObject({ status: "completed" });
+      expect(model.requests[0]?.systemPrompt).toContain("Write short sentences.");
+      expect(model.requests[0]?.systemPrompt).toContain("How a release is made.");
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
   },
 
   async "Edge runtimes"(line) {
