@@ -23,8 +23,15 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
   if (event.condition !== undefined) run.condition = event.condition;
-  if (event.reason === "output_refused" && event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
+  const refusedSeq = refusedFrom(run, event);
+  if (refusedSeq !== undefined) withdraw(transcript, run, refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
+}
+
+/** The first entry of a refused answer. A guard may refuse an answer at a message that continues others. */
+function refusedFrom(run: RunRecord, { reason, refusedSeq }: EventOf<"run_finished">): number | undefined {
+  if (reason !== "output_refused") return undefined;
+  return refusedSeq ?? (run.purpose === "continue" ? run.answerSeq : undefined);
 }
 
 /** Without the message: what was refused is kept in the log only. */

@@ -10,7 +10,7 @@
  */
 
 import { defined } from "../data/defined.js";
-import { textOf } from "../data/message.js";
+import { guardTripped, textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
@@ -83,7 +83,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return [failedAttempt(event, after)];
+      return failedEvents(event, after);
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
@@ -188,6 +188,14 @@ function steeredEvents(
   const text = textOf(answer.message);
   const told = messageEvent(runId, answer);
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
+}
+
+/** Whoever shows the deltas of an attempt that a guard ended takes them back. */
+function failedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
+  const failed = failedAttempt(event, after);
+  const { runId, modelCallIndex, attempt } = event;
+  if (event.failure.code !== guardTripped) return [failed];
+  return [failed, { type: "attempt_withdrawn", runId, modelCallIndex, attempt }];
 }
 
 /** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
