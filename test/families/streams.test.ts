@@ -2,7 +2,7 @@
  * A session and the sessions below it as one stream.
  */
 import { describe, expect, test } from "vitest";
-import type { FamilyItem, PublicEvent, Store, StreamItem } from "../../src/index.js";
+import type { FamilyItem, Store, StreamItem } from "../../src/index.js";
 import { familyStream } from "../../src/runtime/api/family-stream.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
