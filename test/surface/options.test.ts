@@ -67,6 +67,7 @@ const withoutOptions: readonly string[] = [
   ...[
     "addUsage",
     "asModel",
+    "askPerson",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",
