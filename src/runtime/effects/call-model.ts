@@ -19,7 +19,6 @@ import {
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { MessageDelta } from "../../ports/model.js";
-import { type BesideCall, type Trip, watchCall } from "../hooks/beside-hooks.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
@@ -31,6 +30,7 @@ import { publishDelta } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
+import { type BesideCall, type Trip, watchCall } from "./beside-call.js";
 import { requestOf } from "./model-request.js";
 
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */

@@ -13,13 +13,13 @@ import type { HookRecord } from "../../core/machine/event.js";
 import type { ModelStreamSubject } from "../../ports/hook.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { CompiledHook } from "../agent/compile-hooks.js";
+import { callWithContext } from "../hooks/call-hooks.js";
+import { onlyMember, reasonIn } from "../hooks/check-return.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import type { SettledCall } from "../lib/time-limit.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callWithContext } from "./call-hooks.js";
-import { onlyMember, reasonIn } from "./check-return.js";
 
 /** Why a call was ended. */
 export type Trip = { readonly reason: "refused" | "output_refused"; readonly message: string };
