@@ -6,16 +6,20 @@
  * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
  *    the results of its calls. Words of the user stay.
  */
-import type { AssistantMessage, Message } from "../data/message.js";
+import { type AssistantMessage, guardTripped, type Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import { userText } from "./compaction.js";
 import { continuePrompt, cutOffNote } from "./loop-prompts.js";
 import type { AnswerAttempt, CutOff, LastMessage, RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** The text that came before the attempt was cut off; null if there is none, or if it failed in another way. */
-export function cutOffOf(seq: number, { modelCallIndex, attempt, partial }: EventOf<"model_failed">): CutOff | null {
-  return partial === undefined ? null : { seq, modelCallIndex, attempt, text: partial.text };
+/** The text that came before the attempt was cut off; null if there is none, or if nobody may see it. */
+export function cutOffOf(
+  seq: number,
+  { modelCallIndex, attempt, partial, failure }: EventOf<"model_failed">,
+): CutOff | null {
+  if (partial === undefined || failure.code === guardTripped) return null;
+  return { seq, modelCallIndex, attempt, text: partial.text };
 }
 
 export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_finished">): void {
