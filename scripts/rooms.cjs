@@ -165,7 +165,7 @@ const rooms = [
   {
     room: "engine",
     about: "plugins, agents by name, and the worker that carries due sessions on",
-    imports: [...contracts, "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
+    imports: [...contracts, "runtime/agent", "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
   },
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },

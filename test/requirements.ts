@@ -448,6 +448,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-21",
   "STRM-10",
   "TOOL-18",
+  "AGENT-1",
   "AGENT-2",
   "CHAT-5",
   "SEC-3#library",

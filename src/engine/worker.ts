@@ -11,6 +11,8 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
+import { lineageOf, reachableAgents, twoOfOneName } from "../runtime/agent/agent-graph.js";
+import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
@@ -27,7 +29,10 @@ export type WorkerReport =
 
 export type WorkerOptions = {
   readonly store: Store;
-  /** The agents whose sessions the worker drives, or a function that returns the agent of a session, or null. */
+  /**
+   * The agents whose sessions the worker drives, with those that they reach through handoffs; or a function that returns
+   * the agent of a session, or null.
+   */
   readonly agents:
     | readonly WorkingAgent[]
     | ((session: SessionBinding, sessionId: string) => Promise<WorkingAgent | null>);
@@ -41,7 +46,7 @@ export type WorkerOptions = {
 export type Worker = {
   /**
    * Drives all sessions that are due or become due meanwhile. Resolves when none is.
-   * @throws PawlError if the store fails
+   * @throws PawlError `bad_configuration` if handoffs lead to two agents of one name, or if the store fails
    */
   readonly runUntilIdle: () => Promise<void>;
   /** Drives sessions as they become due, until `stop`. @throws PawlError if the store fails */
@@ -79,12 +84,19 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   const running = new Map<string, Promise<void>>();
   const refused = new Set<string>();
   const agents = new Set<WorkingAgent>();
+  let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
   let stopped = false;
   let wake = () => {};
 
   async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
     if (typeof options.agents === "function") return options.agents(session, sessionId);
-    return options.agents.find((agent) => (agent.options.name ?? "agent") === session.agent) ?? null;
+    return index(options.agents).get(session.agent) ?? null;
+  }
+
+  /** Made when it is first needed: the functions of handoffs may name agents that are created later. */
+  function index(given: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
+    drivers ??= driversByName(given);
+    return drivers;
   }
 
   /**
@@ -149,10 +161,12 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   async function runUntilIdle(): Promise<void> {
+    if (typeof options.agents !== "function") index(options.agents);
     for (await takeDue(); running.size > 0; await takeDue()) await Promise.race(running.values());
   }
 
   async function run(): Promise<void> {
+    if (typeof options.agents !== "function") index(options.agents);
     const unwatch = store.watch(() => wake());
     try {
       while (!stopped) {
@@ -185,6 +199,30 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   return { runUntilIdle, run, stop };
+}
+
+/**
+ * The agent that drives the sessions of each name: the one of that name or, if the worker has none, one that reaches it
+ * through handoffs.
+ * @throws PawlError `bad_configuration`
+ */
+function driversByName(agents: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
+  const owners = new Map<string, HandoffAgent>();
+  const drivers = new Map<string, WorkingAgent>();
+  const note = (name: string, owner: HandoffAgent, driver: WorkingAgent): void => {
+    if (drivers.has(name)) return;
+    drivers.set(name, driver);
+    owners.set(name, owner);
+  };
+  for (const agent of agents) note(agent.options.name ?? "agent", agent, agent);
+  for (const driver of agents)
+    for (const [name, owner] of reachableAgents(driver)) {
+      if (owner === driver) continue;
+      const known = owners.get(name);
+      if (known !== undefined && lineageOf(known) !== lineageOf(owner)) throw twoOfOneName(name);
+      note(name, owner, driver);
+    }
+  return drivers;
 }
 
 /** A child session and the sessions above it, from the bottom up. */

@@ -19,7 +19,6 @@ export const reservedEvents: readonly Event[] = [
     timing,
     at,
   },
-  { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
   {
     type: "history_added",
     messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],

@@ -150,6 +150,7 @@ test("every event has a row that tells its public events, and every public event
     tool_call: true,
     approval_requested: true,
     approval_answered: true,
+    handed_off: true,
     tool_result: true,
     call_complete: true,
     step_finished: true,

@@ -18,6 +18,7 @@ import type {
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
+import type { HandoffEventBody } from "./handoff.js";
 import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
@@ -32,8 +33,9 @@ export type RunOptions = {
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /** The JSON Schema that the answer must fit. */
   readonly output?: { readonly [key: string]: Json };
-  /** Reserved: the agent that the run begins with, its model by name, and settings of its model calls. */
+  /** The agent that the run begins with, if it is not the one that has the session. */
   readonly agent?: string;
+  /** Reserved: its model by name, and settings of its model calls. */
   readonly model?: string;
   readonly settings?: ModelSettings;
   /** Reserved: the entries before the run's start hold a conversation from elsewhere. */
@@ -336,6 +338,7 @@ type Body =
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
+  | HandoffEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

@@ -66,13 +66,6 @@ export type ReservedEventBody =
       readonly retryInMs: number;
       readonly timing: Span;
     })
-  /** The session goes on with another agent. */
-  | (OfCall & {
-      readonly type: "handed_off";
-      readonly from: string;
-      readonly to: string;
-      readonly messages?: readonly MessageRef[];
-    })
   /** A conversation from elsewhere, before the first run. */
   | {
       readonly type: "history_added";

@@ -17,7 +17,6 @@ const reserved: { readonly [E in ReservedEventType]: "stale" } = {
   tool_step_finished: "stale",
   tool_asked: "stale",
   tool_failed: "stale",
-  handed_off: "stale",
   history_added: "stale",
   data_changed: "stale",
   session_changed: "stale",
@@ -54,6 +53,7 @@ const resting = {
   parent_notified: "stale",
   parent_told: "stale",
   child_waiting: "stale",
+  handed_off: "stale",
 } as const;
 
 /** A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way. */
@@ -89,6 +89,7 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     prepared: "applies",
     compaction_started: "applies",
     compacted: "applies",
+    handed_off: "applies",
     run_finished: "applies",
   },
   model_running: { ...active, model_finished: "applies", model_failed: "applies" },

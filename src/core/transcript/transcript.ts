@@ -16,7 +16,6 @@ import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
-  type ToolCallPart,
   type ToolOutput,
   type Usage,
   type UserMessage,
@@ -27,9 +26,10 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
+import { handOver } from "./handoff.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, continuePrompt, doneToolReminder, refusalText } from "./loop-prompts.js";
-import { lateResultNote, noteKept, noteShown } from "./results.js";
+import { approvedText, continuePrompt, doneToolReminder, handoffText, refusalText } from "./loop-prompts.js";
+import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -100,6 +100,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "tool_finished":
       finish(transcript, seq, event);
+      break;
+    case "handed_off":
+      handOver(transcript);
       break;
     case "run_finished":
       endRun(transcript, seq, event);
@@ -295,7 +298,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
+    cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
   const { timing } = event;
   call.result = {
     outcome: event.outcome,
@@ -308,8 +311,9 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   showResults(transcript, seq);
 }
 
-function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {
-  return outcome === "ok" && approvalId !== undefined ? approvedText : refusalText(outcome, cause);
+function textWithoutOutput({ part, handoff }: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  if (handoff !== undefined) return handoffText(handoff, outcome) ?? refusalText(outcome, cause);
+  return outcome === "ok" && part.approvalId !== undefined ? approvedText : refusalText(outcome, cause);
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

@@ -103,6 +103,10 @@ function bodiesOf(
       return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
+    case "handed_off": {
+      const { runId, callKey, from, to } = event;
+      return [{ type: "handed_off", runId, callKey, from, to }];
+    }
     case "run_finished":
       return withdrawals(event, transcript);
     case "after_run_hooks_called":
@@ -148,6 +152,7 @@ function messageEvents(
     runId,
     modelCallIndex,
     attempt,
+    agent: after.session?.agent ?? "",
     model,
     finishReason,
     usage,

@@ -85,12 +85,23 @@ export type PublicEventBody =
       readonly output: ToolOutput;
       readonly isError: boolean;
     } & OfCall)
+  /** The session goes on with another agent. */
+  | {
+      readonly type: "handed_off";
+      readonly runId: string;
+      /** The call that asked for it. */
+      readonly callKey: string;
+      readonly from: string;
+      readonly to: string;
+    }
   | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
   | {
       readonly type: "step_finished";
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
+      /** The agent whose step it was. */
+      readonly agent: string;
       readonly model: string;
       readonly finishReason: FinishReason;
       /** What the provider says about the whole message, for example the id of a container. */

@@ -12,14 +12,16 @@ import type { Replay, ReplayOptions } from "./replay-types.js";
 /** An agent behind a tool. Its sessions are children of the parent's sessions, in the parent's store. */
 export type ChildAgent = {
   readonly name: string;
+  /** Whether it can drive the sessions of the agent of this name: its own name, or that of one that it hands over to. */
+  readonly reaches: (agentName: string) => boolean;
   /** The models without a price that a session of it may call, its own children included. */
   readonly unpriced: readonly string[];
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
-  /** The agents behind its own tools. */
-  readonly family: AgentFamily;
+  /** The agents behind the tools of the agents that it reaches. Those of the named agent come first. */
+  readonly families: (agentName: string | undefined) => readonly AgentFamily[];
   /** Takes a child session up in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
   /** If a child session is driven here and has nothing to do, resolves when its lease was given back. */

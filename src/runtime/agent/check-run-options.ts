@@ -9,6 +9,7 @@ import {
   type OptionRule,
   type OptionTable,
   oneOf,
+  someText,
   trueOrFalse,
 } from "../../check-options.js";
 import { problemOfId, refusedId } from "../../core/data/ids.js";
@@ -29,6 +30,7 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   signal: aSignal,
   runId: anything,
   limits: anObject,
+  agent: someText,
   systemPrompt: anyText,
   activeTools: anything,
   toolChoice: anything,
@@ -72,7 +74,7 @@ const settings = { code: "bad_input", otherNames } as const;
 export function checkStartOptions(
   what: "run()" | "runStream()" | "iterate()",
   options: StartOptions,
-  agent: Pick<CompiledAgent, "tools">,
+  agent: ToolOwner,
 ): void {
   checkOptions(what, startRules, options, settings);
   checkToolNames(options, agent);
@@ -82,7 +84,7 @@ export function checkStartOptions(
 /** @throws PawlError `bad_input` */
 export function checkSendOptions(
   options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
-  agent: Pick<CompiledAgent, "tools">,
+  agent: ToolOwner,
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
@@ -104,8 +106,18 @@ export function checkSessionId(id: string): void {
   if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
 }
 
+type ToolOwner = Pick<CompiledAgent, "tools" | "graph">;
+
+/** The tools of the agent, and of those that it reaches: any of them may have the session. */
+function toolsOf({ tools, graph }: ToolOwner): ReadonlyMap<string, unknown> {
+  if (graph === null) return tools;
+  return new Map(graph.names().flatMap((name) => [...(graph.partsOf(name)?.tools ?? [])]));
+}
+
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames({ activeTools, toolChoice }: StartOptions, { tools }: Pick<CompiledAgent, "tools">): void {
+function checkToolNames({ activeTools, toolChoice }: StartOptions, agent: ToolOwner): void {
+  if (activeTools === undefined && toolChoice === undefined) return;
+  const tools = toolsOf(agent);
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && tools.has(name)) return;
     const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;

@@ -17,8 +17,9 @@ import type { AnyTool, CanExecuteTool } from "../../ports/tool.js";
 import type { CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
-import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
 import type { AgentFamily } from "./agent-family.js";
+import type { AgentGraph } from "./agent-graph.js";
 import type { Hooks } from "./compile-hooks.js";
 import type { LocalRunStates } from "./local-run-options.js";
 
@@ -46,6 +47,8 @@ export type CompiledAgent = {
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
   readonly family: AgentFamily;
+  /** The agents that can be reached through handoffs; null if it hands over to none. */
+  readonly graph: AgentGraph | null;
 };
 
 /** @throws PawlError `bad_configuration` */
@@ -70,9 +73,10 @@ const shortestLeaseMs = 100;
  */
 export function compileTools(
   tools: Tools,
+  handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
 ): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst"> {
-  const own = normaliseTools(tools);
+  const own = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
   const compiled = new Map(own);
   if (own.size > 0) for (const tool of builtIn) if (!own.has(tool.name)) compiled.set(tool.name, compileTool(tool));
   const specificationsOf = (some: typeof own) => freeze([...some.values()].map((one) => one.specification));
@@ -86,17 +90,56 @@ export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" 
   return { limits, model: models[0].model.id };
 }
 
+/**
+ * The parts of the agent that has the session now. Every effect, draft, replay and read of a session takes its parts from
+ * here. Null if the given agent does not reach that agent.
+ */
+export function partsIn(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
+  if (session === null || session.agent === parts.name) return parts;
+  return parts.graph?.partsOf(session.agent) ?? null;
+}
+
+/** The same for what is no work of an agent: if the agent that has the session is not reached, the given one. */
+export function partsNear(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
+  return partsIn(parts, state) ?? parts;
+}
+
+/** The agents behind the tools of the agent that has the session. */
+export function familyIn(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
+  return partsNear(parts, state).family;
+}
+
+/** Whether the agent can drive the sessions of an agent of this name. */
+export function reaches({ name, graph }: Pick<CompiledAgent, "name" | "graph">, agent: string): boolean {
+  return agent === name || graph?.names().includes(agent) === true;
+}
+
+/** The agents behind the tools of all agents that can be reached. Those of the named agent come first. */
+export function familiesOf(
+  { name, family, graph }: Pick<CompiledAgent, "name" | "family" | "graph">,
+  first: string | undefined,
+): readonly AgentFamily[] {
+  if (graph === null) return [family];
+  const names = [...new Set([first ?? name, ...graph.names()])];
+  return names.flatMap((reached) => graph.partsOf(reached)?.family ?? []);
+}
+
 /** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
-export function checkAgent(sessionId: string, { session }: State, { name, root }: CompiledAgent): void {
+export function checkAgent(sessionId: string, { session }: State, parts: CompiledAgent): void {
   if (session === null) return;
-  if (session.agent !== name)
-    throw new PawlError(
-      "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${session.agent}", not to "${name}". Carry it on with that agent, or start a new session.`,
-    );
+  const { root } = parts;
+  if (!reaches(parts, session.agent)) throw agentMismatch(sessionId, session.agent, parts);
   if (session.root !== undefined && root !== undefined && session.root !== root)
     throw new PawlError(
       "root_mismatch",
       `Session ${sessionId} works in ${session.root}, not in ${root}. Carry it on there, or start a new session.`,
     );
+}
+
+export function agentMismatch(sessionId: string, agent: string, { name, graph }: CompiledAgent): PawlError {
+  const reached = graph === null ? "" : ", which does not hand over to it";
+  return new PawlError(
+    "agent_mismatch",
+    `Session ${sessionId} belongs to the agent "${agent}", not to "${name}"${reached}. Carry it on with that agent, or start a new session.`,
+  );
 }

@@ -18,8 +18,8 @@ export type LocalOptions = {
 };
 
 export type LocalRunState = {
-  /** Replaces the agent's `deps`. */
-  readonly deps?: { readonly value: unknown };
+  /** Gives the `deps` that hold instead of an agent's own; the same for the same. */
+  readonly deps?: (own: unknown) => unknown;
   /** The schema of the answer, with checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
 };
@@ -28,14 +28,11 @@ export type LocalRunState = {
 export type LocalRunStates = Map<string, LocalRunState>;
 
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
-export function compileLocalOptions(
-  { output, dependencyOverrides }: LocalOptions,
-  deps: unknown,
-): LocalRunState | undefined {
+export function compileLocalOptions({ output, dependencyOverrides }: LocalOptions): LocalRunState | undefined {
   if (output === undefined && dependencyOverrides === undefined) return undefined;
   return {
     ...(output === undefined ? {} : { output: compileOutput(output) }),
-    ...(dependencyOverrides === undefined ? {} : { deps: { value: overridden(deps, dependencyOverrides) } }),
+    ...(dependencyOverrides === undefined ? {} : { deps: overriding(dependencyOverrides) }),
   };
 }
 
@@ -44,8 +41,8 @@ export function depsOf(
   { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
   runId: string,
 ): unknown {
-  const own = locals.get(runId)?.deps;
-  return own === undefined ? deps : own.value;
+  const override = locals.get(runId)?.deps;
+  return override === undefined ? deps : override(deps);
 }
 
 /** The schema as the log stores it and as a model sees it. */
@@ -62,7 +59,12 @@ function compileOutput(output: NonNullable<LocalOptions["output"]>): CompiledInp
   }
 }
 
-/** Replaces the named dependencies, and keeps the others. */
-function overridden(deps: unknown, overrides: { readonly [name: string]: unknown }): unknown {
-  return typeof deps === "object" && deps !== null ? { ...deps, ...overrides } : overrides;
+/** Replaces the named dependencies, and keeps the others. A run that is handed over has several agents. */
+function overriding(overrides: { readonly [name: string]: unknown }): (own: unknown) => unknown {
+  const known = new Map<unknown, unknown>();
+  return (own) => {
+    const changed = known.get(own) ?? (typeof own === "object" && own !== null ? { ...own, ...overrides } : overrides);
+    known.set(own, changed);
+    return changed;
+  };
 }

@@ -14,6 +14,7 @@ import type { PriceTable } from "../../ports/services.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
+import { type AgentGraph, bindAgent, createGraph, type Inherited } from "../agent/agent-graph.js";
 import {
   type AgentToolOptions,
   type BindChild,
@@ -24,7 +25,15 @@ import {
 import { checkSessionId } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
-import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
+import {
+  type CompiledAgent,
+  checkLease,
+  checkName,
+  compileTools,
+  familiesOf,
+  reaches,
+} from "../agent/compiled-agent.js";
+import { handoffTools } from "../agent/handoffs.js";
 import { limitsOf, unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
@@ -103,10 +112,12 @@ export type AgentDefaults<ModelLike> = {
 export function buildAgent<ModelLike>(
   given: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
+  lineage: object = {},
 ): Agent<ModelLike> {
   checkAgentOptions(given);
   const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
-  const { parts, live, session, shutdown, interrupted } = assemble(options, surroundings);
+  const self = () => agent;
+  const { parts, live, session, shutdown, interrupted } = assemble(options, surroundings, self);
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
     startRun(what, input, startOptions, parts, live, interrupted);
   const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
@@ -119,7 +130,7 @@ export function buildAgent<ModelLike>(
     return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
-  return {
+  const agent: Agent<ModelLike> = {
     options,
     // The cast trusts the schema: its parsed value has the type that the schema declares.
     run: run as RunMethod,
@@ -131,7 +142,7 @@ export function buildAgent<ModelLike>(
     session,
     with: (changes) => {
       const { store = options.store } = changes;
-      return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings);
+      return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings, lineage);
     },
     asTool(toolOptions) {
       if (options.name === undefined)
@@ -140,11 +151,18 @@ export function buildAgent<ModelLike>(
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
       const bind: BindChild = (link, shared) =>
-        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }));
+        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }, self));
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
   };
+  bindAgent(agent, {
+    name: parts.name,
+    lineage,
+    handoffs: options.handoffs ?? [],
+    compile: (inherited, { link, parent }) => compileReached(options, surroundings, inherited, link, parent),
+  });
+  return agent;
 }
 
 /** An agent in this process, with its sessions and the agents behind its tools. */
@@ -162,7 +180,8 @@ type Assembled = {
 
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: Surroundings<ModelLike>,
+  self: () => Agent<ModelLike>,
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
@@ -171,7 +190,9 @@ function assemble<ModelLike>(
       if (isPosted && ending === null) await takeUp(live(sessionId));
     },
   };
-  const parts = compileParts(options, surroundings, link);
+  const graph =
+    options.handoffs === undefined ? null : createGraph(self, () => parts, { link, parent: surroundings.parent });
+  const parts: CompiledAgent = compileParts(options, surroundings, link, graph);
   const { store, clock, leaseMs } = parts;
   const sessions = new Map<string, LocalSession>();
   const interrupted: InterruptedRuns = new Map();
@@ -228,7 +249,8 @@ function assemble<ModelLike>(
   }
 
   async function shutDown(graceMs: number): Promise<void> {
-    const children = [...parts.family.children.values()];
+    const compiled = [parts, ...(parts.graph?.compiled() ?? [])];
+    const children = compiled.flatMap(({ family }) => [...family.children.values()]);
     await Promise.all([
       ...[...sessions.values()].map((one) => drainLocalSession(one, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
@@ -245,7 +267,8 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
     name: parts.name,
     unpriced: unpricedModels(parts),
     limits: parts.limits,
-    family: parts.family,
+    reaches: (agentName) => reaches(parts, agentName),
+    families: (agentName) => familiesOf(parts, agentName),
     sessionInfo: (title) => sessionInfo(parts, title),
     takeUp: async (sessionId) => {
       if (!isShutDown()) await takeUp(live(sessionId));
@@ -261,10 +284,27 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
   };
 }
 
+/** An agent that another one has handed a session over to, in the process of that one. */
+function compileReached<ModelLike>(
+  options: AgentOptions<ModelLike>,
+  surroundings: AgentDefaults<ModelLike>,
+  { graph, listeners, redact, locals, ...shared }: Inherited,
+  link: ParentLink,
+  parent: ParentLink | undefined,
+): CompiledAgent {
+  const above = parent === undefined ? surroundings : { ...surroundings, parent };
+  const { observers: _, ...own } = options;
+  const compiled = compileParts({ ...own, ...shared }, above, link, graph);
+  return { ...compiled, listeners, redact, locals };
+}
+
+type Surroundings<ModelLike> = AgentDefaults<ModelLike> & { readonly parent?: ParentLink };
+
 function compileParts<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & { readonly parent?: ParentLink },
+  surroundings: Surroundings<ModelLike>,
   link: ParentLink,
+  graph: AgentGraph | null,
 ): CompiledAgent {
   const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
   const shared = {
@@ -274,7 +314,8 @@ function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
   };
   const services = compileServices(options, surroundings.listPrices, shared.store);
-  const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
+  const handoffs = handoffTools(options.handoffs ?? []);
+  const compiled = compileTools(tools, handoffs, outputToolsOf(options, services, surroundings.createOutputTools));
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
   const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
   return {
@@ -290,6 +331,7 @@ function compileParts<ModelLike>(
     deps: options.deps,
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
+    graph,
     ...shared,
     ...compileListeners(options),
   };

@@ -37,7 +37,7 @@ import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
+import { agentMismatch, type CompiledAgent, holderDefaults, partsIn, partsNear } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
@@ -226,7 +226,9 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   for (const effect of effectsOf(driver, draft.state())) {
     if (!isImmediate(effect) || effect.type === "sleep" || driver.jobs.has(effect.key)) continue;
     const cancellation = createCancellation();
-    const settled = perform(effect, workIn(driver, draft.state()), cancellation);
+    const work = workIn(driver, draft.state());
+    if (work === null) return false;
+    const settled = perform(effect, work, cancellation);
     if (settled instanceof Promise) {
       settled.catch(() => {});
       driver.jobs.set(effect.key, { cancellation, early: settled });
@@ -238,8 +240,19 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   return applied;
 }
 
-function workIn({ sessionId, parts, transcript, memory, hold, hearers }: Driver, state: State): EffectContext {
-  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, hearers };
+/** Null if the session was given to an agent that this process cannot drive. */
+function workIn({ sessionId, parts: own, transcript, memory, hold, hearers }: Driver, state: State) {
+  const parts = partsIn(own, state);
+  if (parts === null) return null;
+  const work: EffectContext = { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, hearers };
+  return work;
+}
+
+/** Leaves the session to a process that has its agent. */
+function leaveToOthers(driver: Driver): void {
+  const { sessionId, state, parts } = driver;
+  const error = agentMismatch(sessionId, state.session?.agent ?? "", parts);
+  close(driver, { type: "interrupted", reason: "lease_lost", error });
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
@@ -264,10 +277,15 @@ function start(driver: Driver, effect: Effect): void {
     sleep(driver, effect);
     return;
   }
+  const work = workIn(driver, driver.state);
+  if (work === null) {
+    leaveToOthers(driver);
+    return;
+  }
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
   driver.jobs.set(effect.key, { cancellation });
-  const settled = begun?.early ?? perform(effect, workIn(driver, driver.state), cancellation);
+  const settled = begun?.early ?? perform(effect, work, cancellation);
   Promise.resolve(settled).then(
     (event) => settle(driver, effect.key, event),
     (error) => close(driver, closingOf(error)),
@@ -323,7 +341,9 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
   await Promise.all(
     fresh.map((one) =>
-      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts)), { consume: one.id }),
+      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(partsNear(driver.parts, state))), {
+        consume: one.id,
+      }),
     ),
   );
 }

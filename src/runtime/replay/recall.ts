@@ -16,7 +16,7 @@ import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
 import { compileHooks } from "../agent/compile-hooks.js";
-import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
@@ -46,10 +46,12 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
+  const toolsOf = noted(() => (reached = true));
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
-    const present: CompiledAgent = { ...parts, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
+    const own = partsNear(parts, state);
+    const tools = toolsOf(own);
+    const present: CompiledAgent = { ...own, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
     const work: EffectContext = {
       sessionId,
       parts: present,
@@ -78,7 +80,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       },
     };
     const inPlace = (one: CalledModel): CalledModel => ({ ...one, model: recorded });
-    const [first, ...others] = parts.models;
+    const [first, ...others] = partsNear(parts, state).models;
     const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
     return act(effect, state, transcript, { models: [inPlace(first), ...others.map(inPlace)] });
   }
@@ -126,6 +128,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         const isOurs = call?.status === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
       }
+      case "handed_off":
+        return act({ type: "hand_over", key: "replay", runId: event.runId }, state, transcript);
       case "steered":
         return event.source === "user" || state.status === "idle"
           ? undefined
@@ -161,6 +165,16 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
+
+/** The tools of each agent, which call `note` instead of running. */
+function noted(note: () => void): (parts: CompiledAgent) => CompiledAgent["tools"] {
+  const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
+  return ({ tools }) => {
+    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, noting(tool, note)]));
+    known.set(tools, found);
+    return found;
+  };
+}
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {
