@@ -88,7 +88,7 @@ module.exports = {
       comment:
         "what a user's install does not bring cannot be imported; optional peers can, and types that are not public",
       severity: "error",
-      from: { path: "^src/", pathNot: "^src/cli/provider-clients[.]ts$" },
+      from: { path: "^src/", pathNot: ["^src/cli/provider-clients[.]ts$", "^src/platform/web/hash[.]ts$"] },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         // `npm run package` compiles the public types without these packages.
@@ -104,6 +104,16 @@ module.exports = {
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         pathNot: "node_modules/@ai-sdk/(anthropic|google|openai|openai-compatible)/",
+      },
+    },
+    {
+      name: "hashes-are-bundled",
+      comment: "what runs with Web APIs only brings this package: scripts/web.mjs bundles it",
+      severity: "error",
+      from: { path: "^src/platform/web/hash[.]ts$" },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
+        pathNot: "node_modules/@noble/hashes/",
       },
     },
     {

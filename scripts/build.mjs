@@ -1,7 +1,7 @@
 /**
  * Builds `dist`, the package: types as the compiler writes them, and one JavaScript file for each entry point beside the chunks that they
  * share. With a file for each module, importing Pawl takes twice as long. The clients of model providers that the command line brings are
- * bundled apart, into dist/clients: scripts/clients.mjs.
+ * bundled apart, into dist/clients: scripts/clients.mjs. dist/web is for runtimes that have Web APIs only: scripts/web.mjs.
  *
  * temp/build has a file for each module, for the scripts that look into Pawl.
  */
@@ -11,6 +11,8 @@ import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { buildClients, clientImports, isClient } from "./clients.mjs";
+import { writeThirdParty } from "./third-party.mjs";
+import { buildWeb } from "./web.mjs";
 
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -51,5 +53,5 @@ async function bundle() {
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });
   await build.close();
-  await buildClients();
+  writeThirdParty([...(await buildClients()), ...(await buildWeb(modules))]);
 }

@@ -5,7 +5,7 @@
  * The order is the order of reading, from the bottom up. A room imports only rooms above its own line in this list, so there is no cycle.
  */
 const core = ["core/data", "core/machine", "core/transcript", "core/view"];
-const contracts = [...core, "check-options.ts", "check-tool.ts", "errors.ts", "ports"];
+const contracts = [...core, "check-options.ts", "check-tool.ts", "errors.ts", "platform", "ports"];
 
 const rooms = [
   { room: "core/data", about: "messages, JSON, reasons: plain data and what can be done with it", imports: [] },
@@ -25,12 +25,22 @@ const rooms = [
     imports: ["core/data", "core/machine", "core/transcript"],
   },
   { room: "ports", about: "the contracts: store, model, tool, hook, context, services, clock", imports: core },
+  { room: "platform", about: "what runtimes do in different ways, as Node does it", imports: ["ports"] },
+  {
+    room: "platform/web",
+    about: "the same with Web APIs only; a build puts it in the place of `platform`",
+    imports: ["platform"],
+  },
   {
     room: "context",
     about: "when, where and how a conversation is shortened; tokens; prices; outputs that are cut",
     imports: contracts,
   },
-  { room: "runtime/lib", about: "small helpers that know nothing of agents", imports: ["core/data", "ports"] },
+  {
+    room: "runtime/lib",
+    about: "small helpers that know nothing of agents",
+    imports: ["core/data", "platform", "ports"],
+  },
   {
     room: "runtime/tools",
     about: "from what a tool declares to what can be validated and stored",
@@ -165,7 +175,7 @@ const rooms = [
   {
     room: "engine",
     about: "plugins, agents by name, and the worker that carries due sessions on",
-    imports: [...contracts, "runtime/agent", "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
+    imports: [...contracts, "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
   },
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
@@ -182,6 +192,11 @@ const rooms = [
     room: "models/registry",
     about: "models by name, and which one there is when none is named",
     imports: [...contracts, "models/ai-sdk", "models/demo"],
+  },
+  {
+    room: "models/registry/web",
+    about: "the same with Web APIs only: there are no models by name",
+    imports: [...contracts, "models/registry"],
   },
   { room: "tools", about: "the built-in tools: files, shell, outputs", imports: contracts },
   { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },

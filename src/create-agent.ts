@@ -5,11 +5,11 @@ import { asModel } from "./models/ai-sdk/adapter.js";
 import type { LanguageModel } from "./models/ai-sdk/language-model.js";
 import { contextWindows } from "./models/facts/context-windows.js";
 import { listPrices } from "./models/facts/prices.js";
+import { createHolder, isHolderDead } from "./platform/holder.js";
 import type { Model } from "./ports/model.js";
 import type { AgentOptions as Options } from "./runtime/api/agent-options.js";
 import { type Agent as Built, buildAgent } from "./runtime/api/build-agent.js";
 import { createMemoryStore } from "./stores/memory/index.js";
-import { createHolder, isHolderDead } from "./stores/shared/holder.js";
 import { createOutputTools } from "./tools/output-tools.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */

@@ -2,9 +2,9 @@
  * `createWorker` with its defaults: it runs in this process and in real time.
  */
 import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
+import { isHolderDead } from "./platform/holder.js";
 import { checkedClock } from "./runtime/agent/checked-clock.js";
 import { systemClock } from "./runtime/lib/clock.js";
-import { isHolderDead } from "./stores/shared/holder.js";
 
 /** Creates a worker, which finds the due sessions of a store and drives them. */
 export function createWorker(options: WorkerOptions): Worker {

@@ -39,6 +39,7 @@ export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
+export { isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
 export type {
   CompactionService,
@@ -79,6 +80,7 @@ export type {
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
+export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
@@ -106,6 +108,7 @@ export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
+export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,
@@ -124,12 +127,11 @@ export type { Fallback } from "./runtime/model/models.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
-export type { Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
+export type { Preliminary, Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { isHolderDead } from "./stores/shared/holder.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";

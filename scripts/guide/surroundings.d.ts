@@ -43,6 +43,7 @@ declare global {
     refund(order: string, cents: number, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
     findRefund(idempotencyKey: string): Promise<string | undefined>;
   };
+  function walk(folder: string, signal: AbortSignal): AsyncIterable<string>;
   const ledger: { readonly size: number; clear(): void };
   function chargesIn(folder: string): number;
   function runCommand(

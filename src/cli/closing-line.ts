@@ -24,7 +24,7 @@ export function closingLine(result: RunResult, elapsedMs: number | null, style: 
 function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red"; readonly text: string } {
   switch (result.status) {
     case "completed":
-      return { colour: "green", text: result.reason === "other" ? `done: ${fixedText("other")}` : "done" };
+      return { colour: "green", text: completed(result) };
     case "failed": {
       const why = [fixedText(result.reason), result.error?.message].filter((part) => part !== undefined && part !== "");
       return { colour: "red", text: `failed (${result.reason}): ${oneLine(why.join(" "))}` };
@@ -42,6 +42,11 @@ function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red
       return { colour: "yellow", text: `interrupted (${result.reason})${why}${lost}` };
     }
   }
+}
+
+function completed({ reason, condition }: Extract<RunResult, { readonly status: "completed" }>): string {
+  if (reason === "stop_condition") return `stopped by ${visible(oneLine(condition ?? "a condition"))}`;
+  return reason === "other" ? `done: ${fixedText("other")}` : "done";
 }
 
 function tokens({ inputTokens, outputTokens }: Usage): readonly string[] {

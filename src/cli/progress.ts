@@ -1,6 +1,7 @@
 /**
  * Tells what is under way and for how long. It is a fold over the items of a stream.
  */
+import { type ToolOutput, textOfOutput } from "../core/index.js";
 import type { StreamItem } from "../index.js";
 import { cut, duration, oneLine } from "./text.js";
 
@@ -33,6 +34,12 @@ const afterFailure: { readonly [Next in AfterFailure]: (attempt: number) => stri
   compact: () => "summarising the conversation",
   give_up: () => "ending the run",
 };
+
+/** The end of what a call has given so far: tools add to it as they go on. */
+function lastLine(output: ToolOutput): string {
+  const text = textOfOutput(output).slice(-2_000).trimEnd();
+  return text.slice(text.lastIndexOf("\n") + 1);
+}
 
 export function createProgress({ showsText = true }: ProgressOptions = {}): Progress {
   const calls = new Map<string, Activity>();
@@ -69,6 +76,9 @@ export function createProgress({ showsText = true }: ProgressOptions = {}): Prog
         break;
       case "progress":
         calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, name: item.note });
+        break;
+      case "preliminary":
+        calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, name: lastLine(item.output) });
         break;
       case "call_complete":
         calls.delete(item.callKey);

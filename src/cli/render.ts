@@ -73,6 +73,8 @@ type RenderState = RenderedText & {
   /** Open calls. A call that began before the renderer was created has no input here. */
   readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
   startedAt: number | null;
+  /** The text of the last step, as far as its events told it. */
+  stepText: string;
 };
 
 export function createRenderer(options: RenderOptions): Renderer {
@@ -84,6 +86,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     isParallel: false,
     calls: new Map(),
     startedAt: null,
+    stepText: "",
   };
   return {
     show(item) {
@@ -115,6 +118,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
       closeLine(state);
       break;
     case "progress":
+    case "preliminary":
       break;
     default:
       showEvent(state, item, options);
@@ -201,7 +205,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       writeLine(state, style("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
       break;
     case "tool_result":
-      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: textOfOutput(event.output) });
+      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
       break;
     case "call_complete":
       showResult(state, event, options);
@@ -238,6 +242,7 @@ function showReasoning(state: RenderState, { text }: EventNamed<"reasoning">, { 
 function showText(state: RenderState, { runId, modelCallIndex, text }: EventNamed<"text">): void {
   const step = `${runId}/${modelCallIndex}`;
   if (state.textStep !== step) closeLine(state);
+  state.stepText = state.textStep === step ? state.stepText + text : text;
   state.textStep = step;
   if (state.attempt.key.startsWith(`${step}/`) && isStreamed(state, text)) return;
   writeText(state, text);
@@ -272,6 +277,11 @@ function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool
   writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
 }
 
+function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {
+  const text = textOfOutput(output);
+  return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
+}
+
 function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {
   const call = state.calls.get(event.callKey);
   const isOk = event.status === "ok";
@@ -288,9 +298,12 @@ function showResult(state: RenderState, event: EventNamed<"call_complete">, { st
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {
   const { text } = result;
   const fixed = "reason" in result && result.status !== "interrupted" ? fixedText(result.reason) : "";
-  if (text !== fixed) writeAnswer(state, text);
+  // The text beside the last calls was shown with them.
+  const isShown = state.held === null && state.stepText === text;
+  if (text !== fixed && !isShown) writeAnswer(state, text);
   else releaseHeld(state);
   writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
   state.startedAt = null;
   state.streamed = "";
+  state.stepText = "";
 }

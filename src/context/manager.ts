@@ -12,16 +12,7 @@ export const contextManager: ContextManager = {
   build(view): Context {
     const systemPrompt = systemPromptOf(view);
     const append = newHints(view);
-    const { messages, input, tools } = view;
-    return {
-      ...(systemPrompt === undefined ? {} : { systemPrompt }),
-      // A getter, so that a step copies the conversation only if somebody reads it.
-      get messages() {
-        return [...messages, ...input, ...append];
-      },
-      tools,
-      append,
-    };
+    return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: view.tools, append };
   },
 };
 

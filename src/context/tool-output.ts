@@ -12,6 +12,7 @@ import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/me
 import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
 import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
+import { byteLength, bytesOfBase64 } from "../platform/bytes.js";
 import type { Store } from "../ports/store.js";
 import { lostFileNote, omittedOutput } from "./prompts.js";
 
@@ -26,6 +27,31 @@ export type CapOptions = {
   readonly store: Pick<Store, "putBlob">;
   readonly maxBytes?: number;
 };
+
+/** An output that is shown while its call runs, cut to the default size. Nothing is kept of what is left out. */
+export function preliminaryOutput(output: ToolOutput): ToolOutput {
+  if (output.type !== "content") {
+    const text = output.type === "text" ? output.text : JSON.stringify(output.value);
+    const shown = preliminaryText(text);
+    return shown === text ? output : { type: "text", text: shown };
+  }
+  const parts = output.parts.map((part) => (part.type === "file" ? describedUnlessSmall(part) : part));
+  const bytes = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : part.data.length), 0);
+  if (bytes * 3 <= defaultMaxOutputBytes) return { type: "content", parts };
+  const texts = parts.map((part) => (part.type === "text" ? part.text : `[${describeFile(part)}]`));
+  return { type: "text", text: preliminaryText(texts.join("\n")) };
+}
+
+function describedUnlessSmall(file: FilePart): FilePart | TextPart {
+  return isUrl(file) || file.data.length <= 4_096 ? file : { type: "text", text: `[${describeFile(file)}]` };
+}
+
+function preliminaryText(text: string): string {
+  if (text.length * 3 <= defaultMaxOutputBytes) return text;
+  const bytes = bytesOfText(text);
+  if (bytes.length <= defaultMaxOutputBytes) return text;
+  return cutText(bytes, { maxBytes: defaultMaxOutputBytes - 200, lines: countLines(bytes), isKept: true });
+}
 
 /** Returns the output as it is if it is small enough, else its beginning and end, with a reference to the whole. */
 export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
@@ -50,7 +76,7 @@ export function assertStorable(output: ToolOutput): ToolOutput {
 }
 
 function fits(value: ToolOutput | string): boolean {
-  return Buffer.byteLength(JSON.stringify(value)) <= mostStoredBytes;
+  return byteLength(JSON.stringify(value)) <= mostStoredBytes;
 }
 
 type Capped = { readonly text: string; readonly full?: FullOutput };
@@ -149,7 +175,7 @@ async function capContent(output: Content, limit: number, options: CapOptions): 
 
 async function keepFile(file: FilePart, options: CapOptions): Promise<FilePart | TextPart> {
   if (blobOf(file) !== undefined || isUrl(file)) return file;
-  const bytes = Buffer.from(file.data, "base64");
+  const bytes = bytesOfBase64(file.data);
   const blob = await keep(bytes, options);
   if (blob !== null) return keptFile(file, blob, bytes.length);
   return { type: "text", text: lostFileNote(describeFile(file)) };

@@ -30,8 +30,10 @@ export type {
   ToolChoice,
 } from "./machine/event.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
+export type { MessageRef } from "./machine/message-ref.js";
 export type { RunLimits } from "./machine/run-limits.js";
 export * from "./machine/state.js";
+export { nameOfCondition, type PlainCondition, type RecordedCondition } from "./machine/stop-condition.js";
 export { type Refusal, refusal, transition } from "./machine/transition.js";
 export { type Pair, transitionTable } from "./machine/transition-table.js";
 export { blobOf, blobsOf, outputIn } from "./transcript/blob-references.js";

@@ -11,8 +11,7 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
-import { lineageOf, reachableAgents, twoOfOneName } from "../runtime/agent/agent-graph.js";
-import type { HandoffAgent } from "../runtime/agent/handoffs.js";
+import { driversByName } from "../runtime/api/drivers.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
@@ -199,30 +198,6 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   return { runUntilIdle, run, stop };
-}
-
-/**
- * The agent that drives the sessions of each name: the one of that name or, if the worker has none, one that reaches it
- * through handoffs.
- * @throws PawlError `bad_configuration`
- */
-function driversByName(agents: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
-  const owners = new Map<string, HandoffAgent>();
-  const drivers = new Map<string, WorkingAgent>();
-  const note = (name: string, owner: HandoffAgent, driver: WorkingAgent): void => {
-    if (drivers.has(name)) return;
-    drivers.set(name, driver);
-    owners.set(name, owner);
-  };
-  for (const agent of agents) note(agent.options.name ?? "agent", agent, agent);
-  for (const driver of agents)
-    for (const [name, owner] of reachableAgents(driver)) {
-      if (owner === driver) continue;
-      const known = owners.get(name);
-      if (known !== undefined && lineageOf(known) !== lineageOf(owner)) throw twoOfOneName(name);
-      note(name, owner, driver);
-    }
-  return drivers;
 }
 
 /** A child session and the sessions above it, from the bottom up. */

@@ -3,8 +3,8 @@
  *
  * 1. A context manager is deterministic: the same view gives the same context, also in another process or after a
  *    crash.
- * 2. The log holds everything that a model sees. A context manager only adds to the conversation, and its additions are
- *    committed before the call. It never rewrites messages; only a compaction shortens a conversation.
+ * 2. The log holds everything that a model sees: additions to the conversation, and the list that is sent in its place.
+ *    Both are committed before the call. The conversation itself stays as it is; only a compaction shortens it.
  * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
  */
 import type { Message, UserMessage } from "../core/data/message.js";
@@ -54,8 +54,16 @@ export type ContextView = {
 
 export type Context = {
   readonly systemPrompt?: string;
-  /** The conversation to send: `messages` of the view, then `input`, then `append`. */
-  readonly messages: readonly Message[];
+  /**
+   * What this call sends. Messages may be left out, shortened or added; those that stay are the very objects of the
+   * view. The list is for this call only: the conversation stays as it is. Default: `messages` of the view, then
+   * `input`, then `append`.
+   *
+   * The list is not empty, has at most 8 MiB as JSON, and ends with a message of the user or a tool. Each call is
+   * answered by the next message, once and in the order of the calls, and the ids of calls are unique. Another list
+   * ends the run with `hook_failed`.
+   */
+  readonly messages?: readonly Message[];
   /** A selection of the view's `tools`. */
   readonly tools: readonly ToolSpecification[];
   /** The additions. They come last, and belong to the conversation from this call on. */

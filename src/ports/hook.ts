@@ -46,7 +46,7 @@ export type HookInput = string | readonly UserPart[] | readonly UserMessage[];
 export type RunSubject = { readonly input: readonly UserMessage[] };
 
 export type ModelCallSubject = StepSubject & {
-  /** The conversation to be sent. */
+  /** The messages to be sent: the conversation, or the list of a context manager or of a hook before this one. */
   readonly messages: readonly Message[];
   readonly systemPrompt?: string;
   /** The names of the tools that the model may call. */
@@ -61,6 +61,15 @@ export type ModelCallChange = {
   readonly activeTools?: readonly string[];
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
+  /**
+   * What this call sends instead. Messages may be left out, shortened or added; those that stay are the very objects
+   * that the hook was shown. The list is for this call and its retries only: the conversation stays as it is.
+   *
+   * The list is not empty, has at most 8 MiB as JSON, and ends with a message of the user or a tool. Each call is
+   * answered by the next message, once and in the order of the calls, and the ids of calls are unique. Another list is
+   * refused, and `onFailure` decides.
+   */
+  readonly messages?: readonly Message[];
 };
 
 export type ModelAnswerSubject = {
@@ -149,7 +158,8 @@ export type Hook = {
   readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
   readonly beforeStep?: Call<StepSubject, Nothing>;
   /**
-   * It may choose among the agent's tools, and change the system prompt, tool choice and provider options of this call.
+   * It may choose among the agent's tools, and change the system prompt, tool choice, provider options and messages of
+   * this call.
    */
   readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
   /** Called after each attempt that ended with an answer or a failure. */

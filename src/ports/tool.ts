@@ -88,8 +88,12 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly provider?: ProviderToolReference;
   /** Called with the model's text if the arguments are not JSON. */
   readonly executeRaw?: (text: string, context: ToolContext) => Output | Promise<Output>;
-  /** Without it, the provider runs the call; or, if the provider does not, the call waits until `session.provideResult` provides its result. */
-  readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output>;
+  /**
+   * A generator shows what it yields while the call runs; the result is what it returns, or else the last value that it
+   * yielded. Without `execute`, the provider runs the call; or, if the provider does not, the call waits until
+   * `session.provideResult` provides its result.
+   */
+  readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output> | AsyncIterable<Output>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.

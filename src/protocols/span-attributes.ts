@@ -65,7 +65,7 @@ function partsOf(model: string): { readonly provider?: string; readonly modelId:
 }
 
 export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"step">): Attributes {
-  const { name, toolCallId, outcome, callKey, ran, input, output, waits } = call;
+  const { name, toolCallId, outcome, callKey, ran, input, output, waits, cut } = call;
   return withoutAbsent({
     [names.operation]: names.operations.toolCall,
     [names.toolName]: name,
@@ -77,6 +77,7 @@ export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"s
     [names.toolResult]: output,
     "pawl.call.key": callKey,
     "pawl.call.attempt": ran?.attempt,
+    "pawl.child.cut": cut,
     "pawl.child.session.id": waits.find((wait) => wait.childId !== undefined)?.childId,
   });
 }

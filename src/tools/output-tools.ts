@@ -4,7 +4,9 @@
  * The number of an output is that of its entry in the session's own log, so a model cannot name another session's
  * output. The results of these tools stay within the limit of any output, so they are never cut themselves.
  */
+
 import { countLines, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
+import { byteLength } from "../platform/bytes.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { hexLines } from "./hex.js";
@@ -117,7 +119,7 @@ async function page(input: ReadInput, { bytes, mediaType }: WholeOutput, most: n
   const to = endOfPage(bytes, from, Math.min(requestedEnd, bytes.length), { most, isByLine });
   const text = await decodeInPieces(bytes.subarray(from, to), textOfBytes, pace);
   // A control character takes six bytes as JSON.
-  if (text.length * 6 > maxPageJsonBytes && Buffer.byteLength(JSON.stringify(text)) > maxPageJsonBytes)
+  if (text.length * 6 > maxPageJsonBytes && byteLength(JSON.stringify(text)) > maxPageJsonBytes)
     return await page(input, { bytes, mediaType }, Math.floor(most / 6), pace);
   return `(output ${input.output}, ${await placesOf(bytes, { from, to, isByLine }, pace)})\n${text}`;
 }

@@ -3,6 +3,7 @@
  *
  * All work of this process shares one turn. So ten calls beside each other keep the loop no longer than one does.
  */
+import { inNextTurn } from "../platform/process.js";
 
 /** The characters or bytes of one piece. A plain scan of a piece takes well under a millisecond. */
 export const pieceSize = 64 * 1024;
@@ -30,7 +31,7 @@ let waiting: Promise<void> | null = null;
 
 function nextTurn(): Promise<void> {
   waiting ??= new Promise((resolve) => {
-    setImmediate(() => {
+    inNextTurn(() => {
       waiting = null;
       turnStart = performance.now();
       resolve();

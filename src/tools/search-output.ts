@@ -2,7 +2,9 @@
  * Literal search in an output, which may be one line of megabytes. The search is linear (find-text.ts), and done in
  * pieces (SEC-15).
  */
+
 import { startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
+import { byteLength } from "../platform/bytes.js";
 import { findText, prepareWanted } from "./find-text.js";
 import { countLineEnds, decodeInPieces } from "./long-bytes.js";
 import type { Pace } from "./pace.js";
@@ -62,8 +64,8 @@ function createByteCounter(text: string, start: number): (index: number) => numb
   let [knownIndex, knownByte] = [0, start];
   return (asked) => {
     const index = isWithinCharacter(text, asked) ? asked - 1 : asked;
-    if (index < knownIndex) return knownByte - Buffer.byteLength(text.slice(index, knownIndex));
-    knownByte += Buffer.byteLength(text.slice(knownIndex, index));
+    if (index < knownIndex) return knownByte - byteLength(text.slice(index, knownIndex));
+    knownByte += byteLength(text.slice(knownIndex, index));
     knownIndex = index;
     return knownByte;
   };

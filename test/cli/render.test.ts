@@ -144,6 +144,17 @@ describe("a stream, as a person sees it", () => {
       ],
       'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · cost unknown · 4.1 s · session session-\n',
     ],
+    [
+      "the text of a run that a stop condition ended, once",
+      [
+        ...deltas(1, 1, start, ...text("I book it.")),
+        event("text", { modelCallIndex: 1, text: "I book it." }),
+        event("tool_call", call(1, { path: "a.ts" })),
+        ...ended(1, "1\ta\n2\tb"),
+        final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
+      ],
+      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-\n',
+    ],
     ...[
       { usage: { costUsd: 0.01256 }, says: "$0.0126" },
       { usage: { costUsd: 12.5, partial: true }, says: "at least $12.50" },
@@ -385,6 +396,9 @@ describe("progress", () => {
     expect(progress.line(14_000)).toBe("… shell and 1 more, 12 s");
     progress.update({ type: "progress", callKey: "r/1/1", note: "file 3\u001b[2J" }, 15_000);
     expect(progress.line(14_000)).toBe("… file 3\\x1b[2J and 1 more, 12 s");
+    const output = { type: "text", text: "file 3: a\nfile 4: b\n" } as const;
+    progress.update({ type: "preliminary", callKey: "r/1/1", output }, 15_000);
+    expect(progress.line(14_000)).toBe("… file 4: b and 1 more, 12 s");
     for (const item of [...ended(1, ""), ...ended(2, "")]) progress.update(item, 20_000);
     expect(progress.line(23_000)).toBe("… the model, 3.0 s");
     progress.update(

@@ -15,8 +15,15 @@ import {
   reasons,
   type State,
 } from "../../src/core/index.js";
-import type { Chance } from "./chance.js";
-import { afterFailure, randomAnswer, randomDecision, randomLimits, randomParts } from "./random-values.js";
+import { type Chance, createChance } from "./chance.js";
+import {
+  afterFailure,
+  randomAnswer,
+  randomDecision,
+  randomLimits,
+  randomParts,
+  randomReferences,
+} from "./random-values.js";
 import { type Session, userMessage } from "./session.js";
 
 /** Makes the events of one session. Ids of runs are never used again, as a store sees to. */
@@ -61,7 +68,13 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
   if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
   const late = state.interrupted[0];
   if (late !== undefined && chance.once(3))
-    return { type: "late_result", callKey: late, outcome: "ok", output: { type: "text", text: "late" } };
+    return {
+      type: "late_result",
+      callKey: late,
+      outcome: "ok",
+      output: { type: "text", text: "late" },
+      ...cut(state),
+    };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
@@ -170,7 +183,14 @@ function preparation(session: Session, chance: Chance): EventBody {
   if (state.for === "compaction") return compaction(session, chance);
   if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
   if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
-  return { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose };
+  if (state.counters.totalSteps > 0 && chance.once(20)) {
+    const condition = `stepCount(${state.counters.totalSteps})`;
+    return { type: "run_finished", runId, reason: "stop_condition", condition, modelCallIndex, ...leaving(chance) };
+  }
+  const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
+  // A chance of its own: the sessions that a seed draws stay as they are.
+  const own = createChance(state.seq + session.at);
+  return own.once(4) ? { ...call, messages: randomReferences(session, own) } : call;
 }
 
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {
@@ -240,6 +260,11 @@ function leaving(chance: Chance): { readonly afterRunHooksPending?: true } {
   return chance.once(2) ? { afterRunHooksPending: true } : {};
 }
 
+/** A limit may have ended a child. */
+function cut({ seq }: State): { readonly cut?: "max_steps" } {
+  return seq % 4 === 0 ? { cut: "max_steps" } : {};
+}
+
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
 
 function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
@@ -300,7 +325,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
           callKey,
           outcome: "ok",
           output: { type: "json", value: { n: 1 } },
-          ...(call.on === "child" ? { usage: { inputTokens: 2, outputTokens: 1 } } : {}),
+          ...(call.on === "child" ? { usage: { inputTokens: 2, outputTokens: 1 }, ...cut(state) } : {}),
         },
       ];
     case "deciding":

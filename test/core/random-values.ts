@@ -6,6 +6,7 @@ import type {
   Answer,
   AssistantPart,
   CallPolicy,
+  MessageRef,
   PolicyDecision,
   RunLimits,
 } from "../../src/core/index.js";
@@ -41,6 +42,18 @@ export function afterFailure(chance: Chance): AfterFailure {
     { type: "compact" },
     { type: "give_up", reason: "model_error" },
   ]);
+}
+
+/** References to the conversation and to the entry that holds them, messages in place and blobs; some name nothing. */
+export function randomReferences({ transcript: { seqs } }: Session, chance: Chance): readonly MessageRef[] {
+  return Array.from({ length: 1 + chance.below(4) }, (): MessageRef => {
+    const from = seqs[chance.below(Math.max(1, seqs.length))] ?? 1;
+    if (chance.once(2)) return [from, chance.below(2), 1 + chance.below(6)];
+    if (chance.once(2)) return [0, chance.below(2), 1];
+    return chance.once(2)
+      ? { message: { role: "user", parts: [{ type: "text", text: "in place" }] } }
+      : { blob: `blob ${chance.below(3)}` };
+  });
 }
 
 /** Ids that repeat, within a message and across, and empty ones. */

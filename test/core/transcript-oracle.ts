@@ -1,7 +1,15 @@
 /**
  * What must hold of what a model sees.
  */
-import { type AssistantMessage, hasCalls, type Message, type State, toolCallsOf } from "../../src/core/index.js";
+import {
+  type AssistantMessage,
+  type Entry,
+  hasCalls,
+  type Message,
+  type State,
+  type Transcript,
+  toolCallsOf,
+} from "../../src/core/index.js";
 import { check } from "./check.js";
 import type { Session } from "./session.js";
 
@@ -17,6 +25,7 @@ export function watchTranscript(session: Session) {
       for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
       if (messages.length !== shown.length || messages[0] !== shown[0] || messages.at(-1) !== shown.at(-1)) {
         if (!hasCalls(state)) checkConversation(messages);
+        checkCut(transcript.calls, messages.at(-1));
         shown = [...messages];
       }
       if (state.status === "idle") return;
@@ -28,6 +37,8 @@ export function watchTranscript(session: Session) {
         else if (queued.seq > state.startSeq) check(later.includes(queued.seq), "a steer is lost");
       }
       if (state.status === "model_running") {
+        const prepared = session.log.findLast(({ event }) => event.type === "prepared");
+        checkSent(transcript, prepared);
         check(
           state.purpose === "unpause" || later.every((seq) => seq > state.contextSeq),
           "the model is not shown what it should see",
@@ -43,6 +54,25 @@ export function watchTranscript(session: Session) {
       }
     },
   };
+}
+
+/** What the model is sent instead of the conversation, looked up the long way. */
+function checkSent({ messages, seqs, sentList }: Transcript, prepared: Entry | undefined): void {
+  if (prepared?.event.type !== "prepared") return;
+  const expected = prepared.event.messages?.flatMap((ref): readonly unknown[] => {
+    if ("blob" in ref) return [ref];
+    if ("message" in ref) return [ref.message];
+    const [seq, nth, count] = ref;
+    const shown = messages.flatMap((_, index) => (seqs[index] === (seq === 0 ? prepared.seq : seq) ? [index] : []));
+    const first = shown[nth];
+    return first === undefined ? [] : messages.slice(first, first + count);
+  });
+  check(
+    expected === undefined
+      ? sentList === null
+      : expected.length === sentList?.length && expected.every((message, index) => message === sentList[index]),
+    "another list is sent than the log names",
+  );
 }
 
 /**
@@ -77,6 +107,17 @@ function isPrompt({ parts: [part] }: Message): boolean {
 function isAlike(a: Message | undefined, b: Message): boolean {
   const withoutIds = (_key: string, value: unknown) => (_key === "toolCallId" ? "" : value);
   return a === b || JSON.stringify(a, withoutIds) === JSON.stringify(b, withoutIds);
+}
+
+/** What a child found before a limit ended it is marked as such, and nothing else is. */
+function checkCut(records: Session["transcript"]["calls"], given: Message | undefined): void {
+  if (given?.role !== "tool") return;
+  for (const { part, result } of records.values()) {
+    const shown = given.parts.find((one) => one.toolCallId === part.toolCallId);
+    if (shown === undefined || result === undefined) continue;
+    const isMarked = JSON.stringify(shown.output).includes("[Cut short: ");
+    check(isMarked === (result.cut !== undefined), `the result of ${part.toolCallId} is marked wrongly as cut`);
+  }
 }
 
 /** Every call has one result, all of a message's right after it and in its order; ids are unique. */

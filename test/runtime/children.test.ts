@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, createWorker, defineTool, PawlError, type Store } from "../../src/index.js";
+import { z } from "zod";
+import {
+  type AgentOptions,
+  createAgent,
+  createMemoryStore,
+  createWorker,
+  defineTool,
+  PawlError,
+  type Store,
+  traceSession,
+} from "../../src/index.js";
+import type { InputSchema } from "../../src/ports/tool.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 
@@ -174,6 +185,126 @@ describe("an agent as a tool", verifies("TOOL-11"), () => {
     expect(() => agent.asTool({ description: "x" })).toThrow(PawlError);
   });
 });
+
+const verdict = {
+  type: "object",
+  properties: { verdict: { type: "string", enum: ["yes", "no"] } },
+  required: ["verdict"],
+} as const;
+
+type Inner = Pick<AgentOptions, "limits"> & { readonly output?: InputSchema<unknown>; readonly store?: Store };
+
+/** A parent that asks its child once. `messages` are those that the parent's model is sent then. */
+async function ask(child: readonly ScriptedStep[], { limits = {}, output, store = createMemoryStore() }: Inner = {}) {
+  const look = defineTool({ name: "look", description: "Looks.", input: { type: "object" }, execute: () => "found" });
+  const childModel = createScriptedModel(child);
+  const judge = createAgent({ name: "judge", model: childModel, tools: [look], limits });
+  const parentModel = createScriptedModel([{ calls: [{ name: "judge", input: { task: "?" } }] }, { text: "Done." }]);
+  const tools = [judge.asTool({ description: "Judges.", ...(output === undefined ? {} : { output }) })];
+  const parent = createAgent({ name: "court", model: parentModel, tools, store });
+  const result = await parent.run("Go.", { sessionId: "p" });
+  const events = await collected(parent.session("p").events({ follow: false }));
+  const last = parentModel.requests[1]?.messages.at(-1);
+  const part = last?.role === "tool" ? last.parts[0] : undefined;
+  return { result, events, part, childModel, parent, store };
+}
+
+describe("a child with a shape for its answers", verifies("AGENT-3"), () => {
+  test("gives its answer as JSON", async () => {
+    const { part, childModel } = await ask([{ text: '{"verdict":"yes"}' }], { output: verdict });
+    expect(part).toMatchObject({ output: { type: "json", value: { verdict: "yes" } } });
+    expect(childModel.requests[0]?.responseFormat).toMatchObject({ type: "json" });
+  });
+
+  test("is asked once more for an answer that fits, and then fails", async () => {
+    const { part } = await ask([{ text: "Perhaps." }, { text: '{"verdict":"no"}' }], { output: verdict });
+    expect(part).toMatchObject({ output: { type: "json", value: { verdict: "no" } } });
+    const { part: failed } = await ask([{ text: "Perhaps." }, { text: "Who knows." }], { output: verdict });
+    expect(failed).toMatchObject({ isError: true });
+    expect(JSON.stringify(failed)).toContain("invalid_output");
+  });
+
+  test("is held to what only the schema itself can check", async () => {
+    const schema = z.object({ n: z.number().refine((n) => n % 2 === 0, "it is odd") });
+    const { part, childModel } = await ask([{ text: '{"n":3}' }, { text: '{"n":4}' }], { output: schema });
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("it is odd");
+    expect(part).toMatchObject({ output: { type: "json", value: { n: 4 } } });
+  });
+
+  test("refuses a schema that cannot be used when the tool is made", () => {
+    const agent = createAgent({ name: "judge", model: createScriptedModel([]) });
+    const make = () => agent.asTool({ description: "x", output: { type: "nonsense" } as never });
+    expect(make).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+  });
+});
+
+describe("a child that a limit ends", verifies("AGENT-3"), () => {
+  const steps: readonly ScriptedStep[] = ["One.", "Two.", "Three."].map((text) => ({
+    text,
+    calls: [{ name: "look" }],
+  }));
+  const limits = { maxSteps: 3 };
+
+  test("gives the texts of its last two steps, marked as cut", async () => {
+    const { part, events } = await ask(steps, { limits });
+    expect(part?.output).toEqual({ type: "text", text: "[Cut short: max_steps.]\nTwo.\n\nThree." });
+    expect(part).not.toHaveProperty("isError");
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: "tool_result",
+        outcome: "ok",
+        isError: false,
+        cut: "max_steps",
+        output: { type: "text", text: "Two.\n\nThree." },
+      }),
+    );
+  });
+
+  test("gives its answer, if it has one", async () => {
+    const answer = { text: "Half of the ans", finish: "length" } as const;
+    const { part } = await ask([...steps.slice(0, 1), answer], { limits: { ...limits, maxContinuations: 0 } });
+    expect(part?.output).toEqual({ type: "text", text: "[Cut short: output_limit.]\nHalf of the ans" });
+  });
+
+  test("is an error if it wrote nothing", async () => {
+    const { part } = await ask(
+      [1, 2, 3].map(() => ({ calls: [{ name: "look" }] })),
+      { limits },
+    );
+    expect(part).toMatchObject({ isError: true });
+    expect(JSON.stringify(part)).toContain("did not finish (failed, max_steps)");
+  });
+
+  test("says so in the trace", async () => {
+    const { store } = await ask(steps, { limits });
+    const trace = await traceSession(store, "p");
+    const calls = trace.flatMap((record) => (record.type === "step" ? record.calls : []));
+    expect(calls).toMatchObject([{ name: "judge", outcome: "ok", cut: "max_steps" }]);
+  });
+
+  test("says so in a result that comes late", async () => {
+    const store = createMemoryStore();
+    const { parent } = await ask(steps, { limits, store });
+    const entries = await store.read("p", 0, 100);
+    const waiting = entries.find(({ event }) => event.type === "tool_waiting");
+    const fork = await parent.session("p").fork({ at: waiting?.seq ?? 0, sessionId: "copy" });
+    const { interrupted } = await fork.state();
+    const [callKey = ""] = interrupted;
+    const output = { type: "text", text: "Two." } as const;
+    const body = { type: "result", callKey, output, child: { usage: {}, cut: "max_steps" } } as const;
+    await store.post("copy", { id: "late", at: 1, body });
+    await parent.session("copy").send("Go on.");
+    const events = await collected(parent.session("copy").events({ follow: false }));
+    expect(events).toContainEqual(expect.objectContaining({ type: "late_result", callKey, cut: "max_steps", output }));
+    expect(JSON.stringify(await parent.session("copy").messages())).toContain("[Cut short: max_steps.]\\nTwo.");
+  });
+});
+
+async function collected<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const list: Item[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
 
 async function resultOf(agent: ReturnType<typeof createAgent>, sessionId: string) {
   for await (const item of agent.session(sessionId).events()) if (item.type === "final") return item.result;

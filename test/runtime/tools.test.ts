@@ -3,9 +3,12 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { PawlError } from "../../src/errors.js";
+import { createAgent } from "../../src/index.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
 import { fromAiSdkTool } from "../../src/runtime/tools/ai-sdk-tool.js";
 import { normaliseTools, type Tools } from "../../src/runtime/tools/compile-tools.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { collect } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const context: ToolContext = {
@@ -112,15 +115,30 @@ describe("a tool of the AI SDK", () => {
     expect(external.execute).toBeUndefined();
   });
 
-  test("gives the last part of a result that comes in parts", verifies("TOOL-1#ai-sdk"), async () => {
+  test("gives the last part of a result that comes in parts", verifies("TOOL-1#ai-sdk", "TOOL-14"), async () => {
     const streaming = aiTool({
       inputSchema: z.object({}),
       async *execute() {
         yield { done: 1 };
         yield { done: 2 };
+        // The AI SDK does not look at what a generator returns.
+        return { done: 3 } as never;
       },
+      toModelOutput: ({ output }: { readonly output: unknown }) => ({ type: "text", value: JSON.stringify(output) }),
+    } as never);
+    const agent = createAgent({
+      model: createScriptedModel([{ calls: [{ name: "work" }] }, { text: "Done." }]),
+      tools: { work: streaming },
     });
-    expect(await fromAiSdkTool("work", streaming).execute?.({}, context)).toEqual({ done: 2 });
+    const items = await collect(agent.runStream("Go"));
+    const shown = items.flatMap((item) =>
+      item.type === "preliminary" || item.type === "tool_result" ? [item.output] : [],
+    );
+    expect(shown).toEqual([
+      { type: "json", value: { done: 1 } },
+      { type: "json", value: { done: 2 } },
+      { type: "text", text: '{"done":2}' },
+    ]);
   });
 
   test("asks for approval as it says", verifies("TOOL-1#ai-sdk"), async () => {

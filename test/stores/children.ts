@@ -17,7 +17,7 @@ export function compileStores(parent: string): string {
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   for (const file of readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })) {
     if (
-      !/^(core|ports|stores|testing\/conformance)\/.*\.ts$|^(errors|check-options)\.ts$|^testing\/store-conformance\.ts$/.test(
+      !/^(core|platform|ports|stores|testing\/conformance)\/.*\.ts$|^(errors|check-options)\.ts$|^testing\/store-conformance\.ts$/.test(
         file.replaceAll("\\", "/"),
       )
     )

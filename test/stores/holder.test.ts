@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
-import { createHolder, isHolderDead } from "../../src/stores/shared/holder.js";
+import { createHolder, isHolderDead } from "../../src/platform/holder.js";
 import { verifies } from "../verifies.js";
 
 const hasProc = existsSync("/proc/self/stat");

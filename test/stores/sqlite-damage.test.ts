@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PawlError } from "../../src/errors.js";
 import type { Store } from "../../src/ports/store.js";
-import { checksumOf, positionOf } from "../../src/stores/shared/storable.js";
+import { checksumOf, positionOf } from "../../src/stores/shared/checksum.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { claim, commit, expectLog, message, restingSession, stateAt, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";

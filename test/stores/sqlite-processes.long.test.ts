@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isHolderDead } from "../../src/platform/holder.js";
 import type { Store } from "../../src/ports/store.js";
-import { isHolderDead } from "../../src/stores/shared/holder.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { bob, claim, commit, commitAfter, leaseMs, message, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";

@@ -38,6 +38,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
+  toolCalled: () => pawl.toolCalled("echo", wrong),
   traceSession: () => pawl.traceSession(store, "s", wrong),
   chooseModel: () => models.chooseModel(wrong),
   createModelRegistry: () => models.createModelRegistry(wrong),
@@ -81,9 +82,10 @@ const withoutOptions: readonly string[] = [
     "redactJson",
     "resolveModel",
     "settled",
+    "stepCount",
     "storeConformance",
   ],
-  ...["textOf", "toModelFailure", "toolCallsOf", "untrimmedTextOf"],
+  ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "untrimmedTextOf"],
 ];
 
 const entryPoints = [pawl, models, sqlite, tools, mcp, opentelemetry, testing];
@@ -242,6 +244,7 @@ describe("names of tools, and the mode of send", () => {
     [{ activeTools: "lookup" }, "activeTools"],
     [{ toolChoice: { tool: "loookup" } }, 'Do you mean "lookup"?'],
     [{ toolChoice: "always" }, "toolChoice"],
+    [{ stopWhen: pawl.toolCalled("lokup") }, 'Do you mean "lookup"?'],
     [{ toolChoice: { name: "lookup" } }, "toolChoice"],
     [{ mode: "steeer" }, "mode"],
     [{ interactive: "no" }, "interactive"],

@@ -11,6 +11,7 @@ export const reasons = freeze({
   stop: { status: "completed", exitCode: 0, text: "" },
   done: { status: "completed", exitCode: 0, text: "" },
   other: { status: "completed", exitCode: 0, text: "The model stopped without giving an answer." },
+  stop_condition: { status: "completed", exitCode: 0, text: "The run stopped: a stop condition held." },
   aborted: { status: "aborted", exitCode: 130, text: "Request aborted." },
   refused: { status: "failed", exitCode: 5, text: "The request was refused." },
   max_steps: { status: "failed", exitCode: 4, text: "The run reached its limit of steps." },
@@ -44,6 +45,22 @@ export type Reason = keyof typeof reasons;
  * process took over, or the run before it in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "lease_lost" | "held_back";
+
+/** Whether the reason is a limit: the run could have gone on, and what it has found by then may be of use. */
+export function isLimit(reason: Reason): boolean {
+  return limits.has(reason);
+}
+
+const limits: ReadonlySet<Reason> = new Set([
+  "max_steps",
+  "max_errors",
+  "max_tokens",
+  "max_cost",
+  "max_wall_clock",
+  "context_limit",
+  "output_limit",
+  "repeated_call",
+]);
 
 /** The status of a run that ended for this reason. */
 export function statusOf(reason: Reason): "completed" | "failed" | "aborted" {

@@ -18,10 +18,15 @@ import type {
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { FamilyEventBody } from "./family-events.js";
-import type { HandoffEventBody } from "./handoff.js";
-import type { DataPatch, MessageRef, PermissionRule, ReservedEventBody } from "./reserved-events.js";
+import type { HandoffEventBody } from "./handoff-event.js";
+import type { HookRecord } from "./hook-record.js";
+import type { MessageRef } from "./message-ref.js";
+import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
+import type { RecordedCondition } from "./stop-condition.js";
+
+export type { HookPoint, HookRecord } from "./hook-record.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
@@ -33,13 +38,13 @@ export type RunOptions = {
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /** The JSON Schema that the answer must fit. */
   readonly output?: { readonly [key: string]: Json };
+  /** The conditions on which the run stops between two steps. */
+  readonly stopWhen?: readonly RecordedCondition[];
   /** The agent that the run begins with, if it is not the one that has the session. */
   readonly agent?: string;
   /** Reserved: its model by name, and settings of its model calls. */
   readonly model?: string;
   readonly settings?: ModelSettings;
-  /** Reserved: the entries before the run's start hold a conversation from elsewhere. */
-  readonly history?: boolean;
 };
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */
@@ -104,34 +109,6 @@ export type AfterFailure =
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
 
-/** When a hook is called. */
-export type HookPoint =
-  | "beforeRun"
-  | "beforeStep"
-  | "beforeLLMCall"
-  | "afterLLMCall"
-  | "beforeToolCall"
-  | "afterToolCall"
-  | "afterStep"
-  | "beforeStop"
-  | "onError"
-  | "onCompacted"
-  | "afterRun";
-
-/** The outcome of a hook. It is part of the event to which the hook contributed. */
-export type HookRecord = {
-  readonly name: string;
-  readonly hook: HookPoint;
-  /** How long the hook took, in milliseconds. */
-  readonly ms: number;
-  /**
-   * `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point.
-   */
-  readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
-  /** What went wrong. */
-  readonly message?: string;
-};
-
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
 
 type OfRun = { readonly runId: string };
@@ -188,11 +165,9 @@ type Body =
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
       readonly resultBytes?: number;
-      /**
-       * Reserved: the list that is sent instead of the conversation, the model by name, its settings, and context
-       * sources.
-       */
+      /** What this call is sent instead of the conversation, which stays as it is. */
       readonly messages?: readonly MessageRef[];
+      /** Reserved: the model by name, its settings, and context sources. */
       readonly model?: string;
       readonly settings?: ModelSettings | null;
       readonly sources?: readonly {
@@ -290,9 +265,10 @@ type Body =
       readonly usage?: Usage;
       /** The tool said that the run is done. */
       readonly done?: { readonly message?: string };
-      /** Reserved: a change of the session's data, why a child was cut short, and the files that the tool wrote. */
-      readonly data?: DataPatch;
+      /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
+      /** Reserved: a change of the session's data, and the files that the tool wrote. */
+      readonly data?: DataPatch;
       readonly files?: readonly FileChange[];
     })
   | (OfCall & {
@@ -316,8 +292,9 @@ type Body =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
-      /** Reserved. */
+      /** The limit that ended the child session. */
       readonly cut?: Reason;
+      /** Reserved. */
       readonly files?: readonly FileChange[];
     }
   | (OfRun & {
@@ -329,7 +306,7 @@ type Body =
       readonly modelCallIndex?: number;
       /** Hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
-      /** Reserved: the stop condition that held. */
+      /** The stop condition that held. */
       readonly condition?: string;
       /** The first entry of the answer that was refused. It leaves the conversation. */
       readonly refusedSeq?: number;

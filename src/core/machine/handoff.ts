@@ -7,20 +7,8 @@
  * 3. The session changes its agent at `handed_off` and at the start of a run, and nowhere else.
  */
 import type { EventOf } from "./event.js";
-import type { MessageRef } from "./reserved-events.js";
 import type { Call, CallOutcome, CallPolicy, Preparing, RunState } from "./state.js";
 import { nextStep, withoutHandoff } from "./steps.js";
-
-export type HandoffEventBody = {
-  readonly runId: string;
-  readonly type: "handed_off";
-  /** The call that asked for it. */
-  readonly callKey: string;
-  readonly from: string;
-  readonly to: string;
-  /** What the next agent is shown of the conversation, if not all of it. */
-  readonly messages?: readonly MessageRef[];
-};
 
 /** How often a run may be handed over if its limits do not say. */
 export const defaultMaxHandoffs = 10;

@@ -5,6 +5,7 @@
  */
 
 import type { Message, ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
@@ -44,8 +45,11 @@ export type InboxBody =
       readonly callKey: string;
       readonly output: ToolOutput;
       readonly isError?: boolean;
-      /** Set if a child session reports: what it used. The report may come before the parent's entry that it waits. */
-      readonly child?: { readonly usage: Usage };
+      /**
+       * Set if a child session reports: what it used, and the limit that ended it, if one did. The report may come before
+       * the parent's entry that it waits.
+       */
+      readonly child?: { readonly usage: Usage; readonly cut?: Reason };
     }
   /** Aborts the run under way; or the named run, which may still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
@@ -137,7 +141,8 @@ function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]
 function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
   const { callKey, output } = body;
   const outcome = body.isError === true ? "error" : "ok";
-  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output }];
+  const cut = body.child?.cut === undefined ? {} : { cut: body.child.cut };
+  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output, ...cut }];
   if (!hasCalls(state)) return [];
   const awaited = state.calls.some(
     ({ callKey: key, status }) =>
@@ -145,7 +150,7 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   );
   if (!awaited) return [];
   const used = body.child === undefined ? {} : { usage: body.child.usage };
-  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used }];
+  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used, ...cut }];
 }
 
 function inputEvents(

@@ -7,15 +7,6 @@ import type { Fault, FileChange, Json, Message } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { RunLimits } from "./run-limits.js";
 
-/**
- * Messages of a list that is sent in the place of the conversation: `count` messages from the `nth` that entry `seq`
- * shows (0: the entry that holds this reference); or a message in place; or the blob that holds one.
- */
-export type MessageRef =
-  | readonly [seq: number, nth: number, count: number]
-  | { readonly message: Message }
-  | { readonly blob: string };
-
 /** A change of the session's data, by top-level key. */
 export type DataPatch = {
   readonly set?: { readonly [key: string]: Json };

@@ -4,6 +4,7 @@
 
 import type { FilePart, ToolOutput } from "../data/message.js";
 import type { Event } from "../machine/event.js";
+import type { MessageRef } from "../machine/message-ref.js";
 
 /** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
 export const blobScheme = "blob:";
@@ -57,9 +58,14 @@ export function outputIn(event: Event): ToolOutput | undefined {
   }
 }
 
+function blobOfRef(ref: MessageRef): readonly string[] {
+  return "blob" in ref ? [ref.blob] : [];
+}
+
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
-  if (event.type === "prepared") return [event.promptHash ?? [], event.toolsHash ?? []].flat();
+  if (event.type === "prepared")
+    return [event.promptHash ?? [], event.toolsHash ?? [], (event.messages ?? []).flatMap(blobOfRef)].flat();
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
 }

@@ -50,6 +50,7 @@ type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "run
 export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
+  if (run !== null) run.cutOff = null;
   if (keptFrom === undefined || summary === undefined) return;
   const current = messages.findLast((message) => message.role === "assistant");
   const cut = cutAt(transcript, keptFrom);
@@ -60,6 +61,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   transcript.compaction = { summary, retained };
   transcript.shownResults.keptSeq = keptSeqAfter(transcript, keptFrom);
   transcript.countedTokens = null;
+  transcript.sentList = null;
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;

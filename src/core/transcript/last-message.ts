@@ -22,6 +22,7 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   const { run } = transcript;
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
+  if (event.condition !== undefined) run.condition = event.condition;
   if (event.reason === "output_refused" && event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
 }

@@ -6,6 +6,7 @@
  * 2. The machine and the transcript hold no English of their own for models.
  */
 import type { Json } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
 import type { CallOutcome } from "../machine/state.js";
 
 /** Asks the model to continue an answer that was cut at the output limit. */
@@ -101,6 +102,11 @@ const outputTools = "read_output and search_output";
 /** Follows an output that was cut. `seq` is the entry that holds the output. */
 export function cutOutputText(seq: number): string {
   return `[The whole is kept as output ${seq}: ${outputTools} show more of it.]`;
+}
+
+/** Precedes the output of a child session that a limit ended. */
+export function cutShortText(reason: Reason): string {
+  return `[Cut short: ${reason}.]`;
 }
 
 /** Replaces an old result that is left out. `seq` is the entry that holds its output, if there is such an entry. */

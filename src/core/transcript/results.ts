@@ -3,9 +3,18 @@
  */
 
 import type { Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
+import type { EventOf } from "../machine/event.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
-import { cutOutputText, editedInputText, lateResultText, noOutputText, refusalText } from "./loop-prompts.js";
+import {
+  cutOutputText,
+  cutShortText,
+  editedInputText,
+  lateResultText,
+  noOutputText,
+  refusalText,
+} from "./loop-prompts.js";
 
 /** A call of the present step, or of the last step of a run that has ended. */
 export type CallRecord = {
@@ -36,6 +45,8 @@ export type CallRecord = {
     readonly output: ToolOutput;
     readonly seq: number;
     readonly durationMs?: number;
+    /** The limit that ended the child session. */
+    readonly cut?: Reason;
   };
 };
 
@@ -78,7 +89,8 @@ export function noteKept(
 /** A result as the model is shown it: a note on an edit comes first, and a note on a cut output last. */
 function shownOutput(call: CallRecord): ToolResultPart {
   const { part, result } = call;
-  const output = result === undefined ? textOutput(refusalText("interrupted")) : withReference(result);
+  const output =
+    result === undefined ? textOutput(refusalText("interrupted")) : withCut(withReference(result), result.cut);
   const shown = call.edited ? withNote(editedInputText(call.input), output) : output;
   const isError = result?.outcome !== "ok";
   const { toolCallId, name, providerMetadata, approvalId } = part;
@@ -113,6 +125,11 @@ function withReference({ output, seq }: { readonly output: ToolOutput; readonly 
     : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
 }
 
+/** Says in front of an output that a limit ended the child session that gave it. */
+function withCut(output: ToolOutput, cut: Reason | undefined): ToolOutput {
+  return cut === undefined ? output : withNote(cutShortText(cut), output);
+}
+
 function withNote(note: string, output: ToolOutput): ToolOutput {
   return output.type === "content"
     ? { type: "content", parts: [{ type: "text", text: note }, ...output.parts] }
@@ -123,8 +140,8 @@ function withNote(note: string, output: ToolOutput): ToolOutput {
  * A result that arrived after its call was interrupted, as a note. It is a tool's output, so it must not pass for the
  * user's words.
  */
-export function lateResultNote(callKey: string, output: ToolOutput | undefined, seq: number): string {
-  const text = output === undefined ? noOutputText : textOfOutput(withReference({ output, seq }));
+export function lateResultNote({ callKey, output, cut }: EventOf<"late_result">, seq: number): string {
+  const text = output === undefined ? noOutputText : textOfOutput(withCut(withReference({ output, seq }), cut));
   return lateResultText(callKey, text);
 }
 

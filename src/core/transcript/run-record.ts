@@ -49,6 +49,8 @@ export type RunRecord = {
   repeatWarningStep: number | null;
   /** The answer as data, if the run asked for a shape. */
   output?: Json;
+  /** The stop condition that ended the run. */
+  condition?: string;
 };
 
 /** The attempt that gave an answer, and the one whose answer it continued, because that was cut at the output limit. */

@@ -5,6 +5,7 @@
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { RunOptions } from "../machine/event.js";
+import type { ListedMessage } from "../machine/message-ref.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
@@ -47,6 +48,8 @@ export type Transcript = {
    */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
+  sentList: readonly ListedMessage[] | null;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };

@@ -28,9 +28,11 @@ import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, continuePrompt, doneToolReminder, handoffText, refusalText } from "./loop-prompts.js";
+import { approvedText, handoffText, refusalText } from "./loop-prompts.js";
+import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -53,6 +55,7 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    sentList: null,
     countedTokens: null,
   };
 }
@@ -80,7 +83,6 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
-      if (transcript.run !== null) transcript.run.cutOff = null;
       compact(transcript, event);
       break;
     case "model_finished":
@@ -90,9 +92,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
-      recordEntry(transcript.calls, { seq, event });
-      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
+      decide(transcript, seq, event);
       break;
     case "answered":
     case "timer_fired":
@@ -125,14 +125,21 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
   }
 }
 
+function decide({ calls, run }: Transcript, seq: number, event: EventOf<"tool_decided">): void {
+  recordEntry(calls, { seq, event });
+  const { decision } = event;
+  if (decision.verdict === "block" && decision.repeated === true && run !== null)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
+}
+
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
   for (const message of input) transcript.later.push({ seq, message });
   if (skip !== undefined) recordSkip(transcript.calls, seq);
 }
 
-function addLateResult(transcript: Transcript, seq: number, { callKey, output }: EventOf<"late_result">): void {
-  transcript.later.push({ seq, message: userText(lateResultNote(callKey, output, seq)) });
-  noteKept(transcript.shownResults, { output, seq });
+function addLateResult(transcript: Transcript, seq: number, event: EventOf<"late_result">): void {
+  transcript.later.push({ seq, message: userText(lateResultNote(event, seq)) });
+  noteKept(transcript.shownResults, { output: event.output, seq });
 }
 
 function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {
@@ -217,14 +224,16 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
-  if (event.purpose === "continue") showPrompt(transcript, run, seq, event, continuePrompt);
-  else if (event.purpose === "remind") showPrompt(transcript, run, seq, event, doneToolReminder);
+  const prompt = promptOf(event);
+  if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
   else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
-  if (event.append === undefined) return;
-  for (const message of event.append) show(transcript, seq, message);
-  transcript.appended = { seq, messages: event.append };
+  if (event.append !== undefined) {
+    for (const message of event.append) show(transcript, seq, message);
+    transcript.appended = { seq, messages: event.append };
+  }
+  transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -260,7 +269,7 @@ function showPrompt(
   { modelCallIndex }: EventOf<"prepared">,
   text: string,
 ): void {
-  if (run.lastPrompt?.modelCallIndex === modelCallIndex) return;
+  if (isShown(run, { modelCallIndex })) return;
   run.lastPrompt = { modelCallIndex, seq };
   show(transcript, seq, userText(text));
 }
@@ -290,7 +299,9 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
-  transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
+  // The count is of what was sent. Another list than the conversation says nothing of the conversation's size.
+  if (transcript.sentList === null)
+    transcript.countedTokens = countedTokensOf(event.usage, transcript.messages.length) ?? transcript.countedTokens;
 }
 
 function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finished">): void {
@@ -299,12 +310,13 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
     cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
-  const { timing } = event;
+  const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
     output,
     seq: event.output === undefined && cause?.output !== undefined ? cause.seq : seq,
     ...(timing === undefined ? {} : { durationMs: timing.durationMs }),
+    ...(cut === undefined ? {} : { cut }),
   };
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;

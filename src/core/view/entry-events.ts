@@ -9,6 +9,7 @@
  *    is refused at the end is therefore in no event.
  */
 
+import { defined } from "../data/defined.js";
 import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
@@ -277,8 +278,8 @@ function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   return { type: "approval_requested", ...call, runId, childId: sessionId };
 }
 
-function lateResult({ callKey, outcome, output }: EventOf<"late_result">): PublicEventBody {
-  return { type: "late_result", callKey, outcome, ...(output === undefined ? {} : { output }) };
+function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
+  return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
 }
 
 function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
@@ -317,9 +318,10 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     const { result } = record;
     if (result === undefined) return [];
     const isError = result.outcome !== "ok";
+    const cut = result.cut === undefined ? {} : { cut: result.cut };
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
-      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...call },
+      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
       { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
     ];
   });

@@ -2,7 +2,7 @@
  * Outcomes: how a run ended, or which answers it waits for, as data.
  */
 
-import type { Fault, Json, Usage } from "../data/message.js";
+import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/message.js";
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
 import { asksOutside, hasCalls, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
@@ -33,7 +33,12 @@ type WithOutput<Output> = [Output] extends [never] ? { readonly output?: Json } 
 /** How a run ended, or why it stopped in this process. `Output` is the type that the schema of the answer gives. */
 export type RunResult<Output = never> = ResultBase &
   (
-    | ({ readonly status: "completed"; readonly reason: Reason } & WithOutput<Output>)
+    | ({
+        readonly status: "completed";
+        readonly reason: Reason;
+        /** With the reason `stop_condition`: the condition that held, for example `stepCount(5)`. */
+        readonly condition?: string;
+      } & WithOutput<Output>)
     | { readonly status: "failed"; readonly reason: Reason; readonly error?: Fault }
     | { readonly status: "aborted"; readonly reason: Reason }
     | { readonly status: "awaiting_human"; readonly approvals: readonly PendingApproval[] }
@@ -147,6 +152,7 @@ function endOf(
         status,
         reason,
         ...(run?.output === undefined ? {} : { output: run.output }),
+        ...(run?.condition === undefined ? {} : { condition: run.condition }),
       };
     case "failed":
       return { ...base, text, ...partial, status, reason, ...(fault === undefined ? {} : { error: fault }) };
@@ -166,8 +172,33 @@ function answerAtEnd(reason: Reason, { run, calls }: Transcript): string {
   return calls.size === 0 || endsWithinStep.has(reason) ? run.answer.trim() : "";
 }
 
+/**
+ * What a run that a limit ended has found by then: its answer, as far as it came; otherwise the last two texts that the
+ * model wrote beside its calls. Empty if it wrote nothing.
+ */
+export function foundSoFar(reason: Reason, transcript: Transcript): string {
+  const { run, messages, seqs } = transcript;
+  if (run === null) return "";
+  const answer = run.partial ?? answerAtEnd(reason, transcript);
+  if (answer !== "") return answer;
+  const texts: string[] = [];
+  for (let index = messages.length - 1; index >= 0 && texts.length < 2; index -= 1) {
+    if ((seqs[index] ?? 0) <= run.startSeq) break;
+    const message = messages[index];
+    const text = message?.role === "assistant" ? untrimmedTextOf(message).trim() : "";
+    if (text !== "") texts.unshift(text);
+  }
+  const [last = ""] = texts.slice(-1);
+  const both = texts.join("\n\n");
+  return both.length <= mostFound ? both : last;
+}
+
+/** Characters of two texts together. One text alone fits an entry of the log, because it comes from one. */
+const mostFound = 250_000;
+
 const endsWithinStep: ReadonlySet<Reason> = new Set([
   "done",
+  "stop_condition",
   "invalid_output",
   "output_limit",
   "context_limit",

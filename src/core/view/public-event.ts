@@ -13,6 +13,7 @@ import type {
   Usage,
   UserMessage,
 } from "../data/message.js";
+import type { Reason } from "../data/reasons.js";
 import type { AfterFailure, HookPoint } from "../machine/event.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
@@ -84,6 +85,8 @@ export type PublicEventBody =
       readonly outcome: CallOutcome;
       readonly output: ToolOutput;
       readonly isError: boolean;
+      /** The limit that ended the child session: the output is what it had found by then. */
+      readonly cut?: Reason;
     } & OfCall)
   /** The session goes on with another agent. */
   | {
@@ -147,6 +150,8 @@ export type PublicEventBody =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
+      /** The limit that ended the child session. */
+      readonly cut?: Reason;
     }
   /**
    * A hook threw, took too long, or returned a value that it may not return. The hook's `onFailure` decides what

@@ -4,6 +4,7 @@
  * The provider's stream is read once, with a reader. This generator is the only layer between the stream and the
  * consumer.
  */
+
 import {
   aFunction,
   aList,
@@ -15,6 +16,7 @@ import {
 } from "../../check-options.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
+import { startIdleTimer } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
@@ -185,9 +187,7 @@ function cancel(reader: Opened): void {
 }
 
 function cancelLater(reader: Opened): () => void {
-  const timer = setTimeout(() => cancel(reader), endTimeoutMs);
-  timer.unref();
-  return () => clearTimeout(timer);
+  return startIdleTimer(endTimeoutMs, () => cancel(reader));
 }
 
 /** Reads the stream to its end in the background, so that the connection can be reused for the next request. */

@@ -4,7 +4,7 @@
  *
  * Each message is converted once, so a step costs only its new messages, not the whole history.
  */
-import { createHash } from "node:crypto";
+
 import type {
   AssistantPart,
   FilePart,
@@ -16,6 +16,7 @@ import type {
   UserPart,
 } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
+import { sha256 } from "../../platform/hash.js";
 import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
 import type {
   CallOptions,
@@ -252,6 +253,6 @@ function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): With
 function acceptableId(part: ToolCallPart | ToolResultPart): string {
   const id = part.toolCallId;
   if (part.providerExecuted === true || /^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
-  const hash = createHash("sha256").update(id).digest("hex").slice(0, 16);
+  const hash = sha256(id).slice(0, 16);
   return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 40)}_${hash}`;
 }

@@ -2,8 +2,10 @@
  * Converts the stream parts of an AI SDK provider into deltas. Parts are untrusted: a part of an unknown kind is
  * ignored, and a malformed part of a known kind fails the attempt.
  */
+
 import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
+import { base64Of } from "../../platform/bytes.js";
 import type { DeltaBody } from "../../ports/model.js";
 import { endingOf, hasCounts, usageOf } from "./ending.js";
 import { isClosed, toModelFailure } from "./failure.js";
@@ -220,7 +222,7 @@ function fileData(part: Part): string {
   const data: unknown = isTagged(raw) ? (raw.type === "url" ? raw.url : raw.data) : raw;
   if (typeof data === "string") return data;
   if (data instanceof URL) return data.href;
-  if (data instanceof Uint8Array) return Buffer.from(data).toString("base64");
+  if (data instanceof Uint8Array) return base64Of(data);
   throw new MalformedPart(part.type, "data");
 }
 

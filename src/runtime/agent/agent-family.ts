@@ -6,6 +6,7 @@ import { childCallsOf } from "../../core/machine/parent.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
+import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
 
@@ -20,6 +21,8 @@ export type ChildAgent = {
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
+  /** The shape of its answers; absent if they are texts. */
+  readonly output?: CompiledInput;
   /** The agents behind the tools of the agents that it reaches. Those of the named agent come first. */
   readonly families: (agentName: string | undefined) => readonly AgentFamily[];
   /** Takes a child session up in this process, unless another process holds it. */

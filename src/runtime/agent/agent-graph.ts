@@ -10,17 +10,8 @@
  */
 import { PawlError } from "../../errors.js";
 import type { ParentLink } from "./agent-family.js";
-import type { CompiledAgent } from "./compiled-agent.js";
+import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
 import type { Handoff, HandoffAgent } from "./handoffs.js";
-
-export type AgentGraph = {
-  /** Looks the agents up, itself included. @throws PawlError `bad_configuration` */
-  readonly names: () => readonly string[];
-  /** The parts of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
-  readonly partsOf: (name: string) => CompiledAgent | undefined;
-  /** The agents that were compiled, without the first. */
-  readonly compiled: () => readonly CompiledAgent[];
-};
 
 /** What an agent hands to those that it reaches. */
 export type Inherited = Pick<

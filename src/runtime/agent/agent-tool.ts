@@ -5,8 +5,10 @@
 import { aFunction, anything, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
+import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
 import type { CompiledAgent } from "./compiled-agent.js";
+import { compileOutput } from "./local-run-options.js";
 
 const mark = Symbol("pawl.agent");
 
@@ -18,6 +20,11 @@ export type AgentToolOptions<Input> = {
   readonly input?: InputSchema<Input>;
   /** Makes the agent's request from the input. Required with an `input` of your own. Default: `input.task`. */
   readonly request?: (input: Input) => string;
+  /**
+   * The shape of the agent's answer: a Standard Schema, or a JSON Schema of an object. The result of the call is then the
+   * answer as JSON. An answer that does not fit is sent back once, and then the call fails. Default: a text.
+   */
+  readonly output?: InputSchema<unknown>;
   /** The share of the parent's remaining token budget that one call may use. Above 0, up to 1. Default: 0.5. */
   readonly budgetShare?: number;
 };
@@ -27,6 +34,7 @@ export type AgentBehind<Handle> = {
   readonly agent: Handle;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
+  readonly output?: CompiledInput;
 };
 
 const taskSchema = {
@@ -41,9 +49,16 @@ const agentToolRules: OptionTable<AgentToolOptions<never>> = {
   description: anything,
   input: anything,
   request: aFunction,
+  output: anything,
   budgetShare: anything,
 };
-const agentToolNames = { toolName: "name", toolDescription: "description", inputSchema: "input", prompt: "request" };
+const agentToolNames = {
+  toolName: "name",
+  toolDescription: "description",
+  inputSchema: "input",
+  prompt: "request",
+  outputSchema: "output",
+};
 
 /** @throws PawlError `bad_configuration` */
 export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, options: AgentToolOptions<Input>): Tool {
@@ -63,6 +78,9 @@ export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, o
     agent,
     budgetShare,
     request: (given) => (request === undefined ? taskOf(given) : request(given as Input)),
+    ...(options.output === undefined
+      ? {}
+      : { output: compileOutput(options.output, `The option output of the tool "${name}"`) }),
   };
   const tool: Tool = { name, description, input, recover: "rerun", [mark]: behind } as Tool;
   return tool;
@@ -80,9 +98,9 @@ function taskOf(input: unknown): string {
 type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs">;
 
 /** Binds the agent behind a tool to its parent, and to the store and clock of the parent's process. */
-export type BindChild = (link: ParentLink, shared: Shared) => BoundChild;
+export type BindChild = (link: ParentLink, shared: Shared, output: CompiledInput | undefined) => BoundChild;
 
-export type BoundChild = Omit<ChildAgent, "budgetShare" | "request">;
+export type BoundChild = Omit<ChildAgent, "budgetShare" | "request" | "output">;
 
 /** Binds the agents behind these tools to this process. */
 export function familyOf(
@@ -95,7 +113,8 @@ export function familyOf(
   for (const [name, { tool }] of tools) {
     const behind = agentBehind<BindChild>(tool);
     if (behind === undefined) continue;
-    children.set(name, { ...behind.agent(link, shared), budgetShare: behind.budgetShare, request: behind.request });
+    const { agent, ...use } = behind;
+    children.set(name, { ...agent(link, shared, behind.output), ...use });
   }
   return parent === undefined ? { children } : { children, parent };
 }

@@ -18,13 +18,14 @@ import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { LocalOptions } from "./local-run-options.js";
 import type { StartOptions, SteerOptions } from "./run-input.js";
+import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 
 export const aSignal: OptionRule = {
   takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
   wanted: "an AbortSignal",
 };
 
-const localRules: OptionTable<LocalOptions> = { output: anything, dependencyOverrides: anObject };
+const localRules: OptionTable<LocalOptions> = { output: anything, stopWhen: anything, dependencyOverrides: anObject };
 
 const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   signal: aSignal,
@@ -88,6 +89,12 @@ export function checkSendOptions(
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
+  const conditions: unknown = options.stopWhen;
+  if ([conditions].flat().some((one) => typeof one === "function"))
+    throw new PawlError(
+      "bad_input",
+      "send() takes no function as a stop condition, because any process may carry the run out. Give the function to the agent, or to run().",
+    );
 }
 
 /** @throws PawlError `bad_input` */
@@ -115,8 +122,8 @@ function toolsOf({ tools, graph }: ToolOwner): ReadonlyMap<string, unknown> {
 }
 
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames({ activeTools, toolChoice }: StartOptions, agent: ToolOwner): void {
-  if (activeTools === undefined && toolChoice === undefined) return;
+function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: ToolOwner): void {
+  if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
   const tools = toolsOf(agent);
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && tools.has(name)) return;
@@ -129,6 +136,8 @@ function checkToolNames({ activeTools, toolChoice }: StartOptions, agent: ToolOw
       `${option} names the tool ${shown}, which the agent does not have.${hint} ${known}`,
     );
   };
+  if (stopWhen !== undefined)
+    checkConditionTools(compileStopWhen(stopWhen, "stopWhen", "bad_input"), tools, "bad_input");
   if (activeTools !== undefined) {
     if (!Array.isArray(activeTools))
       throw new PawlError("bad_input", "activeTools is no array. Give the names of tools as an array.");

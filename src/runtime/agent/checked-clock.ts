@@ -2,7 +2,9 @@
  * A clock may be anybody's code, and even `Date.now` can be replaced. A time that is no number would make timers fire
  * for ever, so no such reading gets further than here.
  */
+
 import { PawlError } from "../../errors.js";
+import { warn } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 
 /**
@@ -19,7 +21,7 @@ export function checkedClock(clock: Clock): Clock {
   const last = { now: firstReading("now", clock.now()), elapsed: firstReading("elapsed", clock.elapsed()) };
   const warned = new Set<Name>();
   const broken = (name: Name, reading: unknown): number => {
-    if (!warned.has(name)) process.emitWarning(faultOf(name, reading), { type: "PawlWarning", code: "PAWL_CLOCK" });
+    if (!warned.has(name)) warn(faultOf(name, reading), "PAWL_CLOCK");
     warned.add(name);
     return last[name];
   };

@@ -18,10 +18,11 @@ import type { CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
 import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
-import type { AgentGraph } from "./agent-graph.js";
 import type { Hooks } from "./compile-hooks.js";
 import type { LocalRunStates } from "./local-run-options.js";
+import type { CompiledConditions } from "./stop-conditions.js";
 
 export type CompiledAgent = {
   readonly name: string;
@@ -34,6 +35,10 @@ export type CompiledAgent = {
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   readonly hooks: Hooks;
+  /** Null if the agent has no stop conditions. */
+  readonly stopWhen: CompiledConditions | null;
+  /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
+  readonly isReplay?: true;
   readonly deps: unknown;
   readonly services: Services;
   readonly compaction: Compaction;
@@ -49,6 +54,18 @@ export type CompiledAgent = {
   readonly family: AgentFamily;
   /** The agents that can be reached through handoffs; null if it hands over to none. */
   readonly graph: AgentGraph | null;
+  /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
+  readonly toolOutput?: CompiledInput;
+};
+
+/** The agents that an agent can reach through handoffs, itself included. */
+export type AgentGraph = {
+  /** Looks the agents up, itself included. @throws PawlError `bad_configuration` */
+  readonly names: () => readonly string[];
+  /** The parts of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
+  readonly partsOf: (name: string) => CompiledAgent | undefined;
+  /** The agents that were compiled, without the first. */
+  readonly compiled: () => readonly CompiledAgent[];
 };
 
 /** @throws PawlError `bad_configuration` */
@@ -86,7 +103,8 @@ export function compileTools(
 }
 
 /** What the lease holder fills in for a message whose sender has no agent. */
-export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" | "models">): HolderDefaults {
+export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
+  const { limits, models } = partsNear(parts, state);
   return { limits, model: models[0].model.id };
 }
 

@@ -2,9 +2,12 @@
  * The options of a run that no log can store. The process that was given them keeps them until the run ends.
  */
 import type { Json } from "../../core/data/message.js";
+import type { RecordedCondition } from "../../core/machine/stop-condition.js";
 import { PawlError } from "../../errors.js";
+import type { StopCondition } from "../../ports/stop-condition.js";
 import type { InputSchema } from "../../ports/tool.js";
 import { type CompiledInput, compileInput } from "../tools/schema.js";
+import { type CompiledConditions, compileStopWhen } from "./stop-conditions.js";
 
 /** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
 export type LocalOptions = {
@@ -13,6 +16,11 @@ export type LocalOptions = {
    * gives it as `result.output`. If another process carries the run on, it checks the answer by the JSON Schema.
    */
   readonly output?: InputSchema<unknown>;
+  /**
+   * Stops the run between two steps as soon as one of these holds. It replaces the agent's `stopWhen`. The log keeps
+   * the names of functions only: a process that carries the run on without them uses the conditions of its agent.
+   */
+  readonly stopWhen?: StopCondition | readonly StopCondition[];
   /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
@@ -22,18 +30,38 @@ export type LocalRunState = {
   readonly deps?: (own: unknown) => unknown;
   /** The schema of the answer, with checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
+  /** Present if some of the run's conditions are functions. */
+  readonly stopWhen?: CompiledConditions;
 };
 
 /** The local state of the runs of one agent, by run id. */
 export type LocalRunStates = Map<string, LocalRunState>;
 
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
-export function compileLocalOptions({ output, dependencyOverrides }: LocalOptions): LocalRunState | undefined {
-  if (output === undefined && dependencyOverrides === undefined) return undefined;
+export function compileLocalOptions({
+  output,
+  stopWhen,
+  dependencyOverrides,
+}: LocalOptions): LocalRunState | undefined {
+  const conditions = stopWhen === undefined ? undefined : functionsAmong(stopWhen);
+  if (output === undefined && conditions === undefined && dependencyOverrides === undefined) return undefined;
   return {
+    ...(conditions === undefined ? {} : { stopWhen: conditions }),
     ...(output === undefined ? {} : { output: compileOutput(output) }),
     ...(dependencyOverrides === undefined ? {} : { deps: overriding(dependencyOverrides) }),
   };
+}
+
+/** The conditions, if one of them is a function: the log has the others. */
+function functionsAmong(stopWhen: NonNullable<LocalOptions["stopWhen"]>): CompiledConditions | undefined {
+  const conditions = compileStopWhen(stopWhen, "stopWhen", "bad_input");
+  return conditions.some(({ type }) => type === "function") ? conditions : undefined;
+}
+
+/** The stop conditions as the log keeps them. */
+export function recordedConditions({ stopWhen }: LocalOptions): readonly RecordedCondition[] | undefined {
+  if (stopWhen === undefined) return undefined;
+  return compileStopWhen(stopWhen, "stopWhen", "bad_input").map(({ recorded }) => recorded);
 }
 
 /** What tools get as `context.deps` in this run (TOOL-8). */
@@ -50,12 +78,13 @@ export function outputSchemaOf({ output }: LocalOptions): { readonly [key: strin
   return output === undefined ? undefined : compileOutput(output).jsonSchema;
 }
 
-function compileOutput(output: NonNullable<LocalOptions["output"]>): CompiledInput {
+/** @throws PawlError `bad_configuration` for a schema that cannot be used */
+export function compileOutput(output: InputSchema<unknown>, what = "The option output of a run"): CompiledInput {
   try {
     return compileInput(output);
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
-    throw new PawlError("bad_configuration", `The option output of a run: ${cause.message}`, { cause });
+    throw new PawlError("bad_configuration", `${what}: ${cause.message}`, { cause });
   }
 }
 

@@ -9,10 +9,11 @@ import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
-import { type LocalOptions, outputSchemaOf } from "./local-run-options.js";
+import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { toolChoiceOf } from "./tool-choice.js";
 
 /** A text, parts (texts and files), or whole user messages. */
@@ -125,7 +126,7 @@ export function messagesOf(input: Input): readonly UserMessage[] {
       "bad_input",
       `The input has ${characters} characters; the most is ${maxInputCharacters}. Put large content in a file that a tool can read, or give its URL.`,
     );
-  if (Buffer.byteLength(JSON.stringify(messages)) > maxInputBytes)
+  if (byteLength(JSON.stringify(messages)) > maxInputBytes)
     throw new PawlError(
       "bad_input",
       `The input takes more than ${maxInputBytes} bytes as JSON. Put large content in a file that a tool can read, or give its URL.`,
@@ -150,6 +151,7 @@ const longestRunId = 200;
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
   const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
   const output = outputSchemaOf(options);
+  const stopWhen = recordedConditions(options);
   const stored: RunOptions = {
     ...(agent === undefined ? {} : { agent }),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
@@ -158,6 +160,7 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
+    ...(stopWhen === undefined ? {} : { stopWhen }),
   };
   if (Object.keys(stored).length === 0) return undefined;
   const checked = checkJson(stored, { maxBytes: maxOptionBytes });

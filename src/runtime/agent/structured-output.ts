@@ -6,7 +6,7 @@
  *    it.
  * 2. The caller's own schema parses that JSON when the caller gets the result. Its parsed value is never stored.
  */
-import { isDangerousKey, parseJson } from "../../core/data/json.js";
+import { isDangerousKey, isSameJson, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { reasons } from "../../core/data/reasons.js";
 import type { RunResult } from "../../core/view/outcome.js";
@@ -15,6 +15,7 @@ import type { JsonSchema, ModelRequest } from "../../ports/model.js";
 import { inTime } from "../lib/time-limit.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
 import { defaultHookTimeoutMs } from "./compile-hooks.js";
+import type { CompiledAgent } from "./compiled-agent.js";
 import type { LocalRunState, LocalRunStates } from "./local-run-options.js";
 
 /** Added to the requests of a run whose answer must fit a schema. */
@@ -57,6 +58,20 @@ const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examp
 export type CheckedAnswer =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string };
+
+/**
+ * The schema of the caller, if this process has it: of the run itself, or of the tool that the agent is behind. It may
+ * check more than the JSON Schema in the log can say.
+ */
+export function ownSchema(
+  runId: string,
+  schema: JsonSchema,
+  { locals, toolOutput }: Pick<CompiledAgent, "locals" | "toolOutput">,
+): CompiledInput | undefined {
+  const own = locals.get(runId)?.output;
+  if (own !== undefined || toolOutput === undefined) return own;
+  return isSameJson(toolOutput.jsonSchema, schema) ? toolOutput : undefined;
+}
 
 /** The answer as data, or why it does not fit. @param own the caller's schema, if this process has it */
 export function checkAnswer(

@@ -9,6 +9,7 @@ import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
+import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
 import type { CanExecuteTool } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
@@ -26,6 +27,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly tools?: Tools;
     readonly systemPrompt?: string;
     readonly limits?: Limits;
+    /**
+     * Stops a run between two steps as soon as one of these conditions holds. The run is then completed, with the reason
+     * `stop_condition`.
+     */
+    readonly stopWhen?: StopCondition | readonly StopCondition[];
     /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
     readonly context?: ContextOptions;
     /**
@@ -63,6 +69,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   tools: anything,
   systemPrompt: anyText,
   limits: anObject,
+  stopWhen: anything,
   context: anObject,
   compaction: anything,
   fallbacks: aList,
@@ -103,7 +110,6 @@ const otherNames = {
   maxTurns: "limits.maxSteps",
   maxIterations: "limits.maxSteps",
   recursionLimit: "limits.maxSteps",
-  stopWhen: "limits.maxSteps, or a beforeStop hook",
   maxTokens: "limits.maxTokens",
   maxCostUsd: "limits.maxCostUsd",
   maxRetries: "retry.maxRetries",
@@ -142,6 +148,7 @@ const records = [
   "timeouts",
   "handoffs",
   "hooks",
+  "stopWhen",
   "usage",
   "toolOutput",
   "services",

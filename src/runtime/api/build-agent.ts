@@ -3,46 +3,22 @@
  * nothing globally (LOOP-1).
  */
 
-import { compileCompaction } from "../../context/compaction-options.js";
-import { compileContext } from "../../context/context-options.js";
-import { compileServices, outputToolsOf } from "../../context/services.js";
+import { defined } from "../../core/data/defined.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
-import type { PriceTable } from "../../ports/services.js";
-import type { Holder, Store } from "../../ports/store.js";
-import type { AnyTool, Tool } from "../../ports/tool.js";
+import type { Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
-import { type AgentGraph, bindAgent, createGraph, type Inherited } from "../agent/agent-graph.js";
-import {
-  type AgentToolOptions,
-  type BindChild,
-  type BoundChild,
-  familyOf,
-  makeAgentTool,
-} from "../agent/agent-tool.js";
+import { bindAgent, createGraph } from "../agent/agent-graph.js";
+import { type AgentToolOptions, type BindChild, type BoundChild, makeAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { checkedClock } from "../agent/checked-clock.js";
-import { compileHooks } from "../agent/compile-hooks.js";
-import {
-  type CompiledAgent,
-  checkLease,
-  checkName,
-  compileTools,
-  familiesOf,
-  reaches,
-} from "../agent/compiled-agent.js";
-import { handoffTools } from "../agent/handoffs.js";
-import { limitsOf, unpricedModels } from "../agent/limits.js";
+import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
+import { unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
-import { makeRandomId, systemClock } from "../lib/clock.js";
-import { checkedStore } from "../log/checked-store.js";
 import { shutDownError } from "../log/driver-errors.js";
-import { compileModels } from "../model/models.js";
-import { compileListeners } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
 import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
 import type { InterruptedRuns } from "../session/interrupted-runs.js";
@@ -57,6 +33,7 @@ import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
+import { type AgentDefaults, compileParts, compileReached, type Surroundings } from "./compile-parts.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
@@ -95,17 +72,6 @@ export type Agent<ModelLike = Model> = {
    * sessions. Runs that are cut off are `interrupted` and can be resumed.
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
-};
-
-/** What an agent uses if its author gives nothing else. */
-export type AgentDefaults<ModelLike> = {
-  readonly asModel: (model: ModelLike) => Model;
-  readonly createStore: () => Store;
-  readonly createHolder: () => Holder;
-  readonly isDead: (holder: Holder) => boolean;
-  readonly listPrices: PriceTable;
-  readonly contextWindows: { readonly [modelId: string]: number };
-  readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
 };
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -150,8 +116,10 @@ export function buildAgent<ModelLike>(
           "bad_configuration",
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
-      const bind: BindChild = (link, shared) =>
-        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link }, self));
+      const bind: BindChild = (link, shared, toolOutput) =>
+        childAgent(
+          assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }, self),
+        );
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
@@ -281,58 +249,5 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
     session,
     replay,
     shutdown,
-  };
-}
-
-/** An agent that another one has handed a session over to, in the process of that one. */
-function compileReached<ModelLike>(
-  options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike>,
-  { graph, listeners, redact, locals, ...shared }: Inherited,
-  link: ParentLink,
-  parent: ParentLink | undefined,
-): CompiledAgent {
-  const above = parent === undefined ? surroundings : { ...surroundings, parent };
-  const { observers: _, ...own } = options;
-  const compiled = compileParts({ ...own, ...shared }, above, link, graph);
-  return { ...compiled, listeners, redact, locals };
-}
-
-type Surroundings<ModelLike> = AgentDefaults<ModelLike> & { readonly parent?: ParentLink };
-
-function compileParts<ModelLike>(
-  options: AgentOptions<ModelLike>,
-  surroundings: Surroundings<ModelLike>,
-  link: ParentLink,
-  graph: AgentGraph | null,
-): CompiledAgent {
-  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
-  const shared = {
-    store: checkedStore(options.store ?? surroundings.createStore()),
-    clock: checkedClock(options.clock ?? systemClock),
-    makeId: options.makeId ?? makeRandomId,
-    leaseMs: checkLease(leaseMs),
-  };
-  const services = compileServices(options, surroundings.listPrices, shared.store);
-  const handoffs = handoffTools(options.handoffs ?? []);
-  const compiled = compileTools(tools, handoffs, outputToolsOf(options, services, surroundings.createOutputTools));
-  const family = familyOf(compiled.tools, link, shared, surroundings.parent);
-  const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
-  return {
-    name: checkName(name),
-    ...budgeted,
-    compaction: compileCompaction(options.compaction, surroundings),
-    context: compileContext(options.context),
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...compiled,
-    limits: limitsOf(limits, budgeted),
-    ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
-    hooks: compileHooks(options.hooks ?? []),
-    deps: options.deps,
-    locals: new Map(),
-    ...(root === undefined ? {} : { root }),
-    graph,
-    ...shared,
-    ...compileListeners(options),
   };
 }

@@ -1,6 +1,8 @@
 /**
  * Rebuilds the requests of a session's model calls from its log alone, without the agent and its code (TRC-3).
  */
+
+import type { Message } from "../../core/data/message.js";
 import { effects } from "../../core/machine/effects.js";
 import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
@@ -14,7 +16,14 @@ import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { openFollower } from "../log/read-log.js";
-import { type Prompt, readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
+import { findList } from "../work/message-lists.js";
+import {
+  createPromptBlobs,
+  type Prompt,
+  type PromptBlobs,
+  readPromptBlob,
+  specificationsIn,
+} from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
 import { checkCall } from "./check-call-options.js";
 
@@ -36,6 +45,7 @@ export async function* modelRequests(
   const checked = checkedStore(store);
   const follower = await openFollower(checked, sessionId, after);
   const textsOf = createTexts(sessionId, store);
+  const listOf = createLists(sessionId, store);
   let last = wantedModelCall(follower.state)?.key;
   for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
     follower.state = transition(follower.state, entry.event);
@@ -44,8 +54,8 @@ export async function* modelRequests(
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
-    const messages = await requestMessages(transcript, {}, { sessionId, store });
     const texts = await textsOf(transcript);
+    const messages = await requestMessages(transcript, await listOf(transcript), {}, { sessionId, store });
     yield requestFrom({ sessionId, effect, state, transcript, messages, texts });
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
@@ -55,6 +65,17 @@ export type ModelRequestsOptions = {
   /** Gives only requests of attempts after this entry. Default: 0, which gives all. */
   readonly after?: number;
 };
+
+/** The lists that were sent in the place of the conversation; null if a call was sent the conversation. */
+function createLists(sessionId: string, store: PromptBlobs["store"]) {
+  const texts = createPromptBlobs(sessionId, store);
+  return async ({ sentList }: Transcript): Promise<readonly Message[] | null> => {
+    if (sentList === null) return null;
+    const found = await findList(sentList, texts);
+    if (found.type === "found") return found.messages;
+    throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a copy.`);
+  };
+}
 
 function wantedModelCall(state: State) {
   return effects(state).find((effect) => effect.type === "call_model");

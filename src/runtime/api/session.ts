@@ -9,6 +9,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import type { Answers } from "../agent/answer-types.js";
@@ -49,6 +50,8 @@ export type SendOptions = Pick<
    * the next model call. "reject": `send` throws `session_busy`.
    */
   readonly mode?: "queue" | "steer" | "reject";
+  /** As in `run`, without functions: any process may carry the run out. */
+  readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
 } & SteerOptions;
 
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */

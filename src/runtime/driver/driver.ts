@@ -35,9 +35,9 @@ import type { Effect } from "../../core/machine/effect.js";
 import { dueOf, effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import { agentMismatch, type CompiledAgent, holderDefaults, partsIn, partsNear } from "../agent/compiled-agent.js";
+import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
@@ -45,12 +45,13 @@ import type { CommittedEntry } from "../log/committed-entry.js";
 import { type KnownQuestions, readReported } from "../log/open-questions.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { Signalled } from "../subscribers/run-signals.js";
-import type { EffectContext, Hold, ProcessMemory } from "../work/effect-context.js";
+import type { Hold, ProcessMemory } from "../work/effect-context.js";
 import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { type Committer, commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
 import { holdOf, type LeaseKeeper } from "./lease-keeper.js";
+import { withoutAgent, workIn } from "./work-in.js";
 
 export type DriverOptions = Omit<Committer, "hold"> & {
   readonly parts: CompiledAgent;
@@ -147,7 +148,8 @@ async function flush(driver: Driver): Promise<void> {
       const ids = idsOf(batch);
       const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
       const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
-      const beside = { ...ids, dueAt: dueOf(effectsOf(driver, state)), release: leaves };
+      // The new keys come first: on Node 20, adding keys to a copy is twenty times slower.
+      const beside = { dueAt: dueOf(effectsOf(driver, state)), release: leaves, ...ids };
       const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
       if (written.type === "failed") close(driver, written.closing);
       else continueAfter(driver, batch, draft, ids, written);
@@ -182,6 +184,7 @@ function continueAfter(
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);
   }
+  if (driver.questions.size > 0 && !hasCalls(driver.state)) driver.questions.clear();
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
@@ -240,21 +243,6 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   return applied;
 }
 
-/** Null if the session was given to an agent that this process cannot drive. */
-function workIn({ sessionId, parts: own, transcript, memory, hold, hearers }: Driver, state: State) {
-  const parts = partsIn(own, state);
-  if (parts === null) return null;
-  const work: EffectContext = { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, hearers };
-  return work;
-}
-
-/** Leaves the session to a process that has its agent. */
-function leaveToOthers(driver: Driver): void {
-  const { sessionId, state, parts } = driver;
-  const error = agentMismatch(sessionId, state.session?.agent ?? "", parts);
-  close(driver, { type: "interrupted", reason: "lease_lost", error });
-}
-
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
 function startAndAbort(driver: Driver, reason: () => unknown): void {
   const { jobs, draining } = driver;
@@ -273,15 +261,10 @@ function isStarted(job: Job | undefined): boolean {
 }
 
 function start(driver: Driver, effect: Effect): void {
-  if (effect.type === "sleep") {
-    sleep(driver, effect);
-    return;
-  }
   const work = workIn(driver, driver.state);
-  if (work === null) {
-    leaveToOthers(driver);
-    return;
-  }
+  if (work === null) close(driver, withoutAgent(driver));
+  else if (effect.type === "sleep") sleep(driver, effect);
+  if (work === null || effect.type === "sleep") return;
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
   driver.jobs.set(effect.key, { cancellation });
@@ -341,9 +324,7 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
   await Promise.all(
     fresh.map((one) =>
-      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(partsNear(driver.parts, state))), {
-        consume: one.id,
-      }),
+      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts, state)), { consume: one.id }),
     ),
   );
 }

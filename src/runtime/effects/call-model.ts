@@ -16,6 +16,7 @@ import {
   type Usage,
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -161,7 +162,7 @@ function isTooLong(
 ): boolean {
   // A character takes at most six bytes in JSON, and the keys of a part less than a thousand: most messages need no count.
   if (characters * 6 + parts.length * 1_000 < mostMessageBytes) return false;
-  return Buffer.byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
+  return byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
 }
 
 /** Why an answer is not taken: the provider says that it failed, or it is empty (FIN-5). */

@@ -6,12 +6,14 @@
  * 3. A child posts its result to the parent's inbox, and whether it waits for a person. Its state asks for that until it
  *    is done.
  */
-import { createHmac } from "node:crypto";
 import type { ToolOutput } from "../../core/data/message.js";
+import { isLimit, type Reason } from "../../core/data/reasons.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { callOf } from "../../core/machine/state.js";
-import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
+import { foundSoFar, type RunResult, resultOf } from "../../core/view/outcome.js";
+import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
 import { type ChildAgent, childAgentOf, takeUpParent } from "../agent/agent-family.js";
 import { capOrWhole } from "../work/cap-output.js";
@@ -20,7 +22,7 @@ import { reserveFor, within } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
 
 export function childIdOf(sessionId: string, callKey: string): string {
-  return createHmac("sha256", sessionId).update(callKey).digest("hex").slice(0, 32);
+  return hmacSha256(sessionId, callKey).slice(0, 32);
 }
 
 /** Posts the request to the child. The same call asks the same child, and asks it once. */
@@ -41,6 +43,7 @@ export async function startChild(
     runId: childIdOf(childId, callKey),
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     limits: within(reserved, child.limits),
+    ...(child.output === undefined ? {} : { options: { output: child.output.jsonSchema } }),
     session: { ...child.sessionInfo(text), parent: { sessionId, callKey }, top: state.session?.top ?? sessionId },
   };
   await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
@@ -68,12 +71,13 @@ export async function notifyParent(
   { sessionId, state, transcript, parts, now }: EffectContext,
 ): Promise<EventBody> {
   const result = resultOf(sessionId, state, transcript);
+  const { output, isError, cut } = outputOf(result, transcript, parts.name);
   const body: InboxBody = {
     type: "result",
     callKey: parent.callKey,
-    output: await capOrWhole(outputOf(result, parts.name), parent.sessionId, parts),
-    ...(result?.status === "completed" ? {} : { isError: true }),
-    child: { usage: result?.usage ?? {} },
+    output: await capOrWhole(output, parent.sessionId, parts),
+    ...(isError ? { isError } : {}),
+    child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
   };
   await parts.store.post(parent.sessionId, { id: `child/${sessionId}/${runId}`, at: now(), body });
   await takeUpParent(parent.sessionId, parts.family);
@@ -106,9 +110,19 @@ async function isAwaited({ sessionId, callKey }: EffectOf<"tell_parent">["parent
   return status === "running" || status === "waiting";
 }
 
-function outputOf(result: RunResult | null, name: string): ToolOutput {
-  if (result?.status === "completed")
-    return result.output === undefined ? { type: "text", text: result.text } : { type: "json", value: result.output };
-  const why = result === null || !("reason" in result) ? "it did not end" : `${result.status}, ${result.reason}`;
-  return errorOutput(childNotFinished(name, why, result?.text ?? ""));
+type ChildOutput = { readonly output: ToolOutput; readonly isError: boolean; readonly cut?: Reason };
+
+/** The result of the parent's call. A child that a limit ended gives what it has, and is an error only if it has nothing. */
+function outputOf(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
+  if (result?.status === "completed") {
+    const { output, text } = result;
+    return { output: output === undefined ? { type: "text", text } : { type: "json", value: output }, isError: false };
+  }
+  const reason = result !== null && "reason" in result ? result.reason : undefined;
+  if (reason !== undefined && result?.status === "failed" && isLimit(result.reason)) {
+    const text = foundSoFar(result.reason, transcript);
+    if (text !== "") return { output: { type: "text", text }, isError: false, cut: result.reason };
+  }
+  const why = reason === undefined ? "it did not end" : `${result?.status}, ${reason}`;
+  return { output: errorOutput(childNotFinished(name, why, result?.text ?? "")), isError: true };
 }

@@ -4,7 +4,7 @@
 import type { EventBody } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { maxOutputRetries } from "../../core/machine/transition.js";
-import { checkAnswer, repairText } from "../agent/structured-output.js";
+import { checkAnswer, ownSchema, repairText } from "../agent/structured-output.js";
 import { callAfterRun, callBeforeStop } from "../hooks/end-hooks.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -29,7 +29,7 @@ function* checkedEnd(
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output, parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(runId, schema, parts), parts.clock));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);

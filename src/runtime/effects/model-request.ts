@@ -12,6 +12,7 @@ import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
 import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { modelOf } from "../model/models.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { findList } from "../work/message-lists.js";
 import { offeredSpecifications } from "../work/offered-tools.js";
 import { findPrompt, type Prompt } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
@@ -30,7 +31,11 @@ function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): C
   const { model } = modelOf(parts.models, state);
   const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(context)));
   if (prompt.type === "missing") return prompt;
-  const messages = yield* wait(requestMessages(transcript, model, { sessionId, store: parts.store }));
+  const { sentList } = transcript;
+  const list = sentList === null ? null : yield* wait(findList(sentList, memory.texts));
+  if (list?.type === "missing") return { ...list, message: `${list.message}: the step is prepared anew.` };
+  const source = { sessionId, store: parts.store };
+  const messages = yield* wait(requestMessages(transcript, list?.messages ?? null, model, source));
   const request = requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
   return { type: "request", request };
 }
@@ -48,7 +53,7 @@ export type RequestMaterial = {
   /** The state that asks for the call, and the log up to it. */
   readonly state: State;
   readonly transcript: Transcript;
-  /** The messages of the transcript, as the model can take them. */
+  /** The messages of the transcript, or the list in their place, as the model can take them. */
   readonly messages: readonly Message[];
   /** The prompt and the specifications that the log names. */
   readonly texts: Prompt;

@@ -1,32 +1,57 @@
 /**
  * Before a model call: what the model will see.
  */
-import type { EventBody } from "../../core/machine/event.js";
-import { hasStepHooks, hookRecords, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
+import { contextManager } from "../../context/manager.js";
+import type { Message } from "../../core/data/message.js";
+import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
+import type { ShownMessages } from "../../core/transcript/message-references.js";
+import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
+import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { buildContext } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { type Prompt, promptHashes } from "../work/prompt-blobs.js";
+import { namedList } from "../work/message-lists.js";
+import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
 
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
+  if (mayStop(state, context)) return runCoroutine(prepareUnlessStopped(state, context, cancellation));
+  return prepareStep(state, context, cancellation, noRecords);
+}
+
+const noRecords: readonly HookRecord[] = [];
+
+function* prepareUnlessStopped(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<EventBody> {
+  const { end, records } = yield* askStopConditions(state, context, cancellation);
+  return end ?? (yield* wait(prepareStep(state, context, cancellation, records)));
+}
+
+/** @param earlier what is recorded with the event: stop conditions that failed */
+function prepareStep(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+  earlier: readonly HookRecord[],
+): MaybePromise<EventBody> {
   const { runId, modelCallIndex } = state;
-  if (isCompactionDue(state, context)) return { type: "compaction_started", runId, modelCallIndex };
-  const built = buildContext(state, context);
-  if (built.type === "failed") {
-    const message = `the context manager failed: ${built.message}`;
-    const fault = { code: "hook_failed", message, retryable: false };
-    return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
-  }
-  const { systemPrompt, records, specifications } = built;
-  // A provider that paused has not finished its turn: nothing may come between its messages.
-  const append = state.purpose === "unpause" ? [] : built.append;
-  const initial: Preparation = { records, systemPrompt, append, choices: {} };
-  if (!hasStepHooks(context)) return prepared(state, initial, specifications, context);
-  return runCoroutine(preparedWithHooks(state, initial, specifications, context, cancellation));
+  // Whether compaction is due goes by what an author's context manager would send.
+  const early = context.parts.context.manager === contextManager ? null : buildContext(state, context);
+  const list = early?.type === "built" ? early.list : null;
+  if (isCompactionDue(state, context, list))
+    return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
+  const built = early ?? buildContext(state, context);
+  if (built.type === "failed") return { ...managerFailed(state, built.message), ...hookRecords(earlier) };
+  const records = earlier.length === 0 ? built.records : [...earlier, ...built.records];
+  const initial: Preparation = { ...built, records, choices: {} };
+  if (!hasStepHooks(context)) return prepared(state, initial, context);
+  return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
 }
 
 type StepPreparing = Extract<EffectContext["state"], { for: "step" }>;
@@ -34,18 +59,16 @@ type StepPreparing = Extract<EffectContext["state"], { for: "step" }>;
 function* preparedWithHooks(
   state: StepPreparing,
   initial: Preparation,
-  specifications: Prompt["specifications"],
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody> {
   const preparation = yield* prepareWithHooks(state, initial, context, cancellation);
-  return preparation.end ?? prepared(state, preparation, specifications, context);
+  return preparation.end ?? prepared(state, preparation, context);
 }
 
 function prepared(
   { runId, modelCallIndex, seq, purpose }: StepPreparing,
-  { records, input, systemPrompt, append, choices }: Preparation,
-  specifications: Prompt["specifications"],
+  { records, input, systemPrompt, specifications, append, list, shown, choices }: Preparation,
   { memory, parts, transcript }: EffectContext,
 ): EventBody {
   const resultBytes = parts.services.output?.maxTotalBytes;
@@ -58,8 +81,21 @@ function prepared(
     ...(input === undefined ? {} : { input }),
     ...(append.length === 0 ? {} : { append }),
     ...choices,
+    ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...hookRecords(records),
   };
+}
+
+/** Nothing, if the list is what the model is shown without it. A list is never trimmed: so it counts if results are. */
+function listed(
+  list: readonly Message[],
+  shown: ShownMessages,
+  resultBytes: number | undefined,
+  texts: PromptBlobs,
+): Pick<EventOf<"prepared">, "messages"> {
+  const { messages } = shown;
+  const isSame = list.length === messages.length && list.every((message, index) => message === messages[index]);
+  return isSame && resultBytes === undefined ? {} : { messages: namedList(list, shown, texts) };
 }

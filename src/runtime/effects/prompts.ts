@@ -20,6 +20,9 @@ export function toolTimedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`;
 }
 
+/** Why a tool that yields its results has none: it was told to end before. */
+export const stoppedBeforeResult = "The call was stopped before it had its result.";
+
 /** The output of a done tool that gave no message. */
 export const doneOutput: ToolOutput = { type: "text", text: "Done." };
 

@@ -15,7 +15,7 @@ import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
-import { publishProgress } from "../subscribers/broadcast.js";
+import { forgetPreliminary, publishPreliminary, publishProgress } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
@@ -24,6 +24,7 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
+import { isStream, type Reading, readStream } from "./tool-stream.js";
 
 /** How long a call of a tool may take that sets no limit. */
 export const defaultToolTimeoutMs = 600_000;
@@ -125,7 +126,7 @@ function* outcomeOf(
   try {
     const run = (signal: () => AbortSignal) =>
       execute(tool, record, input, toolContextOf(effect, record, context, signal));
-    const value = yield* wait(withTimeout(tool, context, cancellation, run));
+    const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run));
     const done = doneIn(value);
     return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
   } catch (error) {
@@ -177,6 +178,7 @@ function toolContextOf(
 /** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
 function withTimeout(
   tool: AnyTool,
+  callKey: string,
   context: EffectContext,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
@@ -190,24 +192,45 @@ function withTimeout(
     return own.signal;
   };
   const value = run(signal);
-  if (!(value instanceof Promise) && !isThenable(value)) return value;
+  if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;
   // A call may wait for long, and a process may hold many of them.
   context.memory.spareController = null;
   return new Promise((resolve, reject) => {
+    let reading: Reading | undefined;
+    const endReading = () => {
+      if (reading === undefined) return;
+      forgetPreliminary(context.memory, callKey);
+      reading.stop();
+    };
     const stopTimer = context.parts.clock.after(timeoutMs, () => {
       isTimedOut = true;
       own?.abort(new Error("timeout"));
+      endReading();
       reject(new Error(toolTimedOut(timeoutMs)));
     });
     // A call that is cancelled has its grace instead, and a timer would keep the process alive.
-    const stopListening = onCancel(cancellation, stopTimer);
-    const stop = () => {
+    const stopListening = onCancel(cancellation, () => {
+      stopTimer();
+      endReading();
+    });
+    const follow = (given: unknown): unknown => {
+      if (reading !== undefined || !isStream(given)) return given;
+      reading = readStream(given, (output) => publishPreliminary(context.hearers, context.memory, callKey, output));
+      if (isTimedOut || cancellation.isCancelled) reading.stop();
+      return reading.result;
+    };
+    const settle = (end: () => void) => {
       stopTimer();
       stopListening();
+      if (reading !== undefined) forgetPreliminary(context.memory, callKey);
+      end();
     };
-    const settled = Promise.resolve(value);
-    settled.then(stop, stop);
-    settled.then(resolve, reject);
+    Promise.resolve(value)
+      .then(follow)
+      .then(
+        (given) => settle(() => resolve(given)),
+        (error) => settle(() => reject(error)),
+      );
   });
 }
 

@@ -8,12 +8,15 @@ import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
-import type { Transcript } from "../../core/transcript/transcript.js";
+import type { ShownMessages } from "../../core/transcript/message-references.js";
+import { shownNext } from "../../core/transcript/shown-next.js";
 import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
+import { type BuiltContext, buildContext } from "../work/build-context.js";
 import type { EffectContext } from "../work/effect-context.js";
+import { checkedList, pausedIn } from "../work/message-lists.js";
 import { offeredSpecifications } from "../work/offered-tools.js";
 import {
   callHooks,
@@ -26,13 +29,9 @@ import {
 import { jsonIn, membersOf, onlyMember, reasonIn } from "./check-return.js";
 
 /** What a step's model call will be sent, and what led to it. */
-export type Preparation = {
-  readonly records: readonly HookRecord[];
+export type Preparation = Omit<Extract<BuiltContext, { type: "built" }>, "type"> & {
   /** The input of the run, if a hook changed it. */
   readonly input?: readonly UserMessage[];
-  readonly systemPrompt: string | undefined;
-  /** Messages that follow the conversation. */
-  readonly append: readonly UserMessage[];
   /** Options that hooks chose for this step. */
   readonly choices: Choices;
   /** The run ends instead. */
@@ -91,8 +90,27 @@ const beforeRun: Stage = function* (state, preparation, context, cancellation) {
   const next = withRecords(state, preparation, result);
   const { input, refuse } = result.value;
   if (next.end === undefined && refuse !== undefined) return endingRun(state, next, "refused", refuse);
-  return input === run.input ? next : { ...next, input };
+  return input === run.input ? next : withInput(state, { ...next, input }, input, context);
 };
+
+/** An author's context manager is asked again: its list may hold the input as it was. */
+function withInput(
+  state: StepPreparing,
+  preparation: Preparation,
+  input: readonly UserMessage[],
+  context: EffectContext,
+): Preparation {
+  if (preparation.list === null) return preparation;
+  const built = buildContext(state, context, freeze(input));
+  if (built.type === "failed") return { ...preparation, end: managerFailed(state, built.message) };
+  return { ...preparation, ...built, records: [...preparation.records, ...built.records] };
+}
+
+/** The run ends because its context manager threw, or gave what cannot be sent. */
+export function managerFailed({ runId, modelCallIndex }: StepPreparing, why: string): EventBody {
+  const fault = { code: "hook_failed", message: `the context manager failed: ${why}`, retryable: false };
+  return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
+}
 
 type RunInput = { readonly input: readonly UserMessage[]; readonly refuse?: string };
 
@@ -119,15 +137,18 @@ const beforeStep: Stage = function* (state, preparation, context, cancellation) 
 };
 
 const beforeModelCall: Stage = function* (state, preparation, context, cancellation) {
+  let { shown } = preparation;
+  // Made when a hook reads or changes the messages: it is a copy of the conversation.
+  const showing = () => (shown ??= shownNext(context.transcript, state, preparation));
   const call: HookCall<Chosen> = {
     point: "beforeLLMCall",
     initial: preparation,
-    subjectOf: (chosen) => modelCallOf(state, chosen, preparation, context),
-    accept: (answer, chosen) => acceptChoice(answer, chosen, context),
+    subjectOf: (chosen) => modelCallOf(state, chosen, showing, context),
+    accept: (answer, chosen) => acceptChoice(answer, chosen, { state, showing, context }),
   };
   const result = yield* callHooks(call, context, cancellation);
-  const { systemPrompt, choices } = result.value;
-  return { ...withRecords(state, preparation, result), systemPrompt, choices };
+  const { systemPrompt, list, choices } = result.value;
+  return { ...withRecords(state, preparation, result), systemPrompt, list, shown, choices };
 };
 
 const stages: readonly (readonly [HookPoint, Stage])[] = [
@@ -139,12 +160,13 @@ const stages: readonly (readonly [HookPoint, Stage])[] = [
 ];
 
 /** What a `beforeLLMCall` hook may choose. */
-type Chosen = Pick<Preparation, "systemPrompt" | "choices">;
+type Chosen = Pick<Preparation, "systemPrompt" | "list" | "choices">;
+type Showing = () => ShownMessages;
 
 function modelCallOf(
   { modelCallIndex, purpose }: StepPreparing,
-  { systemPrompt, choices }: Chosen,
-  preparation: Pick<Preparation, "input" | "append">,
+  { systemPrompt, list, choices }: Chosen,
+  showing: Showing,
   context: EffectContext,
 ): ModelCallSubject {
   const { transcript } = context;
@@ -160,46 +182,52 @@ function modelCallOf(
     ...(toolChoice === undefined ? {} : { toolChoice: freeze(toolChoice) }),
     ...(providerOptions === undefined ? {} : { providerOptions: freeze(providerOptions) }),
     get messages() {
-      return freeze(messagesWith(preparation, transcript));
+      return freeze(list ?? showing().messages);
     },
   });
 }
 
-/** The conversation as the model would be sent it: with input that no model has seen yet, as earlier hooks changed it. */
-function messagesWith(
-  { input, append }: Pick<Preparation, "input" | "append">,
-  { messages, seqs, later, run }: Transcript,
-) {
-  const waiting = later.map(({ message }) => message);
-  const unchanged = input === undefined ? messages : messages.filter((_, index) => seqs[index] !== run?.startSeq);
-  return [...unchanged, ...(input ?? []), ...waiting, ...append];
-}
+const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions", "messages"];
+const allowed =
+  "{ systemPrompt, activeTools, toolChoice, providerOptions, messages }, any of them, with tools of the agent";
 
-const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions"];
+type Accepting = { readonly state: StepPreparing; readonly showing: Showing; readonly context: EffectContext };
 
-function acceptChoice(
-  answer: unknown,
-  { systemPrompt, choices }: Chosen,
-  { parts }: EffectContext,
-): HookVerdict<Chosen> {
-  const allowed = "{ systemPrompt, activeTools, toolChoice, providerOptions }, any of them, with tools of the agent";
+function acceptChoice(answer: unknown, chosen: Chosen, accepting: Accepting): HookVerdict<Chosen> {
   const members = membersOf(answer, choosable);
   if (members === undefined) return refused(answer, allowed);
-  const isTool = (name: unknown) => typeof name === "string" && parts.tools.has(name);
-  let to: Chosen = { systemPrompt, choices };
+  let to: Chosen = chosen;
   for (const [key, value] of Object.entries(members)) {
     if (value === undefined) continue;
-    if (key === "systemPrompt" && typeof value === "string" && value.length <= longestPrompt)
-      to = { ...to, systemPrompt: value };
-    else if (key === "activeTools" && Array.isArray(value) && value.every(isTool))
-      to = { ...to, choices: { ...to.choices, activeTools: [...new Set(value)] } };
-    else if (key === "toolChoice" && isToolChoice(value, isTool))
-      to = { ...to, choices: { ...to.choices, toolChoice: structuredClone(value) } };
-    else if (key === "providerOptions" && isOptions(value))
-      to = { ...to, choices: { ...to.choices, providerOptions: jsonIn(value, mostOptionBytes) as ProviderOptions } };
-    else return { type: "refused", message: `What it returned for ${key} cannot be used; it may return ${allowed}.` };
+    const next = key === "messages" ? withMessages(to, value, accepting) : withChoice(to, key, value, accepting);
+    if (typeof next === "string") return { type: "refused", message: next };
+    to = next;
   }
   return { type: "changed", to };
+}
+
+/** A text says why the list is refused. */
+function withMessages(chosen: Chosen, value: unknown, { state, showing }: Accepting): Chosen | string {
+  const shown = showing();
+  const known = [...shown.messages, ...(chosen.list ?? [])];
+  const checked = checkedList(value, { known, ...pausedIn(shown, state) });
+  return checked.ok ? { ...chosen, list: checked.messages } : `It cannot be sent: ${checked.reason}.`;
+}
+
+function withChoice(chosen: Chosen, key: string, value: unknown, { context }: Accepting): Chosen | string {
+  const { choices } = chosen;
+  const isTool = (name: unknown) => typeof name === "string" && context.parts.tools.has(name);
+  if (key === "systemPrompt" && typeof value === "string" && value.length <= longestPrompt)
+    return { ...chosen, systemPrompt: value };
+  if (key === "activeTools" && Array.isArray(value) && value.every(isTool))
+    return { ...chosen, choices: { ...choices, activeTools: [...new Set(value)] } };
+  if (key === "toolChoice" && isToolChoice(value, isTool))
+    return { ...chosen, choices: { ...choices, toolChoice: structuredClone(value) } };
+  if (key === "providerOptions" && isOptions(value)) {
+    const providerOptions = jsonIn(value, mostOptionBytes) as ProviderOptions;
+    return { ...chosen, choices: { ...choices, providerOptions } };
+  }
+  return `What it returned for ${key} cannot be used; it may return ${allowed}.`;
 }
 
 type ProviderOptions = NonNullable<RunOptions["providerOptions"]>;
@@ -228,7 +256,7 @@ export function* callAfterStep(
   return yield* callHooks(notification("afterStep", lastStepOf(context)), context, cancellation);
 }
 
-function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
+export function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
   return {
     modelCallIndex: state.status === "idle" ? 0 : state.counters.totalSteps,
     text: transcript.run?.answer ?? "",

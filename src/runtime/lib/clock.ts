@@ -1,10 +1,9 @@
 /**
  * The clock and the random ids of a process.
  */
-import { randomBytes } from "node:crypto";
 import type { Clock } from "../../ports/clock.js";
 
-/** Node fires a timer of more than 2^31 ms at once. */
+/** A timer of more than 2^31 ms fires at once. */
 const longestTimerMs = 2_000_000_000;
 
 /** Real time. A wait of more than 23 days is a chain of timers. */
@@ -19,7 +18,7 @@ export const systemClock: Clock = {
 };
 
 function afterParts(ms: number, callback: () => void): () => void {
-  let timer: NodeJS.Timeout;
+  let timer: ReturnType<typeof setTimeout>;
   const wait = (left: number) => {
     const part = Math.min(left, longestTimerMs);
     timer = setTimeout(() => (left > part ? wait(left - part) : callback()), part);
@@ -32,6 +31,6 @@ function afterParts(ms: number, callback: () => void): () => void {
 export function makeRandomId(): string {
   const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
   let id = "";
-  for (const byte of randomBytes(26)) id += alphabet[byte & 31];
+  for (const byte of crypto.getRandomValues(new Uint8Array(26))) id += alphabet[byte & 31];
   return id;
 }

@@ -3,7 +3,9 @@
  *
  * Only text is kept. Half a call cannot be run, and half a thought has no signature that a provider would take back.
  */
+
 import { untrimmedTextOf } from "../../core/data/message.js";
+import { byteLength } from "../../platform/bytes.js";
 import { messageOf } from "./assembled-message.js";
 import type { MessageAssembly } from "./message-assembly.js";
 
@@ -14,7 +16,7 @@ const charactersThatFit = Math.floor(mostBytes / 6);
 /** The text parts so far, joined as they came; undefined if they are blank. */
 export function cutOffText(assembly: MessageAssembly): { readonly text: string } | undefined {
   const whole = untrimmedTextOf(messageOf(assembly));
-  const fits = whole.length <= charactersThatFit || Buffer.byteLength(JSON.stringify(whole)) <= mostBytes;
+  const fits = whole.length <= charactersThatFit || byteLength(JSON.stringify(whole)) <= mostBytes;
   const text = withoutHalfCharacter(fits ? whole : whole.slice(0, charactersThatFit));
   return text.trim() === "" ? undefined : { text };
 }

@@ -6,8 +6,8 @@
  * 2. Deltas after the end are dropped.
  * 3. A request of which nothing was answered is sent again at once, within the attempt: no delta of it is published.
  */
-import { getEventListeners } from "node:events";
 import type { ModelFailure } from "../../core/data/message.js";
+import { mayHaveListeners } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
@@ -81,7 +81,7 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       }
       endStream(deltas);
       const { signal } = attempt;
-      if (!signal.aborted && getEventListeners(signal, "abort").length === 0) memory.spareController = attempt;
+      if (!signal.aborted && !mayHaveListeners(signal)) memory.spareController = attempt;
       return false;
     }
 

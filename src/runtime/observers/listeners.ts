@@ -11,6 +11,7 @@ import { aFunction, anything, checkPlainOptions, type OptionTable, trueOrFalse }
 import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
+import { inNextTurn, warn } from "../../platform/process.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
@@ -120,7 +121,7 @@ function offPath(watchers: readonly Watcher[]): readonly Listener[] {
   }
 
   function later(call: () => void): void {
-    if (queued.push(call) === 1) setImmediate(catchUp);
+    if (queued.push(call) === 1) inNextTurn(catchUp);
     else if (queued.length > maxQueued) catchUp();
   }
 
@@ -154,18 +155,15 @@ type Call = <Arguments extends readonly unknown[]>(
 ) => void;
 
 function createCall(redact: Redact): Call {
-  const warn = (name: string, error: unknown) =>
-    process.emitWarning(`${name} failed (${redact(textOfError(error))}); the run goes on without it`, {
-      type: "PawlWarning",
-      code: "PAWL_OBSERVER",
-    });
+  const warnOf = (name: string, error: unknown) =>
+    warn(`${name} failed (${redact(textOfError(error))}); the run goes on without it`, "PAWL_OBSERVER");
   return (name, listener, ...values) => {
     if (listener === undefined) return;
     try {
       const returned = listener(...values);
-      if (returned instanceof Promise) returned.catch((error) => warn(name, error));
+      if (returned instanceof Promise) returned.catch((error) => warnOf(name, error));
     } catch (error) {
-      warn(name, error);
+      warnOf(name, error);
     }
   };
 }

@@ -10,6 +10,7 @@
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
 import { type Call, callOf, type State } from "../../core/machine/state.js";
+import { namesFunction } from "../../core/machine/stop-condition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Model } from "../../ports/model.js";
@@ -51,7 +52,16 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const own = partsNear(parts, state);
     const tools = toolsOf(own);
-    const present: CompiledAgent = { ...own, store, clock, tools, hooks: noHooks, listeners: [], ...changes };
+    const present: CompiledAgent = {
+      ...own,
+      store,
+      clock,
+      tools,
+      hooks: noHooks,
+      listeners: [],
+      isReplay: true,
+      ...changes,
+    };
     const work: EffectContext = {
       sessionId,
       parts: present,
@@ -135,6 +145,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
           ? undefined
           : act({ type: "finish", key: "replay", runId: state.runId }, state, transcript);
       case "run_finished": {
+        if (event.condition !== undefined && namesFunction(event.condition)) return undefined;
         const type = state.status === "preparing" && state.for === "finish" ? "finish" : "prepare";
         return act({ type, key: "replay", runId: event.runId }, state, transcript);
       }

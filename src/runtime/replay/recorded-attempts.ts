@@ -3,17 +3,21 @@
  *
  * 1. Together, the deltas give the committed message or the failure. The log does not store how the provider cut them.
  * 2. The present code builds the requests from the log. They have no system prompt and no tools: the log names those
- *    only by hash, and they are not looked up.
+ *    only by hash, and they are not looked up. A message of a list that the log keeps in a blob is not looked up either:
+ *    the text `blob:` and its hash stand for it.
  */
 
 import { freeze } from "../../core/data/freeze.js";
 import {
   type AssistantPart,
   emptyResponse,
+  type Message,
   type ProviderMetadata,
   type ToolCallPart,
 } from "../../core/data/message.js";
 import type { Entry, EventOf } from "../../core/machine/event.js";
+import type { ListedMessage } from "../../core/machine/message-ref.js";
+import { blobScheme } from "../../core/transcript/blob-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
@@ -40,12 +44,16 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
 
 /** One for each request: a request that was sent again counts too. */
 function attemptsOf(sessionId: string, event: AttemptEvent, transcript: Transcript): readonly RecordedAttempt[] {
-  const messages = trimmedMessages(transcript);
-  const { run } = transcript;
+  const { run, sentList } = transcript;
+  const messages = sentList?.map(withoutBlob) ?? trimmedMessages(transcript);
   const { runId, modelCallIndex, attempt, model } = event;
   const asked = run?.purpose === "summary" ? [...messages, summaryRequest] : [...messages];
   const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
   return requestsOf(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
+}
+
+function withoutBlob(listed: ListedMessage): Message {
+  return "role" in listed ? listed : { role: "user", parts: [{ type: "text", text: `${blobScheme}${listed.blob}` }] };
 }
 
 /** What came of each request of an attempt. Nothing came of those that were sent again. */

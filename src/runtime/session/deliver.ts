@@ -9,7 +9,7 @@ import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
-import { checkAgent, holderDefaults, partsNear } from "../agent/compiled-agent.js";
+import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import { inTurn } from "../lib/serial.js";
@@ -73,7 +73,7 @@ async function deliverAll(
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
   const said = messages.map((message) =>
-    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(partsNear(driver.parts, state))), {
+    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts, state)), {
       record: message.id,
     }),
   );

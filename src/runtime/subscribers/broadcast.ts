@@ -5,7 +5,8 @@
  * 2. Waiters for a run get its end together with the subscribers.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { freeze, freezeInside } from "../../core/data/freeze.js";
+import type { ToolOutput } from "../../core/data/message.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -21,6 +22,7 @@ import {
   endSubscription,
   pushItem,
   type Source,
+  type StreamedWork,
   type StreamItem,
   type Subscription,
   type SubscriptionOptions,
@@ -49,6 +51,7 @@ export type Broadcast = Subscribers &
   };
 
 function broadcast({ subscriptions }: Subscribers, item: StreamItem): void {
+  if (subscriptions.length > 1) freeze(item);
   for (const subscription of subscriptions) pushItem(subscription, item);
 }
 
@@ -73,6 +76,7 @@ export function broadcastCommitted(
     const isNew = step.entry.seq > audience.toldUpTo;
     audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
     for (const event of step.events) {
+      if (listeners.length > 0) freeze(event);
       for (const listener of listeners) listener.event?.(event);
       if (isNew) broadcast(audience, event);
     }
@@ -91,10 +95,11 @@ function cutShort(audience: Broadcast): void {
   for (const delta of end) publishDelta(audience, delta);
 }
 
-/** A delta that only one consumer gets, and that holds nothing deeper, belongs to that consumer: it is not frozen. */
+/** A delta that only one consumer gets belongs to that consumer: it is not frozen, as far as others do not hold its parts. */
 export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
   const { parts, subscriptions, sessionId } = hearers;
-  if (subscriptions.length + parts.listeners.length > 1 || !isFlat(delta)) freeze(delta);
+  if (subscriptions.length + parts.listeners.length > 1) freeze(delta);
+  else if (!isFlat(delta)) freezeInside(delta);
   for (const listener of parts.listeners) listener.delta?.(delta, sessionId);
   for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
 }
@@ -108,6 +113,24 @@ function isFlat(delta: MessageDelta): boolean {
 
 export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {
   broadcast(hearers, { type: "progress", callKey, note });
+}
+
+/** Publishes a result that a call has given before its last one. */
+export function publishPreliminary(
+  hearers: Subscribers,
+  memory: StreamedWork,
+  callKey: string,
+  output: ToolOutput,
+): void {
+  freeze(output);
+  memory.preliminary = (memory.preliminary ?? new Map()).set(callKey, output);
+  for (const subscription of hearers.subscriptions) pushItem(subscription, { type: "preliminary", callKey, output });
+}
+
+/** The call has its result, or no longer waits for one. */
+export function forgetPreliminary(memory: StreamedWork, callKey: string): void {
+  memory.preliminary?.delete(callKey);
+  if (memory.preliminary?.size === 0) memory.preliminary = null;
 }
 
 /** Publishes the events of an entry that another process committed. */

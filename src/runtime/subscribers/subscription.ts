@@ -5,8 +5,8 @@
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
  * only.
  */
-import { freeze } from "../../core/data/freeze.js";
-import type { AssistantMessage } from "../../core/data/message.js";
+import { freezeInside } from "../../core/data/freeze.js";
+import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
@@ -29,11 +29,18 @@ export type Snapshot = {
   readonly open: readonly OpenTextPart[];
 };
 
+/**
+ * The newest result that a running call has yielded, at most 50 KiB of it. It takes the place of the one before. Live
+ * only: the log has the result of the call.
+ */
+export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
+
 export type StreamItem =
   | PublicEvent
   | { readonly type: "delta"; readonly delta: MessageDelta }
   | Snapshot
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
+  | Preliminary
   /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
   | { readonly type: "lagged"; readonly fromSeq: number };
 
@@ -81,7 +88,13 @@ export type Source = {
   readonly sessionId: string;
   readonly parts: { readonly store: LogStore };
   /** The memory of the driver in this process, with the message that is being streamed. */
-  memory: { readonly partial: MessageAssembly | null } | null;
+  memory: StreamedWork | null;
+};
+
+/** What is shown of work in flight, for a consumer that joins in the middle. */
+export type StreamedWork = {
+  readonly partial: MessageAssembly | null;
+  preliminary: Map<string, ToolOutput> | null;
 };
 
 /** @param after the entry after which the consumer wants events */
@@ -106,7 +119,13 @@ export function createSubscription(source: Source, options: SubscriptionOptions,
   };
   const streamed = snapshotOf(source);
   if (streamed !== null) pushItem(subscription, streamed);
+  for (const item of preliminaryOf(source)) pushItem(subscription, item);
   return subscription;
+}
+
+function preliminaryOf({ memory }: Source): readonly Preliminary[] {
+  const newest = memory?.preliminary ?? null;
+  return newest === null ? [] : [...newest].map(([callKey, output]) => ({ type: "preliminary", callKey, output }));
 }
 
 function snapshotOf({ memory }: Source): Snapshot | null {
@@ -119,6 +138,7 @@ function snapshotOf({ memory }: Source): Snapshot | null {
 export function pushItem(subscription: Subscription, item: StreamItem): void {
   const { buffer } = subscription;
   if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
+  if (item.type === "preliminary" && replaced(subscription, item)) return;
   if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
   else if (buffer.length - subscription.head + 1 < maxBehind) buffer.push(item);
   else {
@@ -126,6 +146,22 @@ export function pushItem(subscription: Subscription, item: StreamItem): void {
     subscription.lagged = true;
   }
   if (subscription.asked.length > 0) serve(subscription);
+}
+
+/** A preliminary result that nobody has read yet gives way to the newest one: a slow consumer holds one a call. */
+function replaced(subscription: Subscription, item: Preliminary): boolean {
+  const { first, buffer, head } = subscription;
+  if (first?.type === "preliminary" && first.callKey === item.callKey) {
+    subscription.first = item;
+    return true;
+  }
+  for (let index = buffer.length - 1; index >= head; index -= 1) {
+    const waiting = buffer[index];
+    if (waiting?.type !== "preliminary" || waiting.callKey !== item.callKey) continue;
+    buffer[index] = item;
+    return true;
+  }
+  return false;
 }
 
 function drop(subscription: Subscription): void {
@@ -197,12 +233,12 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
   return item;
 }
 
-/** Other consumers get the same events, and so do the next requests of the model: what is given is frozen. */
+/** The next requests of the model hold the same parts: they are frozen. An item that several consumers get is frozen whole. */
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
   if ("seq" in item) subscription.seen = behindEvent(item);
-  return freeze(item);
+  return freezeInside(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */
@@ -219,10 +255,12 @@ async function recover(subscription: Subscription): Promise<void> {
   subscription.recovering = true;
   try {
     const streamed = snapshotOf(subscription.source);
+    const newest = preliminaryOf(subscription.source);
     const events = await missed(subscription);
     const lagged: StreamItem = { type: "lagged", fromSeq: events[0]?.seq ?? subscription.seen.seq + 1 };
     const isStreamed = streamed !== null && isWanted(subscription, streamed);
-    subscription.recovered = [...(isStreamed ? [streamed] : []), ...events.toReversed(), lagged];
+    const open = newest.filter((item) => isWanted(subscription, item) && !events.some((event) => isEndOf(event, item)));
+    subscription.recovered = [...open, ...(isStreamed ? [streamed] : []), ...events.toReversed(), lagged];
     subscription.recoveredUpTo = events.at(-1)?.seq ?? subscription.recoveredUpTo;
   } catch (cause) {
     const isNew = subscription.ended === null;
@@ -231,6 +269,10 @@ async function recover(subscription: Subscription): Promise<void> {
   }
   subscription.recovering = false;
   serve(subscription);
+}
+
+function isEndOf(event: PublicEvent, { callKey }: Preliminary): boolean {
+  return event.type === "call_complete" && event.callKey === callKey;
 }
 
 /** Resolves pending reads with available items, in order. */
@@ -264,6 +306,6 @@ function isWanted({ runId }: Subscription, item: StreamItem): boolean {
 /** An item without a run id belongs to the session, and so to every run. */
 function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
-  if (item.type === "progress") return item.callKey.startsWith(`${runId}/`);
+  if (item.type === "progress" || item.type === "preliminary") return item.callKey.startsWith(`${runId}/`);
   return !("runId" in item) || item.runId === runId;
 }

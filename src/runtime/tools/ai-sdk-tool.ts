@@ -28,8 +28,8 @@ type ExecutionOptions = {
 
 /**
  * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no
- * messages. If `execute` yields several values, the last is the result. Without `execute`, the call waits for
- * `session.provideResult`, unless the model's provider runs it.
+ * messages. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
+ * Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
  *
  * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
  * the model as the provider's own.
@@ -38,10 +38,14 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   // Called as methods: a tool may be an instance of a class.
   const execute = methodOf<(input: unknown, options: ExecutionOptions) => unknown>(aiTool, aiTool.execute);
   const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
-  const run = async (input: unknown, context: ToolContext): Promise<unknown> => {
-    const output = await lastOf(execute?.(input, optionsOf(context)));
-    if (toModelOutput === undefined) return output;
-    return fromModelOutput(await toModelOutput({ toolCallId: context.toolCallId, input, output }));
+  const finish = async (input: unknown, output: unknown, { toolCallId }: ToolContext): Promise<unknown> =>
+    toModelOutput === undefined ? output : fromModelOutput(await toModelOutput({ toolCallId, input, output }));
+  const run = (input: unknown, context: ToolContext): unknown => {
+    const given = execute?.(input, optionsOf(context));
+    if (isAsyncIterable(given)) return resultsOf(given, (last) => finish(input, last, context));
+    return toModelOutput === undefined
+      ? given
+      : Promise.resolve(given).then((output) => finish(input, output, context));
   };
   return {
     name,
@@ -79,11 +83,21 @@ function optionsOf({ toolCallId, signal, deps }: ToolContext): ExecutionOptions 
   return { toolCallId, messages: [], abortSignal: signal, experimental_context: deps };
 }
 
-async function lastOf(result: unknown): Promise<unknown> {
-  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result)) return result;
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Yields what the tool yields, and returns what is made of the last value: what it returns itself does not count. */
+async function* resultsOf(
+  values: AsyncIterable<unknown>,
+  finish: (last: unknown) => Promise<unknown>,
+): AsyncGenerator<unknown, unknown, undefined> {
   let last: unknown;
-  for await (const part of result as AsyncIterable<unknown>) last = part;
-  return last;
+  for await (const value of values) {
+    last = value;
+    yield value;
+  }
+  return finish(last);
 }
 
 type ToModelOutput = (options: {

@@ -9,9 +9,9 @@ import { formatPath } from "../../core/data/json.js";
 import { measureSchema, type SchemaMeasure, weightOf } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
+import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
-import { withTimeLimit } from "./run-bounded.js";
 import { normaliseJson } from "./to-json.js";
 
 /** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */

@@ -5,10 +5,12 @@
  * that are nested too deeply, are replaced by a mark. A value is refused if it throws while it is read, has a dangerous
  * key, or is too large.
  */
+
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 import { blobScheme } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
+import { base64Of } from "../../platform/bytes.js";
 
 const maxDepth = 100;
 const maxValues = 1_000_000;
@@ -192,12 +194,13 @@ function isFileData(data: Json | undefined): boolean {
 
 function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
   const bytes =
-    value instanceof ArrayBuffer ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.length);
+    value instanceof ArrayBuffer
+      ? new Uint8Array(value)
+      : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   if (bytes.length === 0) return { type: "text", text: "[0 bytes of binary data]" };
-  const mediaType = signatures.find(({ start }) =>
-    bytes.subarray(0, 16).toString("latin1").startsWith(start),
-  )?.mediaType;
-  const data = bytes.toString("base64");
+  const beginning = String.fromCharCode(...bytes.subarray(0, 16));
+  const mediaType = signatures.find(({ start }) => beginning.startsWith(start))?.mediaType;
+  const data = base64Of(bytes);
   return { type: "content", parts: [{ type: "file", mediaType: mediaType ?? "application/octet-stream", data }] };
 }
 

@@ -128,8 +128,22 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const { startedAt, restarts, hooks } = run;
     const { status, reason, usage, steps } = result;
     const fault = status === "failed" && result.error !== undefined ? { fault: result.error.code } : {};
+    const stopped =
+      status === "completed" && result.condition !== undefined ? { condition: redact(result.condition) } : {};
     const span = { startedAt, durationMs: Math.max(0, at - startedAt) };
-    make({ type: "run_finished", ...of(runId), ...span, status, reason, ...fault, usage, steps, restarts, hooks });
+    make({
+      type: "run_finished",
+      ...of(runId),
+      ...span,
+      status,
+      reason,
+      ...stopped,
+      ...fault,
+      usage,
+      steps,
+      restarts,
+      hooks,
+    });
     run = null;
   }
 

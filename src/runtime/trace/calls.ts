@@ -52,7 +52,8 @@ export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | 
   }
   endWait(call, event.at);
   call.outcome = event.outcome;
-  const { timing, attempt = 1 } = event;
+  const { timing, attempt = 1, cut } = event;
+  if (cut !== undefined) call.cut = cut;
   if (timing !== undefined) call.ran = { startedAt: timing.startedAt, durationMs: timing.durationMs, attempt };
 }
 

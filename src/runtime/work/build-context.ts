@@ -3,14 +3,19 @@
  */
 import { contextManager } from "../../context/manager.js";
 import { freeze } from "../../core/data/freeze.js";
-import type { UserMessage } from "../../core/data/message.js";
+import type { Message, UserMessage } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
-import type { RunData } from "../../ports/context.js";
+import type { ShownMessages } from "../../core/transcript/message-references.js";
+import { inputNext, shownNext } from "../../core/transcript/shown-next.js";
+import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
+import { checkedList, pausedIn } from "./message-lists.js";
 import { offeredSpecifications } from "./offered-tools.js";
+
+type StepPreparing = Extract<Preparing, { for: "step" }>;
 
 export type BuiltContext =
   | {
@@ -18,45 +23,82 @@ export type BuiltContext =
       readonly systemPrompt: string | undefined;
       readonly specifications: readonly ToolSpecification[];
       readonly append: readonly UserMessage[];
+      /** What is sent instead of the conversation and the additions; null: nothing. */
+      readonly list: readonly Message[] | null;
+      /** What the model would be shown without the list. Null if there is none. */
+      readonly shown: ShownMessages | null;
       /** One for each hint that failed. */
       readonly records: readonly HookRecord[];
     }
   | { readonly type: "failed"; readonly message: string };
 
-const noInput: readonly UserMessage[] = Object.freeze([]);
-
-/** A context manager may be anybody's code: an error of it is returned, and ends the run. */
-export function buildContext(state: Extract<Preparing, { for: "step" }>, context: EffectContext): BuiltContext {
+/**
+ * A context manager may be anybody's code: an error of it is returned, and ends the run.
+ * @param input the run's input, if a hook changed it
+ */
+export function buildContext(
+  state: StepPreparing,
+  context: EffectContext,
+  input?: readonly UserMessage[],
+): BuiltContext {
   const { parts, transcript } = context;
   const { manager } = parts.context;
   const run = runDataOf(state, context);
   const { hints, records } = hintsOf(state, run, context);
+  // The built-in manager changes nothing. Another one gets copies, because the transcript grows.
+  const shown = manager === contextManager ? null : shownNext(transcript, state, { input, append: noMessages });
+  const isNew = inputNext(transcript, state);
   try {
-    const { systemPrompt, tools, append } = manager.build({
+    const built = manager.build({
       run,
       ...(parts.systemPrompt === undefined ? {} : { systemPrompt: parts.systemPrompt }),
       ...(transcript.run?.options.systemPrompt === undefined
         ? {}
         : { runSystemPrompt: transcript.run.options.systemPrompt }),
-      // The built-in manager changes nothing. Another one gets a copy, because the transcript grows.
-      messages: manager === contextManager ? transcript.messages : Object.freeze(transcript.messages.slice()),
-      input: transcript.later.length === 0 ? noInput : freeze(transcript.later.map(({ message }) => message)),
+      messages:
+        shown === null ? transcript.messages : freeze(shown.messages.slice(0, shown.messages.length - isNew.length)),
+      input: freeze(isNew),
       hints,
       appended: freeze(transcript.appended?.messages ?? null),
       tools: offeredSpecifications(context),
     });
-    const specifications = tools.every(({ name }) => parts.tools.has(name)) ? tools : null;
-    if (specifications === null) return { type: "failed", message: "it named a tool that the agent does not have" };
-    return {
-      type: "built",
-      systemPrompt,
-      specifications,
-      append: append.length === 0 ? append : structuredClone(append),
-      records,
-    };
+    const { systemPrompt, tools: specifications } = built;
+    if (!specifications.every(({ name }) => parts.tools.has(name)))
+      return { type: "failed", message: "it named a tool that the agent does not have" };
+    const append = addedBy(built, state);
+    const result = { type: "built", systemPrompt, specifications, append, records } as const;
+    if (shown === null || built.messages === undefined) return { ...result, shown: null, list: null };
+    return withList(result, built.messages, built.append, shown, state);
   } catch (error) {
     return { type: "failed", message: textOfError(error) };
   }
+}
+
+const noMessages: readonly UserMessage[] = Object.freeze([]);
+
+/** A provider that paused has not finished its turn: nothing may come between its messages. */
+function addedBy({ append }: Context, { purpose }: StepPreparing): readonly UserMessage[] {
+  return append.length === 0 || purpose === "unpause" ? noMessages : freeze(structuredClone(append));
+}
+
+/** The manager's own additions, which the list may hold, stand for the copies that the log keeps. */
+function withList(
+  result: Omit<Extract<BuiltContext, { type: "built" }>, "list" | "shown">,
+  messages: readonly Message[],
+  given: readonly UserMessage[],
+  before: ShownMessages,
+  state: StepPreparing,
+): BuiltContext {
+  const { append } = result;
+  const copies = new Map<unknown, UserMessage>(append.map((copy, index) => [given[index], copy]));
+  const list = Array.isArray(messages) ? messages.map((message) => copies.get(message) ?? message) : messages;
+  const shown = {
+    messages: [...before.messages, ...append],
+    seqs: [...before.seqs, ...append.map(() => 0)],
+  };
+  const checked = checkedList(list, { known: shown.messages, ...pausedIn(shown, state) });
+  if (checked.ok) return { ...result, shown, list: checked.messages };
+  return { type: "failed", message: checked.reason };
 }
 
 function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
@@ -65,7 +107,7 @@ function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: Effect
 }
 
 /** Only a step gets hints: an answer that goes on, and the final summary, do not. */
-function hintsOf({ purpose }: Extract<Preparing, { for: "step" }>, run: RunData, { parts }: EffectContext) {
+function hintsOf({ purpose }: StepPreparing, run: RunData, { parts }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
   if (purpose !== "step") return { hints, records };

@@ -22,8 +22,15 @@ export function sizeOf(context: EffectContext): ContextSize {
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ ...besideMessages(context), messages }, countedTokens).tokens;
+  const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+}
+
+/** The size of a request with another list than the conversation: no provider has counted it before. */
+function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
+  const { parts, state } = context;
+  const tokens = parts.services.tokens.request({ ...besideMessages(context), messages });
   return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
 }
 
@@ -33,10 +40,17 @@ function besideMessages(context: EffectContext) {
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
 }
 
-/** Whether to compact before the next step: the conversation is large enough, the run may compact, and something can be cut. */
-export function isCompactionDue(run: RunState, context: EffectContext): boolean {
+/**
+ * Whether to compact before the next step: what is sent is large enough, the run may compact, and something can be cut.
+ * @param list what a context manager sends instead of the conversation
+ */
+export function isCompactionDue(
+  run: RunState,
+  context: EffectContext,
+  list: readonly Message[] | null = null,
+): boolean {
   if (!isOn(context) || !mayCompact(run)) return false;
-  const size = sizeOf(context);
+  const size = list === null ? sizeOf(context) : sizeOfList(list, context);
   return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
@@ -63,7 +77,7 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
   const isForced = !isDue({ tokens, budget }, context);
   const cuts = cutsIn(transcript, run, isForced);
   if (cuts.length === 0) return null;
-  const fixed = estimator.request({ ...besideMessages(context), messages: [] });
+  const fixed = estimator.request({ messages: [], ...besideMessages(context) });
   const view: CompactionView = {
     messages: Object.freeze(transcript.messages.slice()),
     cuts: freeze(cuts),

@@ -1,6 +1,7 @@
 /**
  * What an effect has in hand while it runs: the agent, the session as it stands, and those who follow it.
  */
+import type { ToolOutput } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -47,6 +48,10 @@ export type ProcessMemory = SpareController & {
   spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
+  /** The run of which it was said that this process does not have its stop conditions. */
+  toldConditionsOf: string | null;
+  /** The newest preliminary results of the calls that are running, by call key. */
+  preliminary: Map<string, ToolOutput> | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -61,6 +66,8 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     validated: null,
     spareHookContext: null,
     partial: null,
+    toldConditionsOf: null,
+    preliminary: null,
     spareController: null,
   };
 }

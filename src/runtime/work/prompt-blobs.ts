@@ -6,6 +6,7 @@
  * 3. A model is sent the texts that the log names. A text that is missing in the store is never guessed: the step is prepared
  *    again, and the present text is named and written.
  */
+import type { Message } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
@@ -14,6 +15,9 @@ import type { Store } from "../../ports/store.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 type HashedText = { readonly hash: string; readonly bytes: Uint8Array };
 /** `source` is the prompt as the agent or a hook wrote it; `text` is the prompt as the store gives it back. */
@@ -35,6 +39,8 @@ export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
   prompt: HashedPrompt | null;
+  /** The messages in blobs of the last list that was sent in the place of the conversation, by hash. */
+  messages: ReadonlyMap<string, Message> | null;
   unwritten: readonly HashedText[];
   /** Hashes of texts that the store has lost. */
   missing: readonly string[];
@@ -47,7 +53,7 @@ const hashesOfTools = new WeakMap<readonly ToolSpecification[], HashedText>();
 let newestPrompt: HashedPrompt | null = null;
 
 export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]): PromptBlobs {
-  return { sessionId, store, prompt: null, unwritten: none, missing: none };
+  return { sessionId, store, prompt: null, messages: null, unwritten: none, missing: none };
 }
 
 const none: readonly never[] = [];
@@ -89,7 +95,7 @@ export function findPrompt(known: PromptBlobs, transcript: Transcript, present: 
 }
 
 function hashed(text: string): HashedText {
-  const bytes = Buffer.from(text);
+  const bytes = encoder.encode(text);
   return { bytes, hash: sha256(bytes) };
 }
 
@@ -109,7 +115,7 @@ function hashedPrompt(known: PromptBlobs, source: string | undefined): HashedPro
     if (newestPrompt?.source !== source) {
       const { bytes, hash } = hashed(source);
       // A lone surrogate does not come back from the store, so the model is not sent it either.
-      newestPrompt = { source, text: Buffer.from(bytes).toString(), bytes, hash };
+      newestPrompt = { source, text: decoder.decode(bytes), bytes, hash };
     }
     known.prompt = newestPrompt;
   }
@@ -172,7 +178,7 @@ export async function readPromptBlob(
 ): Promise<string | null> {
   try {
     const bytes = await store.getBlob(sessionId, hash);
-    return bytes === null || sha256(bytes) !== hash ? null : Buffer.from(bytes).toString();
+    return bytes === null || sha256(bytes) !== hash ? null : decoder.decode(bytes);
   } catch (cause) {
     if (cause instanceof PawlError && cause.code === "store_corrupt") return null;
     throw new PawlError(

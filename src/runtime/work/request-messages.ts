@@ -11,6 +11,7 @@ import { blobOf, describeFile } from "../../core/transcript/blob-references.js";
 import { seqOfShown } from "../../core/transcript/results.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
+import { base64Of } from "../../platform/bytes.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { MaybePromise } from "../lib/coroutine.js";
@@ -21,14 +22,18 @@ const readyFor = new WeakMap<Pick<Model, "takesInResults">, Ready>();
 
 type Source = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
 
-/** Answers at once, unless a blob has to be read. */
+/**
+ * Answers at once, unless a blob has to be read.
+ * @param list what is sent instead of the conversation; null: nothing
+ */
 export function requestMessages(
   transcript: Pick<Transcript, "messages" | "shownResults">,
+  list: readonly Message[] | null,
   model: Pick<Model, "takesInResults">,
   source: Source,
 ): MaybePromise<readonly Message[]> {
-  const messages = trimmedMessages(transcript);
-  if (!transcript.shownResults.hasFiles) return messages;
+  const messages = list ?? trimmedMessages(transcript);
+  if (list === null && !transcript.shownResults.hasFiles) return messages;
   const ready = readyFor.get(model) ?? new WeakMap<Message, Message>();
   readyFor.set(model, ready);
   const shown = messages.map((message) => (holdsFiles(message) ? (ready.get(message) ?? message) : message));
@@ -80,7 +85,7 @@ async function contentOf(file: FilePart, { sessionId, store }: Source): Promise<
   if (blob === undefined) return file;
   const bytes = await store.getBlob(sessionId, blob);
   if (bytes === null) return inWords(file, undefined, "which is missing in the store");
-  return { ...file, data: Buffer.from(bytes).toString("base64") };
+  return { ...file, data: base64Of(bytes) };
 }
 
 function inWords(file: FilePart, seq: number | undefined, why: string): TextPart {

@@ -104,8 +104,21 @@ function newestFirst(a: AskingPosition, b: AskingPosition): number {
   return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
 }
 
-function compareIds(a: { readonly sessionId: string }, b: { readonly sessionId: string }): number {
-  return Buffer.compare(Buffer.from(a.sessionId), Buffer.from(b.sessionId));
+/** UTF-8 keeps the order of code points. UTF-16 does not: a pair of surrogates is above U+FFFF, and its units are not. */
+function compareIds(
+  { sessionId: a }: { readonly sessionId: string },
+  { sessionId: b }: { readonly sessionId: string },
+) {
+  const end = Math.min(a.length, b.length);
+  for (let at = 0; at < end; at += 1) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left !== right) return rankOf(left) - rankOf(right);
+  }
+  return a.length - b.length;
+}
+
+function rankOf(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /** The sessions that wait for an answer, in the order of `askingFrom`. */

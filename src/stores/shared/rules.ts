@@ -1,9 +1,9 @@
 /**
  * Checks that every store makes, with the same messages.
  */
-import { createHash } from "node:crypto";
 import { problemOfId, refusedId } from "../../core/data/ids.js";
 import { PawlError } from "../../errors.js";
+import { sha256 } from "../../platform/hash.js";
 import type { Commit } from "../../ports/store.js";
 
 /** Whether there can be a session or a message with this id. */
@@ -47,5 +47,5 @@ export function noSessionError(sessionId: string): PawlError {
 
 /** The SHA-256 of a blob, in hex. */
 export function hashOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return sha256(bytes);
 }

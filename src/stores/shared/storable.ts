@@ -1,12 +1,12 @@
 /**
  * What goes into a database: JSON text of plain data, bounded, and refused if it would not come back as it went in.
  */
-import { crc32 } from "node:zlib";
 import { isDangerousKey } from "../../core/data/json.js";
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
+import { byteLength } from "../../platform/bytes.js";
 
 /** UTF-8 bytes of the JSON of one entry, state or inbox message: 1 MiB. Larger content belongs in a blob. */
 export const maxEntryBytes = 1024 * 1024;
@@ -20,20 +20,6 @@ export function encodeEvents(events: readonly Event[]): string {
     encode(event, `The event ${event.type} (number ${index + 1} of its commit)`),
   );
   return `[${texts.join(",")}]`;
-}
-
-/**
- * The CRC-32 that is kept beside a text: SQLite itself does not notice a byte that the disk changed.
- *
- * @param of counted before the text: what the text belongs to, so that a text in the wrong row does not pass
- */
-export function checksumOf(text: string, of = ""): number {
-  return crc32(text, crc32(of));
-}
-
-/** What the texts of a commit belong to: its session, and its last entry. */
-export function positionOf(sessionId: string, seq: number): string {
-  return `${sessionId} ${seq} `;
 }
 
 /** What a session is bound to, as lists read it; it is part of the state, and bounded with it. */
@@ -55,8 +41,8 @@ function encode(value: object, what: string): string {
   if (problem !== null) throw notStorable(`${what} ${problem}`);
   const text = JSON.stringify(value);
   // A UTF-16 unit takes at most three bytes: most texts need not be counted.
-  if (text.length * 3 > maxEntryBytes && Buffer.byteLength(text) > maxEntryBytes)
-    throw notStorable(`${what} takes ${Buffer.byteLength(text)} bytes, and an entry at most ${maxEntryBytes}`);
+  if (text.length * 3 > maxEntryBytes && byteLength(text) > maxEntryBytes)
+    throw notStorable(`${what} takes ${byteLength(text)} bytes, and an entry at most ${maxEntryBytes}`);
   return text;
 }
 

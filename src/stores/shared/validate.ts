@@ -9,7 +9,8 @@ import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion, oldestFormat, type SessionInfo, type State, type Status } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Holder } from "../../ports/store.js";
-import { checksumOf, maxEntryDepth, positionOf } from "./storable.js";
+import { checksumOf, positionOf } from "./checksum.js";
+import { maxEntryDepth } from "./storable.js";
 
 /** The longest text of a commit that is parsed: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
@@ -217,7 +218,26 @@ function asEvent(event: unknown, place: RowPosition): Event {
   if (event.hooks !== undefined && !Array.isArray(event.hooks))
     throw corrupt(place, `its event ${String(type)} has no proper field hooks`);
   if (type === "model_finished") checkFields(message, { parts: "array" }, place, "the model's message");
+  if (type === "prepared" && event.messages !== undefined) checkReferences(event.messages, place);
   return event as unknown as Event;
+}
+
+/** Folding follows these references, so a damaged one must not get that far. */
+function checkReferences(refs: unknown, place: RowPosition): void {
+  if (!Array.isArray(refs)) throw corrupt(place, "its list of messages is no list");
+  for (const ref of refs) {
+    if (Array.isArray(ref) && ref.length === 3 && ref.every((count) => Number.isSafeInteger(count) && count >= 0))
+      continue;
+    if (isPlain(ref) && typeof ref.blob === "string") continue;
+    if (
+      isPlain(ref) &&
+      isPlain(ref.message) &&
+      typeof ref.message.role === "string" &&
+      Array.isArray(ref.message.parts)
+    )
+      continue;
+    throw corrupt(place, "its list of messages has no proper reference");
+  }
 }
 
 function parse(text: string, place: RowPosition): unknown {

@@ -13,9 +13,10 @@ import type {
   ReleaseResult,
   StateAt,
 } from "../../ports/store.js";
+import { checksumOf, positionOf } from "../shared/checksum.js";
 import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
-import { checksumOf, encodeEvents, encodeInfo, encodeState, positionOf } from "../shared/storable.js";
+import { encodeEvents, encodeInfo, encodeState } from "../shared/storable.js";
 import {
   checkCommitSum,
   checkFormat,

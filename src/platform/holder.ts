@@ -4,7 +4,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import type { Holder } from "../../ports/store.js";
+import type { Holder } from "../ports/store.js";
 
 /** A holder for this process. Each call returns a new id; a process needs one holder. */
 export function createHolder(): Holder {

@@ -1,0 +1,40 @@
+/**
+ * What a tool may do beside giving a result: show how far it is.
+ */
+import assert from "node:assert/strict";
+import { createAgent, defineTool } from "pawl";
+import { createScriptedModel } from "pawl/testing";
+
+const model = createScriptedModel([{ calls: [{ name: "count_words", input: {} }] }, { text: "Three pages, 9 words." }]);
+
+const pages = ["one two three", "four five", "six seven eight nine"];
+
+/** A generator: what it yields is shown while the call runs, and what it returns is the result. */
+const countWords = defineTool({
+  name: "count_words",
+  description: "Counts the words of all pages.",
+  input: { type: "object", properties: {} },
+  readOnly: true,
+  async *execute() {
+    let words = 0;
+    for (const [index, page] of pages.entries()) {
+      words += page.split(" ").length;
+      yield `page ${index + 1} of ${pages.length}: ${words} words so far`;
+    }
+    return { pages: pages.length, words };
+  },
+});
+
+const agent = createAgent({ model, tools: [countWords] });
+const shown: unknown[] = [];
+const run = agent.runStream("How many words are there?");
+for await (const item of run) {
+  if (item.type === "preliminary") shown.push(item.output);
+  if (item.type === "tool_result") console.log("result", item.output);
+}
+assert.deepEqual(shown.at(-1), { type: "text", text: "page 3 of 3: 9 words so far" });
+assert.equal((await run.result).text, "Three pages, 9 words.");
+// The model saw the result, and nothing of what was shown before.
+const [result] = model.requests[1]?.messages.at(-1)?.parts ?? [];
+assert.ok(result?.type === "tool_result");
+assert.deepEqual(result.output, { type: "json", value: { pages: 3, words: 9 } });

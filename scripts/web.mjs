@@ -1,0 +1,39 @@
+/**
+ * Builds dist/web/index.js: the entry point `.` for runtimes that have Web APIs only. A module has a twin if a folder `web` beside it has a
+ * file of its name; the twin takes its place. All else is the same code. A module that needs Node and has no twin fails the build.
+ */
+import { existsSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { basename, dirname, join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+const file = "dist/web/index.js";
+
+/** Replaces each module that has a twin by its twin. */
+const webTwins = {
+  name: "web-twins",
+  resolveId(id, importer) {
+    if (importer === undefined || !id.startsWith(".")) return null;
+    const module = resolve(dirname(importer), id);
+    const twin = join(dirname(module), "web", basename(module));
+    return existsSync(twin) ? twin : null;
+  },
+};
+
+/** Bundles the entry point. Returns the files of other packages in the bundle. */
+export async function buildWeb(modules) {
+  const build = await rolldown({
+    input: resolve(modules, "index.js"),
+    platform: "browser",
+    plugins: [webTwins],
+    external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !id.startsWith("@noble/hashes/")),
+  });
+  const { output } = await build.write({ file, format: "esm", codeSplitting: false });
+  await build.close();
+  const needNode = output.flatMap(({ imports }) => imports).filter((id) => isBuiltin(id));
+  if (needNode.length > 0)
+    throw new Error(
+      `"pawl" needs ${needNode.join(", ")} which only Node has. Move what needs it into src/platform, and write its twin in src/platform/web.`,
+    );
+  return output.flatMap((chunk) => Object.keys(chunk.modules ?? {}));
+}

@@ -1,0 +1,34 @@
+/**
+ * Stop conditions as data. They are looked at between two steps of a run, and end it when one of them holds.
+ */
+import type { CallOutcome } from "./state.js";
+
+/** A condition that any process can look at: on the number of steps, on a call, or on the text of the last step. */
+export type PlainCondition =
+  | { readonly steps: number }
+  | { readonly tool: string; readonly outcome?: CallOutcome }
+  /** The source and the flags of a regular expression. */
+  | { readonly text: string; readonly flags?: string };
+
+/** A condition of a run as the log keeps it. Of a function, the log keeps the name. */
+export type RecordedCondition = PlainCondition | { readonly function: string };
+
+/** How events, results and traces name a condition. A long pattern is cut. */
+export function nameOfCondition(condition: RecordedCondition): string {
+  if ("steps" in condition) return `stepCount(${condition.steps})`;
+  if ("function" in condition) return `${functionPrefix}${condition.function}`;
+  if ("tool" in condition) {
+    const outcome = condition.outcome === undefined ? "" : `, ${condition.outcome}`;
+    return `toolCalled(${condition.tool}${outcome})`;
+  }
+  const { text, flags = "" } = condition;
+  return `textMatches(/${text.length > longestPattern ? `${text.slice(0, longestPattern)}…` : text}/${flags})`;
+}
+
+/** Whether a name that was recorded is that of a function. */
+export function namesFunction(condition: string): boolean {
+  return condition.startsWith(functionPrefix);
+}
+
+const functionPrefix = "function ";
+const longestPattern = 200;

@@ -1,0 +1,99 @@
+/**
+ * Lists that are sent in the place of the conversation: how they are written, and what they stand for.
+ *
+ * 1. A list may hold the very messages of the conversation, in any order, and others. The first kind becomes
+ *    references, the second is kept once: in place, or in a blob.
+ * 2. A reference counts from the first message that an entry shows. A compaction cuts between entries, so references
+ *    mean the same for a process that reads the log from the compaction on.
+ * 3. A reference to messages that a compaction took away gives none.
+ */
+import type { Message } from "../data/message.js";
+import type { ListedMessage, MessageRef } from "../machine/message-ref.js";
+import type { Transcript } from "./transcript-record.js";
+
+/** Messages of the conversation, each with the entry that shows it. 0: the entry that is about to be written. */
+export type ShownMessages = { readonly messages: readonly Message[]; readonly seqs: readonly number[] };
+
+/** A message that is not one of the conversation. */
+export type AddedMessage = Exclude<MessageRef, readonly unknown[]>;
+
+/**
+ * The references of a list.
+ * @param keep says how a message is kept that is not one of the conversation
+ * @param options.acrossEntries false: a reference names messages of one entry only. A list that outlives the next
+ *   compaction needs this, because a compaction may take away the entry with which a longer reference begins.
+ */
+export function referencesTo(
+  list: readonly Message[],
+  shown: ShownMessages,
+  keep: (message: Message) => AddedMessage,
+  { acrossEntries = true }: { readonly acrossEntries?: boolean } = {},
+): readonly MessageRef[] {
+  const places = new Map<Message, number>();
+  for (const [index, message] of shown.messages.entries()) places.set(message, index);
+  const refs: MessageRef[] = [];
+  for (let index = 0; index < list.length; ) {
+    const message = list[index] as Message;
+    const first = places.get(message);
+    if (first === undefined) {
+      refs.push(keep(message));
+      index += 1;
+      continue;
+    }
+    const seq = shown.seqs[first] ?? 0;
+    let count = 1;
+    while (
+      index + count < list.length &&
+      list[index + count] === shown.messages[first + count] &&
+      (acrossEntries || shown.seqs[first + count] === seq)
+    )
+      count += 1;
+    refs.push([seq, first - firstOf(shown.seqs, seq, first), count]);
+    index += count;
+  }
+  return refs;
+}
+
+/** The messages that references stand for. `seq` is the entry that holds them. */
+export function listedMessages(
+  { messages, seqs }: Pick<Transcript, "messages" | "seqs">,
+  seq: number,
+  refs: readonly MessageRef[],
+): readonly ListedMessage[] {
+  const list: ListedMessage[] = [];
+  for (const ref of refs) {
+    if (!isRange(ref)) {
+      list.push("message" in ref ? ref.message : ref);
+      continue;
+    }
+    const [of, nth, count] = ref;
+    const shownBy = of === 0 ? seq : of;
+    const first = indexOf(seqs, shownBy) + nth;
+    if (seqs[first] !== shownBy) continue;
+    const end = Math.min(messages.length, first + count);
+    for (let index = first; index < end; index += 1) list.push(messages[index] as Message);
+  }
+  return list;
+}
+
+function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {
+  return Array.isArray(ref);
+}
+
+/** The index of the first message of an entry, going back from one that it shows. */
+function firstOf(seqs: readonly number[], seq: number, from: number): number {
+  let index = from;
+  while (index > 0 && seqs[index - 1] === seq) index -= 1;
+  return index;
+}
+
+/** The index of the first message of this entry or a later one. The numbers never decrease. */
+function indexOf(seqs: readonly number[], seq: number): number {
+  let [low, high] = [0, seqs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((seqs[middle] ?? 0) < seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,12 @@
+/**
+ * Models by name, where no packages are installed: there are none.
+ */
+import { PawlError } from "../../../errors.js";
+import type * as node from "../registry.js";
+
+export const resolveModel: typeof node.resolveModel = async (name) => {
+  throw new PawlError(
+    "needs_node",
+    `The model ${name} is given by its name, which imports the package of its provider. That needs Node, Bun or Deno. Give the model itself instead, for example createOpenAI({ apiKey })("gpt-5") of @ai-sdk/openai.`,
+  );
+};

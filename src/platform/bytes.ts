@@ -1,0 +1,17 @@
+/**
+ * Texts and bytes, where Node is several times faster than the Web APIs.
+ */
+
+/** The bytes of a text in UTF-8. A lone surrogate takes three. */
+export function byteLength(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+export function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+/** Takes both alphabets of base64, with padding or without. Other characters are left out. */
+export function bytesOfBase64(text: string): Uint8Array {
+  return Buffer.from(text, "base64");
+}

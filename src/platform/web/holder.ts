@@ -1,0 +1,14 @@
+/**
+ * The holder of a lease where there are no processes: a browser's page, or an isolate of a server.
+ *
+ * Nobody can look whether it still lives. So its leases are taken over when they end, and not before.
+ */
+import type * as node from "../holder.js";
+
+export const createHolder: typeof node.createHolder = () => {
+  const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+  // No other holder has this host, so that no process takes the number for one of its own host's.
+  return { id: id.join(""), host: `web ${id.join("")}`, pid: 0, startedAt: 0 };
+};
+
+export const isHolderDead: typeof node.isHolderDead = () => false;

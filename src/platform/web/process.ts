@@ -1,0 +1,19 @@
+/**
+ * What a process offers, with Web APIs only.
+ */
+import type * as node from "../process.js";
+
+// biome-ignore lint/suspicious/noConsole: no other way leads to the user of a page or a worker
+export const warn: typeof node.warn = (message, code) => console.warn(`[${code}] PawlWarning: ${message}`);
+
+export const inNextTurn: typeof node.inNextTurn = (callback) => {
+  setTimeout(callback, 0);
+};
+
+/** The Web APIs do not tell. */
+export const mayHaveListeners: typeof node.mayHaveListeners = () => true;
+
+export const startIdleTimer: typeof node.startIdleTimer = (ms, callback) => {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+};

@@ -1,0 +1,43 @@
+/**
+ * Stop conditions: when a run stops between two steps, although nothing else ends it.
+ *
+ * 1. Conditions are looked at after a step with all its calls, before the next model call. The first one that holds
+ *    ends the run.
+ * 2. What a condition decided is in the log before anything follows. It is asked again only if nothing was committed.
+ */
+import type { Json, Message, ToolOutput, Usage } from "../core/data/message.js";
+import type { CallOutcome } from "../core/machine/state.js";
+import type { PlainCondition } from "../core/machine/stop-condition.js";
+
+/** A run after a step, as the log shows it. Frozen. */
+export type StepView = {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** How many model calls of the run were committed. */
+  readonly steps: number;
+  /** The text of the last step. */
+  readonly text: string;
+  /** The calls of the last step, in order, with their results. */
+  readonly calls: readonly {
+    readonly callKey: string;
+    readonly name: string;
+    readonly input: Json;
+    readonly outcome: CallOutcome;
+    readonly output: ToolOutput;
+  }[];
+  /** What the run has used so far. */
+  readonly usage: Usage;
+  /** The conversation as the model sees it. */
+  readonly messages: readonly Message[];
+};
+
+/** A condition as data: made by `stepCount`, `toolCalled` or `textMatches`. */
+export type PlainStopCondition = PlainCondition;
+
+/**
+ * A condition of your own: true stops the run. It may take 10 seconds. If it throws, takes longer or returns something
+ * else, it counts as false, and events and traces say so.
+ */
+export type StopFunction = (view: StepView) => boolean | Promise<boolean>;
+
+export type StopCondition = PlainStopCondition | StopFunction;

@@ -1,0 +1,66 @@
+/**
+ * Tools that give several results one after another: generators, and other async iterables.
+ *
+ * 1. Each value that is yielded is a preliminary result. It is shown while the call runs, and never stored.
+ * 2. The result is the value that is returned; if that is `undefined`, the last value that was yielded.
+ * 3. When the call is no longer wanted or its time is up, `return()` is called, and no other value is asked for.
+ */
+import { preliminaryOutput } from "../../context/tool-output.js";
+import type { ToolOutput } from "../../core/data/message.js";
+import { textOfError } from "../lib/error-text.js";
+import { toToolOutput } from "../tools/to-json.js";
+import { errorOutput, stoppedBeforeResult } from "./prompts.js";
+
+type Stream = AsyncIterable<unknown> | Generator<unknown>;
+
+/** Whether a tool gave an iterable of results in the place of one result. */
+export function isStream(value: unknown): value is Stream {
+  if (typeof value !== "object" || value === null) return false;
+  if (Symbol.asyncIterator in value) return typeof value[Symbol.asyncIterator] === "function";
+  return Symbol.toStringTag in value && value[Symbol.toStringTag] === "Generator";
+}
+
+export type Reading = {
+  /** The result of the tool. Rejects with what the tool throws. */
+  readonly result: Promise<unknown>;
+  /** Ends the stream. Its result may still come. */
+  readonly stop: () => void;
+};
+
+/** @param show gets each preliminary result, in the order in which they are yielded */
+export function readStream(stream: Stream, show: (output: ToolOutput) => void): Reading {
+  const iterator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
+  let ending: Promise<unknown> | undefined;
+  const stop = () => {
+    ending ??= endOf(iterator);
+  };
+  async function read(): Promise<unknown> {
+    let last: unknown;
+    while (ending === undefined) {
+      const { done, value }: IteratorResult<unknown, unknown> = await iterator.next();
+      if (done === true && (value !== undefined || ending === undefined)) return value === undefined ? last : value;
+      if (done === true) break;
+      last = value;
+      if (ending === undefined) show(shown(value));
+    }
+    const value = await ending;
+    if (value === undefined) throw new Error(stoppedBeforeResult);
+    return value;
+  }
+  return { result: read(), stop };
+}
+
+/** What the iterator returns when it is told to end. */
+async function endOf(iterator: AsyncIterator<unknown> | Iterator<unknown>): Promise<unknown> {
+  const end: IteratorResult<unknown, unknown> | undefined = await iterator.return?.(undefined);
+  return end?.value;
+}
+
+/** A value that cannot be shown ends nothing: only the last one has to be stored. */
+function shown(value: unknown): ToolOutput {
+  try {
+    return preliminaryOutput(toToolOutput(value));
+  } catch (error) {
+    return errorOutput(textOfError(error));
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Asks the stop conditions of a run after a step.
+ *
+ * 1. Each step is asked about once: not again after a compaction or a failed attempt of its model call, because that
+ *    the run goes on is in the log by then.
+ * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
+ */
+import { freeze } from "../../core/data/freeze.js";
+import type { EventBody, HookRecord } from "../../core/machine/event.js";
+import type { Preparing } from "../../core/machine/state.js";
+import { withTimeLimit } from "../../platform/run-bounded.js";
+import type { PlainStopCondition, StepView } from "../../ports/stop-condition.js";
+import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
+import { type CompiledCondition, type CompiledConditions, plainConditionsIn } from "../agent/stop-conditions.js";
+import { checkAnswer } from "../agent/structured-output.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { textOfError } from "../lib/error-text.js";
+import { callInTime } from "../lib/time-limit.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { hookRecords, lastStepOf } from "./step-hooks.js";
+
+type StepPreparing = Extract<Preparing, { for: "step" }>;
+
+/** Whether there is anything to ask before this step. */
+export function mayStop(state: StepPreparing, { parts, transcript }: EffectContext): boolean {
+  if (parts.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;
+  if (state.counters.totalSteps === 0 || state.purpose === "summary") return false;
+  return state.attempt === 0 && state.compactionsInRow === 0;
+}
+
+export type StopAnswer = {
+  /** The end of the run, if a condition holds. */
+  readonly end?: EventBody;
+  /** The conditions that failed. */
+  readonly records: readonly HookRecord[];
+};
+
+export function* askStopConditions(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<StopAnswer> {
+  const { conditions, missing } = conditionsOf(context);
+  const records: HookRecord[] = [];
+  if (missing.length > 0 && context.memory.toldConditionsOf !== state.runId) {
+    context.memory.toldConditionsOf = state.runId;
+    for (const name of missing) records.push(recordOf(name, 0, "refused", missingText));
+  }
+  const view = viewOf(state, context);
+  for (const condition of conditions)
+    if (yield* holds(condition, view, records, context, cancellation)) {
+      const end = yield* endOf(state, condition.name, context);
+      return { end: { ...end, ...hookRecords(records) }, records };
+    }
+  return { records };
+}
+
+const missingText =
+  "This process does not have the function that the run was started with. The conditions of the agent count instead. Give stopWhen to resume() to have it back.";
+
+/** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
+function conditionsOf({ parts, transcript }: EffectContext): {
+  readonly conditions: CompiledConditions;
+  readonly missing: readonly string[];
+} {
+  const { run } = transcript;
+  const recorded = run?.options.stopWhen;
+  const ofAgent = parts.stopWhen ?? [];
+  const isPlain = ({ type }: CompiledCondition) => type === "plain";
+  if (run === null || recorded === undefined)
+    return { conditions: parts.isReplay === true ? ofAgent.filter(isPlain) : ofAgent, missing: none };
+  const plain = plainConditionsIn(recorded);
+  if (parts.isReplay === true || plain.length === recorded.length) return { conditions: plain, missing: none };
+  const local = parts.locals.get(run.runId)?.stopWhen;
+  if (local !== undefined) return { conditions: local, missing: none };
+  const missing = recorded.flatMap((one) => ("function" in one ? [one.function] : []));
+  return { conditions: [...plain, ...ofAgent], missing };
+}
+
+const none: readonly never[] = [];
+
+function viewOf(state: StepPreparing, context: EffectContext): StepView {
+  const { transcript, sessionId } = context;
+  const { text, calls } = lastStepOf(context);
+  return Object.freeze({
+    sessionId,
+    runId: state.runId,
+    steps: state.counters.totalSteps,
+    text,
+    calls: freeze(calls),
+    usage: freeze(state.usage),
+    get messages() {
+      return Object.freeze(transcript.messages.slice());
+    },
+  });
+}
+
+function* holds(
+  condition: CompiledCondition,
+  view: StepView,
+  records: HookRecord[],
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<boolean> {
+  const { clock } = context.parts;
+  const startedAt = clock.elapsed();
+  const note = (outcome: "threw" | "timed_out" | "refused", message: string): false => {
+    const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
+    records.push(recordOf(condition.name, ms, outcome, message));
+    return false;
+  };
+  if (condition.type === "plain") {
+    try {
+      return plainlyHolds(condition.plain, condition.pattern, view);
+    } catch (error) {
+      return note("timed_out", `It counts as false: ${textOfError(error, 500)}`);
+    }
+  }
+  const limit = { timeoutMs: defaultHookTimeoutMs, clock, cancellation };
+  const called = yield* wait(callInTime(() => condition.call(view), limit));
+  if (called.type !== "returned") return note(called.type, called.message);
+  if (typeof called.value === "boolean") return called.value;
+  return note("refused", "It returned neither true nor false, and counts as false.");
+}
+
+/** @throws Error if the match takes too long */
+function plainlyHolds(condition: PlainStopCondition, pattern: RegExp | undefined, view: StepView): boolean {
+  if ("steps" in condition) return view.steps >= condition.steps;
+  if ("text" in condition) return pattern !== undefined && withTimeLimit(() => pattern.test(view.text));
+  const { tool, outcome } = condition;
+  return view.calls.some((call) => call.name === tool && (outcome === undefined || call.outcome === outcome));
+}
+
+function recordOf(
+  condition: string,
+  ms: number,
+  outcome: "threw" | "timed_out" | "refused",
+  message: string,
+): HookRecord {
+  return { name: `stopWhen ${condition}`, hook: "beforeStep", ms, outcome, message };
+}
+
+/** A run that asked for a shape completes only with an answer that fits it. */
+function* endOf(
+  { runId, modelCallIndex }: StepPreparing,
+  condition: string,
+  { transcript, parts }: EffectContext,
+): Coroutine<EventBody> {
+  const end = { type: "run_finished", runId, modelCallIndex, condition } as const;
+  const schema = transcript.run?.options.output;
+  if (schema === undefined) return { ...end, reason: "stop_condition" };
+  const answer = transcript.run?.answer ?? "";
+  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output, parts.clock));
+  if (checked.ok) return { ...end, reason: "stop_condition", output: checked.value };
+  const message = `The stop condition ${condition} held, and the text so far cannot be used: ${checked.message}`;
+  return { ...end, reason: "invalid_output", fault: { code: "invalid_output", message, retryable: false } };
+}
