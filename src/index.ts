@@ -93,6 +93,7 @@ export type {
   Reconciled,
   Tool,
   ToolContext,
+  ToolRetry,
 } from "./ports/tool.js";
 export type {
   LoopTrace,

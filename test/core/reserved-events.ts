@@ -11,15 +11,6 @@ export const reservedEvents: readonly Event[] = [
   { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
   { type: "tool_asked", ...ofToolStep, message: "Which account?", at },
   {
-    type: "tool_failed",
-    ...ofCall,
-    attempt: 1,
-    fault: { code: "tool_failed", message: "no", retryable: true },
-    retryInMs: 10,
-    timing,
-    at,
-  },
-  {
     type: "history_added",
     messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],
     source: "pawl",

@@ -103,6 +103,19 @@ function callEffect(runId: string, call: Call): Effect | undefined {
       const key = `${callKey}/expiry/${call.inputSeq}`;
       return { type: "sleep", key, runId, timer: "approval", until: call.expiresAt, callKey };
     }
+    case "retrying": {
+      const { attempt, until, ms } = call;
+      return {
+        type: "sleep",
+        key: `${callKey}/retry/${attempt}`,
+        runId,
+        timer: "tool_retry",
+        until,
+        ms,
+        callKey,
+        attempt,
+      };
+    }
     case "ready":
     case "waiting":
     case "settling":

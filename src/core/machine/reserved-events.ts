@@ -49,14 +49,6 @@ export type ReservedEventBody =
       readonly expiresAt?: number;
       readonly held?: boolean;
     })
-  /** An attempt of a call failed, and the call will be tried again. */
-  | (OfCall & {
-      readonly type: "tool_failed";
-      readonly attempt: number;
-      readonly fault: Fault;
-      readonly retryInMs: number;
-      readonly timing: Span;
-    })
   /** A conversation from elsewhere, before the first run. */
   | {
       readonly type: "history_added";

@@ -27,14 +27,10 @@ export const oldestFormat = 2;
 /** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
   | { readonly kind: "steer"; readonly seq: number }
-  | {
-      readonly kind: "run";
-      readonly seq: number;
-      readonly runId: string;
-      readonly limits: RunLimits;
-      /** The agent that the run begins with, if it names one. */
-      readonly agent?: string;
-    };
+  | ({ readonly kind: "run"; readonly seq: number } & QueuedRun);
+
+/** `agent`: the one that the run begins with, if it names one. */
+type QueuedRun = { readonly runId: string; readonly limits: RunLimits; readonly agent?: string };
 
 /** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
@@ -49,11 +45,12 @@ export type CallPolicy = {
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
+  /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
+  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
   /** The agent that the call hands the session over to; nothing is executed. */
   readonly handoff?: string;
-  /** Reserved: all effects of the tool are in its steps; how failures are tried again. */
+  /** Reserved: all effects of the tool are in its steps. */
   readonly durable?: boolean;
-  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
 };
 
 /** How a call ended. */
@@ -78,6 +75,9 @@ type ChildReport = {
   readonly childSeq?: number;
 };
 
+/** How many attempts of a call have failed and were tried again. */
+type Failures = { readonly failures?: number };
+
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
   (
@@ -96,14 +96,24 @@ export type Call = CallIdentity &
         readonly askedAt: number;
         readonly expiresAt?: number;
       }
-    | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
+    | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
+    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
+    | {
+        readonly status: "retrying";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        readonly failures: number;
+        readonly until: number;
+        readonly ms: number;
+      }
     | ({
         readonly status: "running";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Reserved: the call asked a person, and its process waits for the answer. */
         readonly held?: boolean;
-      } & ChildReport)
+      } & ChildReport &
+        Failures)
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | ({
         readonly status: "waiting";

@@ -50,7 +50,6 @@ type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "run
 export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
-  if (run !== null) run.cutOff = null;
   if (keptFrom === undefined || summary === undefined) return;
   const current = messages.findLast((message) => message.role === "assistant");
   const cut = cutAt(transcript, keptFrom);

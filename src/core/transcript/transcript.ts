@@ -31,7 +31,14 @@ import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, handoffText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
-import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import {
+  type Choices,
+  forgetAttempts,
+  noteFailedAttempt,
+  noteHooks,
+  noteWarning,
+  type RunRecord,
+} from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -64,6 +71,18 @@ export function createTranscript(): Transcript {
 const noRequests: Transcript["queued"] = new Map();
 const noOptions = {};
 
+/** Events that change nothing of what a model sees. */
+type Unseen =
+  | "session_created"
+  | "compaction_started"
+  | "tool_waiting"
+  | "restarted"
+  | "after_run_hooks_called"
+  | "parent_notified"
+  | "parent_told"
+  | "child_waiting"
+  | "migrated";
+
 /** Mutates the transcript: adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
@@ -84,6 +103,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
+      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -93,9 +113,11 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
-      decide(transcript, seq, event);
+      recordEntry(transcript.calls, { seq, event });
+      if (transcript.run !== null) noteWarning(transcript.run, event);
       break;
     case "answered":
+    case "tool_failed":
     case "timer_fired":
       recordEntry(transcript.calls, { seq, event });
       break;
@@ -111,26 +133,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "abort_requested":
       for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
       break;
-    case "session_created":
-    case "compaction_started":
-    case "tool_waiting":
-    case "restarted":
-    case "after_run_hooks_called":
-    case "parent_notified":
-    case "parent_told":
-    case "child_waiting":
-    case "migrated":
-      break;
     default:
-      event satisfies EventOf<ReservedEventType>;
+      event satisfies EventOf<ReservedEventType | Unseen>;
   }
-}
-
-function decide({ calls, run }: Transcript, seq: number, event: EventOf<"tool_decided">): void {
-  recordEntry(calls, { seq, event });
-  const { decision } = event;
-  if (decision.verdict === "block" && decision.repeated === true && run !== null)
-    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
@@ -197,6 +202,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     last: null,
     refused: null,
     cutOff: null,
+    failedAttempts: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
@@ -207,6 +213,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
+  noteFailedAttempt(run, event);
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
@@ -311,7 +318,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
+    cause?.output ?? {
+      type: "text",
+      text: textWithoutOutput(call, event.outcome, cause?.text ?? lastFault(call)),
+    };
   const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
@@ -323,6 +333,11 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+/** Why a call ended that was to be tried again. */
+function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
 }
 
 function textWithoutOutput({ part, handoff }: CallRecord, outcome: CallOutcome, cause: string | undefined): string {

@@ -16,6 +16,7 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { attemptsOf, failedTry } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
@@ -98,6 +99,8 @@ function bodiesOf(
       );
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
+    case "tool_failed":
+      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "abort_requested":
@@ -106,10 +109,8 @@ function bodiesOf(
       return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
-    case "handed_off": {
-      const { runId, callKey, from, to } = event;
-      return [{ type: "handed_off", runId, callKey, from, to }];
-    }
+    case "handed_off":
+      return [handedOver(event)];
     case "run_finished":
       return withdrawals(event, transcript);
     case "after_run_hooks_called":
@@ -284,6 +285,10 @@ function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   return { type: "approval_requested", ...call, runId, childId: sessionId };
 }
 
+function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
+  return { type, runId, callKey, from, to };
+}
+
 function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
   return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
 }
@@ -328,7 +333,13 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
       { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
-      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+      {
+        type: "call_complete",
+        status: isError ? "error" : "ok",
+        durationMs: result.durationMs ?? 0,
+        ...attemptsOf(record, transcript),
+        ...call,
+      },
     ];
   });
 }

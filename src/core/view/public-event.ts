@@ -18,6 +18,16 @@ import type { AfterFailure, HookPoint } from "../machine/event.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
+/** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
+export type FailedTryOf = {
+  readonly of: "model" | "tool";
+  readonly attempt: number;
+  readonly message: string;
+  readonly durationMs: number;
+  /** Absent if something else than another attempt followed. */
+  readonly retryInMs?: number;
+};
+
 export type OfCall = {
   readonly runId: string;
   readonly callKey: string;
@@ -99,7 +109,21 @@ export type PublicEventBody =
       readonly from: string;
       readonly to: string;
     }
-  | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
+  /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
+  | ({
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly durationMs: number;
+      readonly retryInMs: number;
+    } & OfCall)
+  | ({
+      readonly type: "call_complete";
+      readonly status: "ok" | "error";
+      readonly durationMs: number;
+      /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
+      readonly attempts?: readonly FailedTryOf[];
+    } & OfCall)
   | {
       readonly type: "step_finished";
       readonly runId: string;
