@@ -40,7 +40,7 @@ import {
   type RunRecord,
 } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
-import type { Transcript } from "./transcript-record.js";
+import type { Transcript, UnseenEventType } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
 
@@ -70,18 +70,6 @@ export function createTranscript(): Transcript {
 
 const noRequests: Transcript["queued"] = new Map();
 const noOptions = {};
-
-/** Events that change nothing of what a model sees. */
-type Unseen =
-  | "session_created"
-  | "compaction_started"
-  | "tool_waiting"
-  | "restarted"
-  | "after_run_hooks_called"
-  | "parent_notified"
-  | "parent_told"
-  | "child_waiting"
-  | "migrated";
 
 /** Mutates the transcript: adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
@@ -134,7 +122,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
       break;
     default:
-      event satisfies EventOf<ReservedEventType | Unseen>;
+      event satisfies EventOf<ReservedEventType | UnseenEventType>;
   }
 }
 
