@@ -456,6 +456,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STRM-10",
   "TOOL-18",
   "AGENT-1",
+  "TOOL-12",
+  "TOOL-13",
   "AGENT-2",
   "CHAT-5",
   "SEC-3#library",

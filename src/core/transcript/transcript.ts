@@ -28,7 +28,7 @@ import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, handoffText, refusalText } from "./loop-prompts.js";
+import { approvedText, finishedStepsText, handoffText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import {
@@ -40,6 +40,7 @@ import {
   type RunRecord,
 } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
+import { finishedSteps } from "./tool-steps.js";
 import type { Transcript, UnseenEventType } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -107,6 +108,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "answered":
     case "tool_failed":
     case "timer_fired":
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
       recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
@@ -328,9 +332,13 @@ function lastFault({ failed }: CallRecord): string | undefined {
   return failed?.at(-1)?.fault.message;
 }
 
-function textWithoutOutput({ part, handoff }: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
-  if (handoff !== undefined) return handoffText(handoff, outcome) ?? refusalText(outcome, cause);
-  return outcome === "ok" && part.approvalId !== undefined ? approvedText : refusalText(outcome, cause);
+function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  const handedOver = call.handoff === undefined ? undefined : handoffText(call.handoff, outcome);
+  if (handedOver !== undefined) return handedOver;
+  if (outcome === "ok" && call.part.approvalId !== undefined) return approvedText;
+  const finished = outcome === "interrupted" ? finishedSteps(call) : undefined;
+  const text = refusalText(outcome, cause);
+  return finished === undefined ? text : `${text} ${finishedStepsText(finished)}`;
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */
