@@ -22,7 +22,6 @@ export type PermissionRule = {
 };
 
 type OfRun = { readonly runId: string };
-type OfCall = OfRun & { readonly callKey: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =

@@ -32,6 +32,8 @@ export type RecallOptions = {
   readonly store: Store;
   /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
+  /** Whether durable tools run again, with their recorded steps. */
+  readonly durable: "present" | "recorded";
   /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
@@ -41,13 +43,16 @@ export type Recall = {
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
-export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const toolsOf = noted(() => (reached = true));
+  const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
+  const toolsOf = replayed((tool) => (runsAgain(tool) ? tool : noting(tool, () => (reached = true))));
+  /** A durable tool that runs again may wait for something, and may be stuck. */
+  const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const own = partsNear(parts, state);
@@ -139,7 +144,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+        const real = { clock: waitingClock };
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
       case "handed_off":
         return act({ type: "hand_over", key: "replay", runId: event.runId }, state, transcript);
@@ -183,11 +189,11 @@ type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
 
-/** The tools of each agent, which call `note` instead of running. */
-function noted(note: () => void): (parts: CompiledAgent) => CompiledAgent["tools"] {
+/** The tools of each agent, as a replay calls them. */
+function replayed(of: (tool: CompiledTool) => CompiledTool): (parts: CompiledAgent) => CompiledAgent["tools"] {
   const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
   return ({ tools }) => {
-    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, noting(tool, note)]));
+    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, of(tool)]));
     known.set(tools, found);
     return found;
   };
@@ -195,6 +201,7 @@ function noted(note: () => void): (parts: CompiledAgent) => CompiledAgent["tools
 
 /** A replay writes nothing. */
 const nothingRecorded: Recorder = {
+  isReplay: true,
   record: async () => "closed",
   isLost: () => false,
   isLeaving: () => false,
