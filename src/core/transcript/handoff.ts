@@ -7,6 +7,7 @@ import type { Transcript } from "./transcript-record.js";
 /** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
 export function handOver(transcript: Transcript): void {
   transcript.countedTokens = null;
+  transcript.sources = null;
   const { run } = transcript;
   if (run === null) return;
   endOverrides(run);

@@ -18,8 +18,9 @@ export function* handOver(context: EffectContext, cancellation: Cancellation): C
     const fault = { code: "hook_failed", message: told.failure, retryable: false };
     return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault, ...records };
   }
-  // It holds the dependencies of this agent.
+  // They hold what belongs to this agent.
   memory.spareHookContext = null;
+  memory.sources = null;
   const { to, callKey } = handoff;
   return { type: "handed_off", runId, callKey, from: session.agent, to, ...records };
 }
