@@ -10,7 +10,8 @@ import { initialState, isResting, type State } from "../../core/machine/state.js
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
-import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
+import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
+import { checkGraph } from "../agent/agent-graph.js";
 import type { Answers } from "../agent/answer-types.js";
 import {
   checkResumeOptions,
@@ -19,7 +20,7 @@ import {
   checkSessionId,
   checkSteerOptions,
 } from "../agent/check-run-options.js";
-import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, familiesOf, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -54,6 +55,7 @@ export type SendOptions = Pick<
   | "signal"
   | "runId"
   | "limits"
+  | "agent"
   | "systemPrompt"
   | "activeTools"
   | "toolChoice"
@@ -158,6 +160,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   async function send(input: Input, options: SendOptions = {}) {
+    checkGraph(parts);
     checkSendOptions(options, parts);
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
@@ -190,12 +193,14 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     await refuseUnlessEntered(history, id, store);
   }
 
-  const childSession = (name: string, childId: string) => childAgentOf(name, parts.family)?.session(childId);
-  const answering = createAnswering(id, parts, known, post, childSession);
+  const childSession = (name: string, childId: string, state: State) =>
+    childAgentOf(name, familyIn(parts, state))?.session(childId);
+  const partsAt = (state: State) => partsNear(parts, state);
+  const answering = createAnswering(id, { store, clock, makeId, partsAt }, known, post, childSession);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
-    const locals = compileLocalOptions(options, parts.deps);
+    const locals = compileLocalOptions(options);
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
     if (ended !== null && locals !== undefined)
@@ -208,6 +213,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   async function resumeRun(): Promise<RunResult> {
+    checkGraph(parts);
     // In this order: a request leaves the inbox in the commit that begins the session.
     const isPosted = (await store.inbox(id)).length > 0;
     const state = await load();
@@ -226,7 +232,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
-    if (waits) await takeUpChildren(state, parts.family);
+    if (waits) await takeUpChildren(state, familyIn(parts, state));
     const waiting = waits ? await result() : null;
     return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
@@ -249,7 +255,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
     const from = parseFamilyCursor(after);
     const { seq } = await known();
-    const whole = { sessionId: id, store, family: parts.family, itemsOf, from, tellsRest: false };
+    const family = joinedFamily(familiesOf(parts, undefined));
+    const whole = { sessionId: id, store, family, itemsOf, from, tellsRest: false };
     if (!follow) return yield* familyStream({ ...whole, live: null });
     const controller = new AbortController();
     const stop = () => controller.abort();
