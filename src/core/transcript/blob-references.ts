@@ -66,6 +66,7 @@ function blobOfRef(ref: MessageRef): readonly string[] {
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "prepared")
     return [event.promptHash ?? [], event.toolsHash ?? [], (event.messages ?? []).flatMap(blobOfRef)].flat();
+  if (event.type === "compacted") return (event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]);
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
 }

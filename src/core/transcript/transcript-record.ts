@@ -8,6 +8,7 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { CallRecord, ShownResults } from "./results.js";
+import type { LastSent } from "./reuse.js";
 import type { RunRecord } from "./run-record.js";
 
 /** Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
@@ -53,6 +54,7 @@ export type Transcript = {
   settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
+  readonly lastSent: LastSent;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };

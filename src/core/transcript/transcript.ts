@@ -31,6 +31,7 @@ import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { lateResultNote, noteKept, noteShown } from "./results.js";
+import { changedFrom, noteSent, nothingSent } from "./reuse.js";
 import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
@@ -57,6 +58,7 @@ export function createTranscript(): Transcript {
     toolsHash: null,
     settings: null,
     sentList: null,
+    lastSent: nothingSent(),
     countedTokens: null,
   };
 }
@@ -229,6 +231,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
     transcript.appended = { seq, messages: event.append };
   }
   transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
+  noteSent(transcript, run);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -246,10 +249,15 @@ function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepar
 }
 
 /** A hook may change the input of a run before a model has seen it. */
-function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+function changeInput(
+  { messages, seqs, origins, lastSent }: Transcript,
+  run: RunRecord,
+  input: readonly UserMessage[],
+): void {
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
   if (from === -1) return;
+  changedFrom(lastSent, from);
   const count = seqs.lastIndexOf(run.startSeq) - from + 1;
   messages.splice(from, count, ...input);
   seqs.splice(from, count, ...input.map(() => run.startSeq));

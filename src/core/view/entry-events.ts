@@ -207,6 +207,7 @@ function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
     runStartSeq: _run,
     timing: _timing,
     dataBlob: _dataBlob,
+    requests: _requests,
     ...publicFields
   } = event;
   return publicFields;
