@@ -93,6 +93,7 @@ export type {
   Reconciled,
   Tool,
   ToolContext,
+  ToolRetry,
 } from "./ports/tool.js";
 export type {
   LoopTrace,
@@ -110,6 +111,7 @@ export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
+export type { FamilyItem, OfFamily, Preliminary, Snapshot, StreamItem } from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,
@@ -128,7 +130,6 @@ export type { Fallback } from "./runtime/model/models.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
-export type { Preliminary, Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";

@@ -186,8 +186,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       else state.held.push(event.text);
       break;
     case "message":
-      if (event.cut === true) showCutOff(state, textOf(event.message));
-      closeLine(state);
+      showMessage(state, event);
       break;
     case "attempt_withdrawn":
       if (state.attempt.key === keyOf(event)) writeLine(state, style("yellow", "The answer above was refused."));
@@ -210,6 +209,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "call_complete":
       showResult(state, event, options);
       break;
+    case "tool_failed":
     case "attempt_failed":
       writeLine(state, style("yellow", failedAttempt(event)));
       break;
@@ -227,11 +227,14 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "step_finished":
       closeLine(state);
       break;
-    case "session_created":
-    case "call_start":
-    case "suspended":
+    default:
       break;
   }
+}
+
+function showMessage(state: RenderState, { cut: isCut, message }: EventNamed<"message">): void {
+  if (isCut === true) showCutOff(state, textOf(message));
+  closeLine(state);
 }
 
 function showReasoning(state: RenderState, { text }: EventNamed<"reasoning">, { style }: RenderOptions): void {

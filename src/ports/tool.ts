@@ -50,6 +50,16 @@ export type Reconciled =
   | { readonly status: "not_started" }
   | { readonly status: "unknown" };
 
+/** How failed attempts of a call are tried again. A call that waits for its next attempt keeps nothing else waiting. */
+export type ToolRetry = {
+  /** The most attempts of a call, the first one included: 1 to 20. Default: 3. */
+  readonly attempts?: number;
+  /** Each wait is twice as long as the one before. Up to half of it is cut. Defaults: 500 and 30,000 ms. */
+  readonly backoff?: { readonly baseMs?: number; readonly maxMs?: number };
+  /** Whether this error is worth another attempt. Default: each is. If the function throws, the call is not tried again. */
+  readonly when?: (error: unknown) => boolean;
+};
+
 /** A Standard Schema (zod, valibot, arktype), a JSON Schema, or a schema object of the AI SDK (`jsonSchema()`). */
 export type InputSchema<Input> = StandardSchemaV1<unknown, Input> | JsonSchema | AiSdkSchema<Input>;
 
@@ -73,6 +83,8 @@ export type Tool<Input = unknown, Output = unknown> = {
    * person is asked.
    */
   readonly needsApproval?: boolean | ((input: Input) => boolean | Promise<boolean>);
+  /** Whether a call that fails is tried again. Only for tools that may be repeated: `readOnly`, or `recover: "rerun"`. */
+  readonly retry?: ToolRetry;
   /** If true, a call of the tool never runs beside another call of its step. */
   readonly sequential?: boolean;
   /** In milliseconds. Default: 10 minutes. */

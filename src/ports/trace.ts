@@ -50,6 +50,13 @@ export type TracedWait = TraceSpan & {
   readonly childId?: string;
 };
 
+/** An attempt of a tool call that failed. */
+export type TracedTry = TraceSpan & {
+  readonly attempt: number;
+  readonly message: string;
+  readonly retryInMs: number;
+};
+
 export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
@@ -60,6 +67,8 @@ export type TracedCall = {
   readonly cut?: Reason;
   /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
+  /** The attempts that failed and were tried again. Absent: none. */
+  readonly failed?: readonly TracedTry[];
   readonly waits: readonly TracedWait[];
   /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;

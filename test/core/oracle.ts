@@ -11,6 +11,7 @@ import {
   dueAt,
   type Effect,
   type Event,
+  type EventOf,
   effects,
   hasCalls,
   isResting,
@@ -130,7 +131,7 @@ function checkEffects(state: State): void {
     );
   } else {
     check(
-      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff"),
+      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff" || effect.timer === "tool_retry"),
       `nothing is in flight in '${state.status}'`,
     );
   }
@@ -160,15 +161,19 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
     check(at("running").length === 1, "a sequential call does not run alone");
   if (stopping !== null) {
-    check(at("deciding", "ready", "asking", "reconciling").length === 0, "a run that stops has calls that may start");
+    check(
+      at("deciding", "ready", "asking", "retrying", "reconciling").length === 0,
+      "a run that stops has calls that may start",
+    );
     check(state.status === "tool_running", "a run that stops waits for a person");
   } else {
-    const busy = at("deciding", "reconciling", "running").length > 0;
+    const busy = at("deciding", "reconciling", "retrying", "running").length > 0;
     check(
       (state.status === "awaiting_human") === (!busy && outside.length > 0),
       `'${state.status}' with calls ${calls.map((call) => call.status).join(" ")}`,
     );
-    if (ready.length > 0) check(working.length + at("deciding", "reconciling").length > 0, "a ready call is forgotten");
+    const before = at("deciding", "reconciling", "retrying").length;
+    if (ready.length > 0) check(working.length + before > 0, "a ready call is forgotten");
   }
 }
 
@@ -260,6 +265,8 @@ export function createOracle(session: Session): Oracle {
   return { observe, conclude };
 }
 
+const settlesCall: ReadonlySet<string> = new Set(["tool_finished", "tool_waiting", "tool_failed"]);
+
 /** Whether an event is what an effect comes to. */
 function settles(effect: Effect, event: Event, before: State): boolean {
   switch (effect.type) {
@@ -274,7 +281,7 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "decide":
       return event.type === "tool_decided" && event.callKey === effect.callKey;
     case "run_tool":
-      return (event.type === "tool_finished" || event.type === "tool_waiting") && event.callKey === effect.callKey;
+      return settlesCall.has(event.type) && "callKey" in event && event.callKey === effect.callKey;
     case "reconcile":
       return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
     case "sleep":
@@ -288,6 +295,26 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "notify_parent":
       return event.type === "parent_notified" && isTerminal(before);
   }
+}
+
+/** A call fails as often as its policy allows, each time in another attempt, and waits before the next one. */
+function callOf(state: State, callKey: string): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+function checkFailure(event: EventOf<"tool_failed">, before: State, after: State): void {
+  const was = callOf(before, event.callKey);
+  const now = callOf(after, event.callKey);
+  check(was?.status === "running" && was.attempt === event.attempt, "an attempt fails that is not under way");
+  const failures = (was.failures ?? 0) + 1;
+  check(failures < (was.policy.retry?.attempts ?? 0), "a call is tried more often than it may be");
+  if (now?.status !== "retrying") {
+    const isEnding =
+      ("stopping" in before && before.stopping !== null) || ("doneSeq" in before && before.doneSeq !== null);
+    check(isEnding && (now === undefined || now.status === "settling"), "a call that failed is not tried again");
+    return;
+  }
+  check(now.failures === failures && now.until === event.at + event.retryInMs, "a failed call waits wrongly");
 }
 
 /** Each call has one result, before its step ends, and is never run after it, nor before it is approved. */
@@ -314,6 +341,9 @@ function watchCalls() {
       case "answered":
         if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
           open.set(event.callKey, "free");
+        break;
+      case "tool_failed":
+        checkFailure(event, before, after);
         break;
       case "tool_finished":
         check(open.delete(event.callKey), `the call ${event.callKey} has a second result, or was never asked for`);

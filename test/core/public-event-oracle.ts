@@ -59,6 +59,12 @@ export function watchEvents() {
         if (event.type === "call_complete") open.delete(event.callKey);
         break;
       }
+      case "tool_failed":
+        check(
+          calls.get(event.callKey) === 2,
+          `an attempt of ${event.callKey} fails before its call, or after its result`,
+        );
+        break;
       case "message": {
         const step = `${event.runId}/${event.modelCallIndex}`;
         check(event.runId === run, "a message of no run");

@@ -246,7 +246,20 @@ function cut({ seq }: State): { readonly cut?: "max_steps" } {
 
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
 
+function toolFailure({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+  return {
+    type: "tool_failed",
+    runId,
+    callKey,
+    attempt,
+    fault: { code: "tool_failed", message: `attempt ${attempt} failed`, retryable: true },
+    retryInMs: chance.below(3) * 100,
+    timing: { startedAt: 1, durationMs: 1 },
+  };
+}
+
 function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+  if (chance.once(3)) return toolFailure({ runId, callKey, attempt }, chance);
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
   const outcome = chance.pick<CallOutcome>(["ok", "ok", "ok", "error", "aborted"]);
@@ -309,6 +322,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
       ];
     case "deciding":
     case "ready":
+    case "retrying":
     case "reconciling":
     case "settling":
     case "done":
@@ -352,11 +366,12 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     () => ({
       type: "timer_fired",
       runId,
-      timer: chance.pick(["backoff", "grace", "approval", "wall_clock"]),
+      timer: chance.pick(["backoff", "grace", "approval", "wall_clock", "tool_retry"]),
       callKey,
       attempt,
     }),
     () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
+    () => toolFailure({ runId, callKey, attempt }, chance),
     () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { causeSeq: state.seq } : {}) }),
     () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
     () => ({ type: "abort_requested", runId }),

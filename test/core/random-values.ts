@@ -82,6 +82,7 @@ export function randomPolicy(chance: Chance): CallPolicy {
   return {
     recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
     ...(chance.once(4) ? { sequential: true } : {}),
+    ...(chance.once(3) ? { retry: { attempts: 1 + chance.below(4), baseMs: 100, maxMs: 1_000 } } : {}),
     ...(chance.once(4) ? { graceMs: 100 } : {}),
     ...(chance.once(6) ? { external: true } : {}),
     ...(chance.once(6) ? { provider: true } : {}),

@@ -10,15 +10,6 @@ export const reservedEvents: readonly Event[] = [
   { type: "tool_step_started", ...ofToolStep, at },
   { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
   { type: "tool_asked", ...ofToolStep, message: "Which account?", at },
-  {
-    type: "tool_failed",
-    ...ofCall,
-    attempt: 1,
-    fault: { code: "tool_failed", message: "no", retryable: true },
-    retryInMs: 10,
-    timing,
-    at,
-  },
   { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
   {
     type: "history_added",

@@ -85,6 +85,12 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       asks(session, 3, { expiresAt: 2_000 });
       return session;
     },
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["one"] });
+      allows(session, 1, { recover: "rerun", retry: { attempts: 2, baseMs: 10, maxMs: 10 } });
+      return session;
+    },
   ],
   awaiting_human: [
     () => {
@@ -202,6 +208,11 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return keys.map((callKey) => ({ type, runId, callKey, decision: { verdict: "reject", message: "no" } }));
     case "tool_waiting":
       return keys.map((callKey) => ({ type, runId, callKey, on: "external" }));
+    case "tool_failed": {
+      const fault = { code: "tool_failed", message: "no", retryable: true };
+      const timing = { startedAt: 4_000, durationMs: 1 };
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, fault, retryInMs: 10, timing }));
+    }
     case "tool_finished":
       return keys.map((callKey) => ({ type, runId, callKey, outcome: "ok" }));
     case "answered":
@@ -227,7 +238,6 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "tool_step_started":
     case "tool_step_finished":
     case "tool_asked":
-    case "tool_failed":
     case "handed_off":
     case "history_added":
     case "data_changed":

@@ -6,7 +6,7 @@ import { reportIn, withReport } from "./parent.js";
 import type { Call, CallOutcome, CallPolicy } from "./state.js";
 
 export type CallEvent =
-  | EventOf<"tool_decided" | "tool_waiting" | "child_waiting" | "tool_finished" | "answered">
+  | EventOf<"tool_decided" | "tool_waiting" | "child_waiting" | "tool_failed" | "tool_finished" | "answered">
   | EventOf<"timer_fired">;
 
 /** Applies an event to the call that it names. Returns the same object if the event does not apply. */
@@ -18,15 +18,41 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
       return call.status === "running" ? waiting(call, event) : call;
     case "child_waiting":
       return withReport(call, event);
+    case "tool_failed":
+      return call.status === "running" ? failed(call, event) : call;
     case "tool_finished":
       return finished(call, event);
     case "answered":
       return call.status === "asking" ? answered(call, event, seq) : call;
     case "timer_fired":
+      if (event.timer === "tool_retry") return call.status === "retrying" ? triedAgain(call, event) : call;
       return call.status === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
         ? settling(call, "denied", seq)
         : call;
   }
+}
+
+/** The policy says how often a call may be tried. The effect that made the event goes by the same rule. */
+function failed(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_failed">): Call {
+  const { policy, attempt } = call;
+  if (event.attempt !== attempt || !mayBeTriedAgain(call)) return call;
+  const { retryInMs: ms, at } = event;
+  const failures = (call.failures ?? 0) + 1;
+  return { status: "retrying", policy, attempt, failures, until: at + ms, ms, ...identity(call) };
+}
+
+/** Whether the policy of a running call has attempts left after the present one. */
+export function mayBeTriedAgain({ policy, failures = 0 }: Extract<Call, { status: "running" }>): boolean {
+  return policy.retry !== undefined && failures + 1 < policy.retry.attempts;
+}
+
+function triedAgain(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
+  const { policy, attempt, failures } = call;
+  return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;
+}
+
+export function failuresIn({ failures }: { readonly failures?: number }): { readonly failures?: number } {
+  return failures === undefined ? {} : { failures };
 }
 
 function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_waiting">): Call {
@@ -114,6 +140,7 @@ function finished(call: Call, event: EventOf<"tool_finished">): Call {
     case "deciding":
     case "asking":
     case "ready":
+    case "retrying":
     case "done":
       return call;
   }
@@ -155,7 +182,14 @@ export function recover(call: Call, causeSeq: number, at: number): Call {
   const { policy, attempt } = call;
   switch (policy.recover) {
     case "rerun":
-      return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };
+      return {
+        status: "running",
+        policy,
+        attempt: attempt + 1,
+        ...failuresIn(call),
+        ...reportIn(call),
+        ...identity(call),
+      };
     case "fail":
       return settling(call, "interrupted", causeSeq);
     case "ask":

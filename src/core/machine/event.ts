@@ -108,7 +108,7 @@ export type AfterFailure =
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
 
-export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
+export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry";
 
 /** A request for a summary, as the log names it. */
 export type SummaryRequest = { readonly prompt: string; readonly text: string; readonly attempts: number };
@@ -276,6 +276,14 @@ type Body =
       /** Reserved: a change of the session's data, and the files that the tool wrote. */
       readonly data?: DataPatch;
       readonly files?: readonly FileChange[];
+    })
+  /** An attempt of a call failed, and the call is tried again after `retryInMs`. */
+  | (OfCall & {
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly retryInMs: number;
+      readonly timing: Timing;
     })
   | (OfCall & {
       readonly type: "answered";

@@ -50,14 +50,6 @@ export type ReservedEventBody =
       readonly expiresAt?: number;
       readonly held?: boolean;
     })
-  /** An attempt of a call failed, and the call will be tried again. */
-  | (OfCall & {
-      readonly type: "tool_failed";
-      readonly attempt: number;
-      readonly fault: Fault;
-      readonly retryInMs: number;
-      readonly timing: Span;
-    })
   /** The session goes on with another agent. */
   | (OfCall & {
       readonly type: "handed_off";

@@ -42,13 +42,11 @@ export type CallPolicy = {
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
-  /**
-   * Reserved: all effects of the tool are in its steps; the agent that the call hands over to; how failures are tried
-   * again.
-   */
+  /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
+  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
+  /** Reserved: all effects of the tool are in its steps; the agent that the call hands over to. */
   readonly durable?: boolean;
   readonly handoff?: string;
-  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
 };
 
 /** How a call ended. */
@@ -73,6 +71,9 @@ type ChildReport = {
   readonly childSeq?: number;
 };
 
+/** How many attempts of a call have failed and were tried again. */
+type Failures = { readonly failures?: number };
+
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
   (
@@ -91,14 +92,24 @@ export type Call = CallIdentity &
         readonly askedAt: number;
         readonly expiresAt?: number;
       }
-    | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
+    | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
+    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
+    | {
+        readonly status: "retrying";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        readonly failures: number;
+        readonly until: number;
+        readonly ms: number;
+      }
     | ({
         readonly status: "running";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Reserved: the call asked a person, and its process waits for the answer. */
         readonly held?: boolean;
-      } & ChildReport)
+      } & ChildReport &
+        Failures)
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | ({
         readonly status: "waiting";

@@ -123,6 +123,7 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       return hasCalls(state) ? decideCall(state, event) : state;
     case "tool_waiting":
     case "child_waiting":
+    case "tool_failed":
     case "tool_finished":
     case "answered":
       return hasCalls(state) ? applyToCalls(state, event) : state;
@@ -268,6 +269,7 @@ function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
     case "grace":
       return state.stopping === null ? state : giveUp(state, event.at);
     case "approval":
+    case "tool_retry":
       return hasCalls(state) ? applyToCalls(state, event) : state;
   }
 }

@@ -65,8 +65,13 @@ export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
       recordAnswer(call, seq, event);
       break;
     case "timer_fired":
-      call.cause = { seq, text: approvalExpiredText };
+      if (event.timer === "approval") call.cause = { seq, text: approvalExpiredText };
       break;
+    case "tool_failed": {
+      const { attempt, fault, timing, retryInMs } = event;
+      call.failed = [...(call.failed ?? []), { attempt, fault, durationMs: timing.durationMs, retryInMs }];
+      break;
+    }
     default:
       break;
   }

@@ -2,7 +2,7 @@
  * The results of tool calls as a model is shown them: with notes on an edit, a cut or a late arrival.
  */
 
-import type { Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
+import type { Fault, Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { EventOf } from "../machine/event.js";
 import type { CallOutcome } from "../machine/state.js";
@@ -37,6 +37,8 @@ export type CallRecord = {
   question?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  /** The attempts that failed and were tried again. */
+  failed?: readonly FailedTry[];
   /** How the call ended. `seq` is the entry that holds the output. */
   result?: {
     readonly outcome: CallOutcome;
@@ -46,6 +48,14 @@ export type CallRecord = {
     /** The limit that ended the child session. */
     readonly cut?: Reason;
   };
+};
+
+/** An attempt of a tool call that failed. */
+export type FailedTry = {
+  readonly attempt: number;
+  readonly fault: Fault;
+  readonly durationMs: number;
+  readonly retryInMs: number;
 };
 
 /** Facts about all results that the model is shown. */

@@ -30,9 +30,9 @@ import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
-import { lateResultNote, noteKept, noteShown } from "./results.js";
+import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
-import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { choicesIn, forgetAttempts, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -86,7 +86,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
-      if (transcript.run !== null) transcript.run.cutOff = null;
+      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -97,10 +97,10 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       break;
     case "tool_decided":
       recordEntry(transcript.calls, { seq, event });
-      if (event.decision.verdict === "block" && event.decision.repeated === true && transcript.run !== null)
-        transcript.run.repeatWarningStep ??= transcript.run.stepUsage.modelCallIndex;
+      if (transcript.run !== null) noteWarning(transcript.run, event);
       break;
     case "answered":
+    case "tool_failed":
     case "timer_fired":
       recordEntry(transcript.calls, { seq, event });
       break;
@@ -192,6 +192,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     last: null,
     refused: null,
     cutOff: null,
+    failedAttempts: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
@@ -202,6 +203,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
+  noteFailedAttempt(run, event);
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
@@ -237,15 +239,6 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
 function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
   return purpose === "unpause" && calls.size === 0;
-}
-
-function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
-  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noOptions;
-  return {
-    ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-  };
 }
 
 /** A hook may change the input of a run before a model has seen it. */
@@ -312,7 +305,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call.part, event.outcome, cause?.text) };
+    cause?.output ?? {
+      type: "text",
+      text: textWithoutOutput(call.part, event.outcome, cause?.text ?? lastFault(call)),
+    };
   const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
@@ -324,6 +320,11 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
+}
+
+/** Why a call ended that was to be tried again. */
+function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
 }
 
 function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {

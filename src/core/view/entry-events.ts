@@ -16,6 +16,7 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { attemptsOf, failedTry } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
@@ -92,10 +93,14 @@ function bodiesOf(
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
       return callEvent(transcript, event, (call, record) =>
-        externalRequest(positionOf(after, event.callKey), call, record),
+        event.childId === undefined
+          ? externalRequest(positionOf(after, event.callKey), call, record)
+          : [{ type: "child_started", childId: event.childId, ...call }],
       );
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
+    case "tool_failed":
+      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "abort_requested":
@@ -322,7 +327,13 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
       { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
-      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+      {
+        type: "call_complete",
+        status: isError ? "error" : "ok",
+        durationMs: result.durationMs ?? 0,
+        ...attemptsOf(record, transcript),
+        ...call,
+      },
     ];
   });
 }

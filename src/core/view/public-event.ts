@@ -18,6 +18,16 @@ import type { AfterFailure, HookPoint } from "../machine/event.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
+/** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
+export type FailedTryOf = {
+  readonly of: "model" | "tool";
+  readonly attempt: number;
+  readonly message: string;
+  readonly durationMs: number;
+  /** Absent if something else than another attempt followed. */
+  readonly retryInMs?: number;
+};
+
 export type OfCall = {
   readonly runId: string;
   readonly callKey: string;
@@ -62,6 +72,8 @@ export type PublicEventBody =
     }
   | ({ readonly type: "call_start" } & OfCall)
   | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** The call started a child session, and waits for it. */
+  | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
@@ -88,7 +100,21 @@ export type PublicEventBody =
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
     } & OfCall)
-  | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
+  /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
+  | ({
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly durationMs: number;
+      readonly retryInMs: number;
+    } & OfCall)
+  | ({
+      readonly type: "call_complete";
+      readonly status: "ok" | "error";
+      readonly durationMs: number;
+      /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
+      readonly attempts?: readonly FailedTryOf[];
+    } & OfCall)
   | {
       readonly type: "step_finished";
       readonly runId: string;

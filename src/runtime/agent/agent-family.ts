@@ -9,6 +9,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
+import type { ItemsOf } from "./stream-types.js";
 
 /** An agent behind a tool. Its sessions are children of the parent's sessions, in the parent's store. */
 export type ChildAgent = {
@@ -33,6 +34,8 @@ export type ChildAgent = {
    * leave the session to others.
    */
   readonly attend: (sessionId: string, onEnd: (error?: unknown) => void) => () => void;
+  /** The items of a child session, which need not have begun. */
+  readonly items: ItemsOf;
   readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;

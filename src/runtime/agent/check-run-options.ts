@@ -18,6 +18,7 @@ import type { CompiledAgent } from "./compiled-agent.js";
 import type { LocalOptions } from "./local-run-options.js";
 import type { StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
+import type { EventsOptions } from "./stream-types.js";
 
 export const aSignal: OptionRule = {
   takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
@@ -41,6 +42,10 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
 };
 
 const startRules: OptionTable<StartOptions> = { ...runRules, sessionId: anything };
+const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> = {
+  ...startRules,
+  children: trueOrFalse,
+};
 
 const modes = oneOf("queue", "steer", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
@@ -79,7 +84,7 @@ export function checkStartOptions(
   options: StartOptions,
   agent: Pick<CompiledAgent, "tools" | "named">,
 ): void {
-  checkOptions(what, startRules, options, settings);
+  checkOptions(what, what === "runStream()" ? streamRules : startRules, options, settings);
   checkToolNames(options, agent);
   checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);

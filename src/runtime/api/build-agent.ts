@@ -31,6 +31,7 @@ import { compileSettings } from "../agent/model-settings.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
+import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
@@ -47,21 +48,33 @@ import {
   type SessionHost,
   subscribe,
 } from "../session/local-session.js";
+import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
-import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import { itemsOf } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
+import { runItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
 import { type RunMethod, startRun } from "./start-run.js";
 
 /** A run as a stream of events and deltas. Leaving the loop does not cancel the run. */
-export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
+export type RunStream<Output = never, Item = StreamItem> = AsyncIterable<Item> & {
   readonly sessionId: string;
   readonly runId: string;
   readonly result: Promise<RunResult<Output>>;
 };
+
+export type StreamOptions = StartOptions & {
+  /**
+   * If true, the items of child sessions at any depth come, too: behind the `child_started` of their call and before its
+   * `tool_result`. Each item says of which session it is. Default: false.
+   */
+  readonly children?: boolean;
+};
+
+type WithChildren = { readonly children: true };
 
 export type Agent<ModelLike = Model> = {
   /** The options that the agent was created with, and its store. Frozen. */
@@ -70,6 +83,11 @@ export type Agent<ModelLike = Model> = {
   readonly run: RunMethod;
   /** The same as `run`, as a stream of everything that happens. */
   readonly runStream: {
+    <Output>(
+      input: Input,
+      options: StreamOptions & OutputOptions<Output> & WithChildren,
+    ): RunStream<Output, FamilyItem>;
+    (input: Input, options: StreamOptions & WithChildren): RunStream<never, FamilyItem>;
     <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
     (input: Input, options?: StartOptions): RunStream;
   };
@@ -109,16 +127,18 @@ export function buildAgent<ModelLike>(
 ): Agent<ModelLike> {
   checkAgentOptions(given);
   const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
-  const { parts, live, session, shutdown, interrupted } = assemble(options, surroundings);
+  const assembled = assemble(options, surroundings);
+  const { parts, live, session, shutdown, interrupted } = assembled;
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
     startRun(what, input, startOptions, parts, live, interrupted);
   const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
-  const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
+  const runStream = (input: Input, startOptions: StreamOptions = {}): RunStream<never, StreamItem | FamilyItem> => {
     const { sessionId, runId, begin } = start("runStream()", input, startOptions);
     const subscription = subscribe(live(sessionId), { runId });
     const result = begin(subscription);
     result.catch(() => {});
-    const items = () => itemsOf(subscription);
+    const family = startOptions.children === true ? runItems(sessionId, subscription, assembled) : null;
+    const items = () => family ?? itemsOf(subscription);
     return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
@@ -157,6 +177,7 @@ type Assembled = {
   /** The sessions that are in this process now. */
   readonly isShutDown: () => boolean;
   readonly sessions: ReadonlyMap<string, LocalSession>;
+  readonly itemsOf: ItemsOf;
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
@@ -201,6 +222,8 @@ function assemble<ModelLike>(
     return found;
   }
 
+  const itemsOf = itemsFrom(store, live);
+
   async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
     try {
       await deliver(live(sessionId), message, { shared: true });
@@ -213,6 +236,7 @@ function assemble<ModelLike>(
     checkSessionId(sessionId);
     return createSession(sessionId, parts, {
       live: () => live(sessionId),
+      itemsOf,
       isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
       interrupted,
       async fork(at, targetId) {
@@ -242,11 +266,12 @@ function assemble<ModelLike>(
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  return { parts, live, isShutDown: () => ending !== null, sessions, session, replay, shutdown, interrupted };
+  const isShutDown = () => ending !== null;
+  return { parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
 }
 
 /** After a shutdown, other processes carry the child's sessions on. */
-function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdown }: Assembled): BoundChild {
+function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
     unpriced: unpricedModels(parts),
@@ -261,6 +286,7 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
       if (found !== undefined) await letGo(found);
     },
     attend: (sessionId, onEnd) => (isShutDown() ? () => {} : attend(live(sessionId), onEnd)),
+    items: itemsOf,
     session,
     replay,
     shutdown,

@@ -221,9 +221,16 @@ function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
     ...(tool.sequential === true ? { sequential: true } : {}),
+    ...retryOf(tool),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(isExternal(tool) ? { external: true } : {}),
   };
+}
+
+function retryOf({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
+  if (retry === undefined) return {};
+  const { attempts = 3, backoff: { baseMs = 500, maxMs = 30_000 } = {} } = retry;
+  return { retry: { attempts, baseMs, maxMs } };
 }
 
 function recoverOf({ recover, readOnly }: AnyTool): Recover {

@@ -2,7 +2,7 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
-import type { EventBody, Timing } from "../../core/machine/event.js";
+import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
@@ -13,7 +13,7 @@ import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
 import { forgetPreliminary, publishPreliminary, publishProgress } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
@@ -25,6 +25,7 @@ import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
 import { isStream, type Reading, readStream } from "./tool-stream.js";
+import { faultOf, type NextTry, nextTry } from "./try-again.js";
 
 /** How long a call of a tool may take that sets no limit. */
 export const defaultToolTimeoutMs = 600_000;
@@ -44,6 +45,13 @@ export function* runTool(
   if (returned === null) return notStarted(effect, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
+  const again =
+    returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
+  const records = again?.records === undefined ? final.records : [...final.records, ...again.records];
+  if (again?.next !== undefined) {
+    const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
+    return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
+  }
   const { outcome, output, done } = yield* capped(final, record, context);
   return {
     type: "tool_finished",
@@ -54,8 +62,20 @@ export function* runTool(
     outcome,
     output,
     ...(done === undefined ? {} : { done }),
-    ...hookRecords(final.records),
+    ...hookRecords(records),
   };
+}
+
+function triedAgain(
+  { error }: { readonly error: unknown },
+  effect: EffectOf<"run_tool">,
+  { part }: CallRecord,
+  context: EffectContext,
+  cancellation: Cancellation,
+): { readonly next: NextTry | undefined; readonly records: readonly HookRecord[] } {
+  const records: HookRecord[] = [];
+  const tool = context.parts.tools.get(part.name)?.tool;
+  return { next: nextTry(error, tool, effect, context, cancellation, records), records };
 }
 
 /** The run stops, and says that this call did not start. If the session is lost, its next holder runs the call. */
@@ -90,7 +110,11 @@ function* askChild(
 type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };
 
 /** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
-type Outcome = Finished & { readonly isFinalText?: boolean };
+type Outcome = Finished & {
+  readonly isFinalText?: boolean;
+  /** What the tool threw. */
+  readonly thrown?: { readonly error: unknown };
+};
 
 /** The output as the log keeps it. */
 function* capped(
@@ -131,7 +155,7 @@ function* outcomeOf(
     return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
   } catch (error) {
     const done = doneIn(error);
-    return done === undefined ? failed(textOfError(error)) : doneOutcome(done);
+    return done === undefined ? { ...failed(textOfError(error)), thrown: { error } } : doneOutcome(done);
   }
 }
 
@@ -206,7 +230,7 @@ function withTimeout(
       isTimedOut = true;
       own?.abort(new Error("timeout"));
       endReading();
-      reject(new Error(toolTimedOut(timeoutMs)));
+      reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
     });
     // A call that is cancelled has its grace instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {

@@ -129,12 +129,13 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return callAgain(event, state, transcript);
       case "tool_decided":
       case "tool_waiting":
+      case "tool_failed":
       case "tool_finished": {
         const call = callOf(state, event.callKey);
         if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
-        const isOurs = call?.status === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
+        const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
       }
       case "steered":

@@ -172,8 +172,9 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         step?.attempts.push(failedAttempt(event, redact, writer));
         break;
       case "tool_waiting":
+      case "tool_failed":
       case "tool_finished":
-        if (step !== null) seeCallEvent(step.calls, event);
+        if (step !== null) seeCallEvent(step.calls, event, redact);
         break;
       case "run_finished":
         finishing = true;

@@ -42,9 +42,20 @@ function waitOf({ since, ...wait }: NonNullable<OpenCall["waiting"]>, until: num
 }
 
 /** Takes what only the log has of a call: waits for other sessions and programs, and when the call ran. */
-export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | EventOf<"tool_finished">): void {
+export function seeCallEvent(
+  calls: OpenCalls,
+  event: EventOf<"tool_waiting" | "tool_failed" | "tool_finished">,
+  redact: Redact,
+): void {
   const call = calls.get(event.callKey);
   if (call === undefined) return;
+  if (event.type === "tool_failed") {
+    const { attempt, fault, timing, retryInMs } = event;
+    const { startedAt, durationMs } = timing;
+    const failed = { startedAt, durationMs, attempt, message: redact(fault.message), retryInMs };
+    call.failed = [...(call.failed ?? []), failed];
+    return;
+  }
   if (event.type === "tool_waiting") {
     const { on, childId, at } = event;
     call.waiting = { for: on, since: at, ...(childId === undefined ? {} : { childId }) };

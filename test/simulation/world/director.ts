@@ -84,7 +84,9 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
     "alone",
     "checked",
   ];
-  const tools = [...all, "broken", "slow", "deaf", "sudden", "outside", "finish"].filter(() => chance.happens(0.5));
+  const tools = [...all, "broken", "slow", "deaf", "sudden", "flaky", "hopeless", "outside", "finish"].filter(() =>
+    chance.happens(0.5),
+  );
   const window = chance.happens(0.3) ? chance.pick([500, 800, 1_200]) : null;
   return {
     isCalm,
