@@ -24,7 +24,7 @@ type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
 const abortRules: OptionTable<AbortOptions> = { note: anything, by: anything };
-const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText };
+const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText, questionId: anyText };
 const eventRules: OptionTable<EventsOptions> = {
   after: anything,
   follow: trueOrFalse,

@@ -22,7 +22,7 @@ import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
+import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -68,6 +68,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       memory,
       now: clock.now,
       hold: { isSure: () => true, makeSure: async () => true },
+      recorder: nothingRecorded,
       hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;
@@ -160,6 +161,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "parent_told":
       case "child_waiting":
       case "migrated":
+      case "tool_step_started":
+      case "tool_step_finished":
+      case "tool_asked":
         return undefined;
       default:
         event satisfies EventOf<ReservedEventType>;
@@ -174,6 +178,14 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
+
+/** A replay writes nothing. */
+const nothingRecorded: Recorder = {
+  record: async () => "closed",
+  isLost: () => false,
+  isLeaving: () => false,
+  letGo: () => {},
+};
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {
