@@ -18,6 +18,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
+import { askPerson } from "../../src/tools/index.js";
 import { collect, deferred, ofType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
@@ -54,6 +55,23 @@ async function outputOf(store: Store): Promise<unknown> {
 }
 
 const callKey = "r/1/1";
+
+test("a model asks a person with askPerson()", proven, async () => {
+  const store = createMemoryStore();
+  const model = createScriptedModel(({ messages }) =>
+    messages.some(({ role }) => role === "tool")
+      ? { text: "Thank you." }
+      : { calls: [{ name: "ask_person", input: { question: "Which colour?", options: ["red", "blue"] } }] },
+  );
+  const agent = createAgent({ model, tools: [askPerson()], store });
+  expect(approvalsIn(await agent.run("Go", ids))).toMatchObject([
+    { name: "ask_person", question: "Which colour?", schema: { enum: ["red", "blue"] } },
+  ]);
+  await expect(agent.session("s").answer(callKey, { type: "reply", value: "green" })).rejects.toThrow(/does not fit/);
+  await agent.session("s").answer(callKey, { type: "reply", value: "blue" });
+  expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+  expect(await outputOf(store)).toBe("blue");
+});
 
 describe("a tool that asks", () => {
   test("is let go, and runs again with the answer in another process", proven, async () => {

@@ -493,3 +493,38 @@ describe("what steps say of a call that is in doubt", () => {
     expect(asked).toEqual([[{ step: "first", outcome: "ok", value: 1 }]]);
   });
 });
+
+describe("a replay", () => {
+  const order = async ({ step }: ToolContext) => {
+    const price = await step("price", () => 7);
+    return step("charge", () => `charged ${price}`);
+  };
+
+  test("runs no tool, or durable ones with their recorded steps", verifies("TOOL-12"), async () => {
+    const store = createMemoryStore();
+    await agentOf(order, {}, { store }).run("Go", ids);
+    const never = () => Promise.reject(new Error("it ran"));
+    expect(await agentOf(never, {}, { store }).session("s").replay()).toMatchObject({ difference: null });
+    expect(await agentOf(order, {}, { store }).session("s").replay({ durable: "present" })).toMatchObject({
+      difference: null,
+    });
+  });
+
+  test("finds a step that is new, and one that has another name, and runs neither", verifies("TOOL-12"), async () => {
+    const store = createMemoryStore();
+    await agentOf(order, {}, { store }).run("Go", ids);
+    let ran = 0;
+    const more = async (context: ToolContext) => {
+      const text = await order(context);
+      await context.step("mail", () => (ran += 1));
+      return text;
+    };
+    const added = await agentOf(more, {}, { store }).session("s").replay({ durable: "present" });
+    expect(added.difference).toMatchObject({ event: "tool_finished", recorded: "ok", present: "error" });
+    const renamed = await agentOf(async () => "charged 7", {}, { store })
+      .session("s")
+      .replay({ durable: "present" });
+    expect(renamed.difference).toMatchObject({ event: "tool_finished", recorded: "ok", present: "error" });
+    expect(ran).toBe(0);
+  });
+});

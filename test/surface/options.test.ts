@@ -66,6 +66,7 @@ const withoutOptions: readonly string[] = [
   ...[
     "addUsage",
     "asModel",
+    "askPerson",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",

@@ -36,6 +36,7 @@ const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 const replayRules: OptionTable<ReplayOptions> = {
   policy: oneOf("present", "recorded"),
   prompt: oneOf("present", "recorded"),
+  durable: oneOf("present", "recorded"),
   model: anything,
 };
 const requestRules: OptionTable<{ readonly after?: number }> = { after: wholeNumber(0) };

@@ -24,6 +24,7 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
+import { mismatchText } from "./step-host.js";
 import { type ToolWork, toolContextOf } from "./tool-context.js";
 import { isStream, type Reading, readStream } from "./tool-stream.js";
 import { faultOf, type NextTry, nextTry } from "./try-again.js";
@@ -150,6 +151,9 @@ function* outcomeOf(
   if (!(yield* mayStart(context, cancellation))) return null;
   const work: ToolWork = { steps: null, fail: null };
   const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
+  // A tool that begins no step any more has not taken those that are recorded.
+  const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
+  if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));
   const ending = work.steps?.end();
   if (ending === undefined) return outcome;
   // The tool was let go: it runs again, here or in another process.

@@ -53,6 +53,7 @@ export async function runStep(
   options: StepOptions,
 ): Promise<unknown> {
   const { effect, record, context, cancellation, signal } = host.call;
+  if (context.recorder.isReplay === true) return host.failUnrecorded(key);
   host.mayBegin(key, options.cleanup === true);
   if (record.steps?.started.includes(key) === true)
     return keep(host, key, { tries: 1, timing: momentOf(context), ...failed("step_in_doubt", inDoubtText) });
@@ -149,6 +150,12 @@ export function createStepHost(call: SteppingCall) {
   const stuck = (next: string, asked: readonly string[]) =>
     fail({ type: "error", message: mismatchText(next, asked.map((one) => `"${one}"`).join(", ")) });
 
+  const failUnrecorded = (key: string) =>
+    fail({
+      type: "error",
+      message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
+    });
+
   /** A step is no longer under way. */
   function leave<Result>(settle: () => Result): Result {
     underWay -= 1;
@@ -160,6 +167,7 @@ export function createStepHost(call: SteppingCall) {
     call,
     letGo,
     fail,
+    failUnrecorded,
     leave,
     enter(): void {
       underWay += 1;
@@ -260,6 +268,7 @@ function ambiguousText(name: string): string {
   return `The name "${name}" of a tool step comes twice in a call that has had two steps side by side, so nobody could tell which result belongs to which. Give each step a name of its own, such as "${name} 17".`;
 }
 
-function mismatchText(next: string, asked: string): string {
+/** The result of a call whose tool does not take its steps as the log has them. */
+export function mismatchText(next: string, asked: string): string {
   return `The tool does not take its steps as the log has them: "${next}" was recorded next, and it asks for ${asked}. Its code has changed since the call began. Nothing was run again.`;
 }

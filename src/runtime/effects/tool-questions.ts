@@ -68,6 +68,7 @@ export function createQuestions(host: StepHost): Questions {
       const recorded = await host.take(key);
       if (recorded !== undefined) return checkAnswerOf(key, await answerIn(recorded), parse);
       if (!isInteractive(context)) return (await decline(key)) as Answered<unknown>;
+      if (context.recorder.isReplay === true) return host.failUnrecorded(key);
       host.mayBegin(key, false);
       return new Promise((_, reject) => {
         waiting.push({ key, question, reject });

@@ -32,6 +32,8 @@ export type RecallOptions = {
   readonly store: Store;
   /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
+  /** Whether durable tools run again, with their recorded steps. */
+  readonly durable: "present" | "recorded";
   /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
@@ -41,13 +43,18 @@ export type Recall = {
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
-export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
+  const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
+  const tools = new Map(
+    [...parts.tools].map(([name, tool]) => [name, runsAgain(tool) ? tool : noting(tool, () => (reached = true))]),
+  );
+  /** A durable tool that runs again may wait for something, and may be stuck. */
+  const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const present: CompiledAgent = {
@@ -137,7 +144,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+        const real = { clock: waitingClock };
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
       case "steered":
         return event.source === "user" || state.status === "idle"
@@ -181,6 +189,7 @@ const noHooks = compileHooks([]);
 
 /** A replay writes nothing. */
 const nothingRecorded: Recorder = {
+  isReplay: true,
   record: async () => "closed",
   isLost: () => false,
   isLeaving: () => false,

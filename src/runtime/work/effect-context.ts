@@ -39,6 +39,8 @@ export type Recorder = {
   readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
   /** This process drives the session no more, and `isOpen` says that the work was not over when it stopped. */
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
+  /** A replay: nothing may be done that is not recorded. */
+  readonly isReplay?: true;
   /** The process shuts down. */
   readonly isLeaving: () => boolean;
   /** The effect of this key will not settle here: a shutdown does not wait for it. */
