@@ -8,21 +8,8 @@ import { isSameJson } from "../data/json.js";
 import type { Json } from "../data/message.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { RunRecord } from "./run-record.js";
-import type { Transcript } from "./transcript-record.js";
+import type { LastSent, Transcript } from "./transcript-record.js";
 import { trimmedMessages } from "./trim.js";
-
-/** The last model call, and what it had in common with the call before. */
-export type LastSent = {
-  /** What it was sent, if that was not the conversation as it is; and how many messages. */
-  list: readonly ListedMessage[] | null;
-  count: number;
-  /** How many leading messages are those of the call before. */
-  reused: number;
-  /** The names of the tools that the model might use; undefined: all. */
-  activeTools: readonly string[] | undefined;
-  /** Whether it might use the same tools as in the call before. */
-  sameChoice: boolean;
-};
 
 export function nothingSent(): LastSent {
   return { list: null, count: 0, reused: 0, activeTools: undefined, sameChoice: true };

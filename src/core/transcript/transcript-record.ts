@@ -9,7 +9,6 @@ import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { SourcesOfRun } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
-import type { LastSent } from "./reuse.js";
 import type { RunRecord } from "./run-record.js";
 
 /** Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
@@ -60,4 +59,17 @@ export type Transcript = {
   readonly lastSent: LastSent;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
+};
+
+/** The last model call, and what it had in common with the call before. */
+export type LastSent = {
+  /** What it was sent, if that was not the conversation as it is; and how many messages. */
+  list: readonly ListedMessage[] | null;
+  count: number;
+  /** How many leading messages are those of the call before. */
+  reused: number;
+  /** The names of the tools that the model might use; undefined: all. */
+  activeTools: readonly string[] | undefined;
+  /** Whether it might use the same tools as in the call before. */
+  sameChoice: boolean;
 };
