@@ -17,6 +17,7 @@ export type Parts = Pick<
   | "hooks"
   | "fallbacks"
   | "tools"
+  | "handoffs"
   | "systemPrompt"
   | "limits"
   | "retry"

@@ -73,3 +73,15 @@ export type LastSent = {
   /** Whether it might use the same tools as in the call before. */
   sameChoice: boolean;
 };
+
+/** Events that change nothing of what a model sees. */
+export type UnseenEventType =
+  | "session_created"
+  | "compaction_started"
+  | "tool_waiting"
+  | "restarted"
+  | "after_run_hooks_called"
+  | "parent_notified"
+  | "parent_told"
+  | "child_waiting"
+  | "migrated";
