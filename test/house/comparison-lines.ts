@@ -28,7 +28,8 @@ function modelOf(...steps: readonly ScriptedStep[]) {
   return createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]);
 }
 
-const plainTool = (name: string) => defineTool({ name, description: name, input, execute: () => "done" });
+const plainTool = (name: string) =>
+  defineTool({ name, description: name, input, readOnly: true, execute: () => "done" });
 
 const eventsOf = ({ log }: CrashPlay, type: string) => log.filter(({ event }) => event.type === type);
 
