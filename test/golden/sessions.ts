@@ -39,6 +39,19 @@ async function* endless(text: string): AsyncGenerator<ModelDelta> {
   await new Promise(() => {});
 }
 
+/** A tool that keeps what it has done. */
+const order = tool("order", {
+  durable: true,
+  async execute(_input, { step, ask }) {
+    const price = await step("price", () => 7);
+    await step("check", () => Promise.reject(new Error("not now"))).catch(() => {});
+    await step("charge", () => ({ charged: price }), { once: true });
+    await Promise.all([step("mail", () => {}), step("note", () => "noted")]);
+    const said = await ask({ message: "From which account?", schema: { type: "string" }, expiresInMs: 60_000 });
+    return said.type === "answered" ? `paid from ${said.value}` : "not paid";
+  },
+});
+
 export const scenarios: readonly RecordedScenario[] = [
   {
     name: "tools",
@@ -116,6 +129,17 @@ export const scenarios: readonly RecordedScenario[] = [
       await ask("Do it if you may.", "r");
       await session.answer("r/1/1", approve);
       await bench.settle();
+    },
+  },
+  {
+    name: "tool-steps",
+    about: "a tool with steps: one that failed, one that may run once, two side by side; and a question to a person",
+    parts: () => agentOf(steps({ calls: [call("order")] }, { text: "Ordered." }), { tools: [order] }),
+    async play({ bench, session, ask }) {
+      await ask("Order it.", "r");
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
+      await session.answer("r/1/1", { type: "reply", value: "DE02" }, { by: "Ada" });
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
     },
   },
   {
@@ -463,6 +487,34 @@ export const scenarios: readonly RecordedScenario[] = [
         hooks: [{ name: "watch", beforeStep: () => undefined, afterRun() {} }],
       }),
     play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
+    name: "handoffs",
+    about:
+      "a run that was handed over to another agent, with what it had overridden; and one that began with that agent",
+    parts(bench) {
+      const expert = bench.start(
+        agentOf(steps({ text: "Straight away." }, { calls: [call("data")] }, { text: "The expert is done." }), {
+          name: "expert",
+          hooks: [{ name: "watch", afterRun() {} }],
+        }),
+      ).agent;
+      const transfer = { name: "transfer_to_expert", input: { message: "This one is hard." } };
+      return agentOf(steps({ calls: [transfer, call("guarded"), transfer] }), {
+        handoffs: [{ name: "expert", description: "Knows more.", agent: () => expert }],
+        hooks: [{ name: "watch", afterStep() {} }],
+        systemPrompt: "Ask the expert.",
+      });
+    },
+    async play({ bench, session, ask }) {
+      await session.send("Do it.", { runId: "r", systemPrompt: "Ask quickly.", interactive: true });
+      await bench.settle();
+      await session.answer("r/1/2", approve);
+      await bench.settle();
+      await session.send("More.", { runId: "next", agent: "expert", limits: { maxHandoffs: 2 } });
+      await bench.settle();
+      await ask("And more.", "last");
+    },
   },
   {
     name: "fork",

@@ -16,7 +16,7 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { compactedEvent, failedAttempt } from "./attempt-events.js";
+import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { attemptsOf, failedTry } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
@@ -89,7 +89,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return [failedAttempt(event, after)];
+      return failedEvents(event, after);
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
@@ -116,6 +116,8 @@ function bodiesOf(
       return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
+    case "handed_off":
+      return [handedOver(event)];
     case "run_finished":
       return withdrawals(event, transcript);
     case "prepared":
@@ -169,6 +171,7 @@ function messageEvents(
     runId,
     modelCallIndex,
     attempt,
+    agent: after.session?.agent ?? "",
     model,
     finishReason,
     usage,
@@ -289,6 +292,10 @@ function question(
 function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
   return { type: "approval_requested", ...call, runId, childId: sessionId };
+}
+
+function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
+  return { type, runId, callKey, from, to };
 }
 
 function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
