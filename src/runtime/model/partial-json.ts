@@ -154,25 +154,19 @@ export function createPartialJson(): PartialJson {
 
   function takeMark(character: string): void {
     if (character === " " || character === "\n" || character === "\r" || character === "\t") return;
-    switch (expected) {
-      case "value":
-        return beginValue(character);
-      case "value or ]":
-        return character === "]" ? end(character) : beginValue(character);
-      case "key":
-      case "key or }":
-        if (character === '"') return beginText(true);
-        expected = expected === "key or }" && character === "}" ? expected : "nothing";
-        return expected === "nothing" ? undefined : end(character);
-      case "colon":
-        expected = character === ":" ? "value" : "nothing";
-        return;
-      default: {
-        const holder = open.at(-1);
-        if (character !== ",") return end(character);
-        expected = holder !== undefined && "items" in holder ? "value" : "key";
-      }
-    }
+    const isComma = character === ",";
+    if (expected === "value" || (expected === "value or ]" && character !== "]")) beginValue(character);
+    else if (expected === "value or ]" || (expected === "key or }" && character === "}")) end(character);
+    else if (expected === "colon") expected = character === ":" ? "value" : "nothing";
+    else if (expected === "comma or end" && !isComma) end(character);
+    else if (isComma && expected === "comma or end") expected = isInArray() ? "value" : "key";
+    else if (character === '"') beginText(true);
+    else expected = "nothing";
+  }
+
+  function isInArray(): boolean {
+    const holder = open.at(-1);
+    return holder !== undefined && "items" in holder;
   }
 
   /** Models often put JSON between code fences. */
