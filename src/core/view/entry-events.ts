@@ -14,6 +14,7 @@ import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
+import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { attemptsOf, failedTry } from "./failed-tries.js";
@@ -227,7 +228,7 @@ function callEvent(
 ): readonly PublicEventBody[] {
   const record = transcript.calls.get(callKey);
   if (record === undefined) return [];
-  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: record.part.name }, record);
+  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: toolOf(record) }, record);
 }
 
 function positionOf(state: State, callKey: string) {
@@ -243,7 +244,8 @@ function decidedEvents(
   return callEvent(transcript, event, (call, record) => {
     const was = positionOf(before, event.callKey);
     const first = was?.status === "deciding" && was.edited === undefined;
-    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
+    const repair = event.decision.repair === undefined ? {} : { repair: event.decision.repair };
+    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...repair, ...call }] : [];
     const now = positionOf(after, event.callKey);
     bodies.push(...externalRequest(now, call, record));
     if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });

@@ -14,7 +14,7 @@ import type {
   UserMessage,
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { AfterFailure, HookPoint } from "../machine/event.js";
+import type { AfterFailure, HookPoint, Repair } from "../machine/event.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
@@ -71,7 +71,8 @@ export type PublicEventBody =
       readonly attempt: number;
     }
   | ({ readonly type: "call_start" } & OfCall)
-  | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
+  | ({ readonly type: "tool_call"; readonly input: Json; readonly repair?: Repair } & OfCall)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({
