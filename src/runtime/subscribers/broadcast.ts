@@ -76,8 +76,7 @@ export function broadcastCommitted(
     const isNew = step.entry.seq > audience.toldUpTo;
     audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
     for (const event of step.events) {
-      if (listeners.length > 0) freeze(event);
-      for (const listener of listeners) listener.event?.(event);
+      for (const listener of listeners) listener.event?.(freeze(event));
       if (isNew) broadcast(audience, event);
     }
     audience.tracing?.see(step);
@@ -98,9 +97,9 @@ function cutShort(audience: Broadcast): void {
 /** A delta that only one consumer gets belongs to that consumer: it is not frozen, as far as others do not hold its parts. */
 export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
   const { parts, subscriptions, sessionId } = hearers;
-  if (subscriptions.length + parts.listeners.length > 1) freeze(delta);
+  if (subscriptions.length > 1) freeze(delta);
   else if (!isFlat(delta)) freezeInside(delta);
-  for (const listener of parts.listeners) listener.delta?.(delta, sessionId);
+  for (const listener of parts.listeners) listener.delta?.(freeze(delta), sessionId);
   for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
 }
 
