@@ -83,12 +83,14 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     interrupted.length > 0,
-    calls?.map(({ status, why, on, policy, childSeq, askedAt }) => [
+    calls?.map(({ status, why, on, policy, childSeq, askedAt, failures }) => [
       status,
       why,
       on,
       policy?.recover,
       policy?.external,
+      policy?.retry !== undefined,
+      failures,
       childSeq !== undefined,
       askedAt !== undefined,
     ]),
@@ -193,12 +195,14 @@ function modelEvents(place) {
   ];
 }
 
-function callEvents(runId, { callKey, childSeq = 0 }) {
+function callEvents(runId, { callKey, childSeq = 0, attempt = 1 }) {
   const of = { runId, callKey };
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
+  const retried = { recover: "rerun", retry: { attempts: 2, baseMs: 0, maxMs: 0 } };
+  const failed = { attempt, fault: { code: "tool_failed", message: "x", retryable: true }, retryInMs: 0, timing: {} };
   const decisions = [
-    ...[...policies, external].map((policy) => ({ verdict: "allow", policy })),
+    ...[...policies, external, retried].map((policy) => ({ verdict: "allow", policy })),
     ...[policies[0], external].map((policy) => ({ verdict: "ask", policy, inputHash: "h", expiresAt: 0 })),
     { verdict: "deny", reason: "x" },
     { verdict: "deny", reason: "x", stopRun: true },
@@ -217,6 +221,8 @@ function callEvents(runId, { callKey, childSeq = 0 }) {
     ...[null, 0].map((askedAt) => ({ type: "child_waiting", ...of, childId: "c", childSeq: childSeq + 1, askedAt })),
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
+    { type: "tool_failed", ...of, ...failed },
     { type: "timer_fired", runId, timer: "approval", callKey },
+    { type: "timer_fired", runId, timer: "tool_retry", callKey, attempt },
   ];
 }

@@ -15,6 +15,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./check-options.js";
+import { PawlError } from "./errors.js";
 import type { AnyTool, ToolRetry } from "./ports/tool.js";
 
 const rules: OptionTable<AnyTool> = {
@@ -27,6 +28,7 @@ const rules: OptionTable<AnyTool> = {
     takes: (value) => ["boolean", "function"].includes(typeof value),
     wanted: "true, false or a function",
   },
+  durable: trueOrFalse,
   retry: anObject,
   sequential: trueOrFalse,
   timeoutMs: timeLimit,
@@ -90,5 +92,10 @@ const settings: CheckSettings = { otherNames };
  */
 export function checkTool(what: string, tool: AnyTool): void {
   checkPlainOptions(what, rules, tool, settings);
+  if (tool.durable === true && tool.recover !== undefined && tool.recover !== "rerun")
+    throw new PawlError(
+      "bad_configuration",
+      `${what} is durable, so a call of it runs again after a crash, and is given the steps that are over. Leave recover out, or set durable: false.`,
+    );
   if (tool.retry !== undefined) checkRetry(what, tool.retry);
 }

@@ -85,15 +85,21 @@ export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
+  Answered,
   AnyTool,
   CanExecuteTool,
+  FinishedToolStep,
+  Jsonified,
   Permission,
   PermissionContext,
   PermissionRequest,
+  Question,
   Reconciled,
   Repaired,
   RepairRequest,
   RepairToolCall,
+  StepContext,
+  StepOptions,
   Tool,
   ToolContext,
   ToolRetry,
@@ -103,6 +109,7 @@ export type {
   TracedAttempt,
   TracedCall,
   TracedHook,
+  TracedToolStep,
   TracedWait,
   TraceRecord,
   TraceRecordOf,
@@ -136,6 +143,7 @@ export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
+export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";

@@ -4,7 +4,7 @@ import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
-import type { Agent, AnyTool, Message, Model, Store, ToolContext, UserMessage } from "pawl";
+import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
@@ -19,6 +19,7 @@ declare global {
   const expect: typeof Expect;
 
   const agent: Agent;
+  const session: Session;
   const model: Model;
   const cheapModel: Model;
   const local: Model;
@@ -67,6 +68,14 @@ declare global {
   function connect(): Promise<{ readonly forecast: (town: string) => Promise<string> }>;
   function disconnect(): Promise<void>;
   function forecastTool(client: unknown): AnyTool;
+  // What a tool with steps has at hand.
+  const step: ToolContext["step"];
+  const articles: readonly string[];
+  function lookUpPrice(article: string): Promise<number>;
+  function charge(price: number, idempotencyKey: string): Promise<{ readonly chargeId: string }>;
+  function sendMail(text: string): Promise<void>;
+  function readBill(): Promise<{ readonly amount: number; readonly accounts: readonly string[] }>;
+  function transfer(amount: number, account: string, idempotencyKey: string): Promise<string>;
   const report: z.ZodObject<{ title: z.ZodString }>;
   const note: UserMessage;
   const firstUser: number;

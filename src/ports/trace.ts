@@ -48,6 +48,18 @@ export type TracedWait = TraceSpan & {
   readonly childId?: string;
 };
 
+/** A tool step, with all its tries. */
+export type TracedToolStep = TraceSpan & {
+  readonly step: string;
+  readonly outcome: "ok" | "error";
+  /** Absent if it was tried once. */
+  readonly tries?: number;
+  /** What went wrong. */
+  readonly message?: string;
+  /** The first 16,000 characters of what it gave, as JSON. Present only if content was requested. */
+  readonly output?: string;
+};
+
 /** An attempt of a tool call that failed. */
 export type TracedTry = TraceSpan & {
   readonly attempt: number;
@@ -68,6 +80,8 @@ export type TracedCall = {
   /** The attempts that failed and were tried again. Absent: none. */
   readonly failed?: readonly TracedTry[];
   readonly waits: readonly TracedWait[];
+  /** The tool steps of the call, in the order of the log; absent if there were none. */
+  readonly steps?: readonly TracedToolStep[];
   /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */

@@ -11,6 +11,7 @@ export type {
   ToolContext,
   ToolOutput,
 } from "../ports/tool.js";
+export { askPerson } from "./ask-person.js";
 export { defineTool, type InputOf } from "./define.js";
 export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";

@@ -71,10 +71,15 @@ export function checkState(state: State): void {
 
 function checkSize(state: Exclude<State, { status: "idle" }>): void {
   const { queue: _, ...rest } = state;
-  const calls = hasCalls(state) ? state.calls.length : 0;
+  const calls = hasCalls(state) ? state.calls.length + state.calls.flatMap(questionsOf).length : 0;
   const size = JSON.stringify(rest).length;
   check(size < 1_500 + 40 * state.interrupted.length + 400 * calls, `the state takes ${size} characters`);
   check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
+}
+
+/** The open questions of a call's tool. */
+function questionsOf(call: Call) {
+  return call.status === "asking" ? (call.open ?? []) : [];
 }
 
 function checkLimits({
@@ -153,6 +158,12 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
   const outside = calls.filter((call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
+  for (const call of calls) {
+    const names = questionsOf(call).map(({ step }) => step);
+    check(names.length <= 16 && new Set(names).size === names.length, "questions of a tool are too many, or repeat");
+    if (call.status === "asking")
+      check((call.why === "tool") === names.length > 0, "a tool asks nothing, or without asking");
+  }
   const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);
   check(
     surplus.every((call) => call.status === "done"),
@@ -265,7 +276,7 @@ export function createOracle(session: Session): Oracle {
   return { observe, conclude };
 }
 
-const settlesCall: ReadonlySet<string> = new Set(["tool_finished", "tool_waiting", "tool_failed"]);
+const settlesCall: ReadonlySet<string> = new Set(["tool_finished", "tool_waiting", "tool_failed", "tool_asked"]);
 
 /** Whether an event is what an effect comes to. */
 function settles(effect: Effect, event: Event, before: State): boolean {
@@ -285,7 +296,12 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "reconcile":
       return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
     case "sleep":
-      return event.type === "timer_fired" && event.timer === effect.timer && event.callKey === effect.callKey;
+      return (
+        event.type === "timer_fired" &&
+        event.timer === effect.timer &&
+        event.callKey === effect.callKey &&
+        event.questionId === effect.questionId
+      );
     case "cancel_child":
       return event.type === "tool_finished" && event.callKey === effect.callKey;
     case "call_after_run_hooks":
@@ -322,9 +338,32 @@ function watchCalls() {
   const open = new Map<string, "free" | "asked">();
   const finished = new Set<string>();
   const steps = new Set<string>();
+  const questions = new Map<string, Set<string>>();
+
+  /** A question of a tool is over. The tool runs again when none is open. */
+  function settleQuestion(callKey: string, questionId: string): void {
+    const asked = questions.get(callKey);
+    check(asked?.delete(questionId) === true, `the question ${questionId} of ${callKey} is settled, and was not open`);
+    if (asked.size === 0) open.set(callKey, "free");
+  }
 
   function observe(event: Event, before: State, after: State): void {
     switch (event.type) {
+      case "tool_step_started":
+      case "tool_step_finished": {
+        const call = hasCalls(before) ? before.calls.find(({ callKey }) => callKey === event.callKey) : undefined;
+        check(call?.status === "running", `a tool step of ${event.callKey}, which does not run`);
+        check("attempt" in call && call.attempt === event.attempt, "a tool step of another attempt");
+        check(!("restarts" in after) || event.type === "tool_step_started" || after.restarts === 0, "no progress");
+        break;
+      }
+      case "tool_asked":
+        questions.set(event.callKey, (questions.get(event.callKey) ?? new Set()).add(event.step));
+        open.set(event.callKey, "asked");
+        break;
+      case "timer_fired":
+        if (event.questionId !== undefined) settleQuestion(event.callKey ?? "", event.questionId);
+        break;
       case "model_finished": {
         const step = `${event.runId}/${event.modelCallIndex}`;
         check(!steps.has(step), `the step ${step} has two messages`);
@@ -339,6 +378,7 @@ function watchCalls() {
         if (event.decision.verdict === "ask") open.set(event.callKey, "asked");
         break;
       case "answered":
+        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId);
         if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
           open.set(event.callKey, "free");
         break;

@@ -59,6 +59,9 @@ export function watchEvents() {
         if (event.type === "call_complete") open.delete(event.callKey);
         break;
       }
+      case "tool_step":
+        check(open.has(event.callKey) && event.runId === run, "a tool step of a call that is over");
+        break;
       case "tool_failed":
         check(
           calls.get(event.callKey) === 2,

@@ -3,6 +3,7 @@
  * anything at all.
  */
 import {
+  type Answer,
   type Call,
   type CallOutcome,
   compactionRange,
@@ -122,17 +123,18 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "decide":
       return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
     case "run_tool":
-      return toolOutcome(effect, chance);
+      return chance.once(3) ? toolStep(effect, session, chance) : toolOutcome(effect, chance);
     case "reconcile":
       return reconciliation(effect, session, chance);
     case "sleep": {
-      const { timer, callKey, attempt } = effect;
+      const { timer, callKey, attempt, questionId } = effect;
       return {
         type: "timer_fired",
         runId,
         timer,
         ...(callKey === undefined ? {} : { callKey }),
         ...(attempt === undefined ? {} : { attempt }),
+        ...(questionId === undefined ? {} : { questionId }),
       };
     }
     case "cancel_child":
@@ -275,6 +277,31 @@ function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): Event
   };
 }
 
+/** What a tool does durably while it runs, mostly under names that are its own. */
+function toolStep(
+  { runId, callKey, attempt }: OfCall,
+  { state, at }: Pick<Session, "state" | "at">,
+  chance: Chance,
+): EventBody {
+  const step = chance.once(8) ? "again" : `s${state.seq}`;
+  const core = { runId, callKey, attempt: chance.once(8) ? attempt - 1 : attempt, step };
+  const timing = { startedAt: 1, durationMs: 1 };
+  return chance.pick<() => EventBody>([
+    () => ({ type: "tool_step_started", ...core }),
+    () => ({ type: "tool_step_finished", ...core, outcome: "ok", value: { n: state.seq }, timing }),
+    () => ({ type: "tool_step_finished", ...core, outcome: "ok", timing, tries: 2 }),
+    () => ({
+      type: "tool_step_finished",
+      ...core,
+      outcome: "error",
+      fault: { code: "step_failed", message: "no", retryable: false },
+      timing,
+    }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.once(2) ? { expiresAt: at + 50 } : {}) }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" } }),
+  ])();
+}
+
 /** What a child said: mostly in the order of its log, and sometimes late. */
 function childReport({ runId, callKey }: Pick<OfCall, "runId" | "callKey">, { seq }: State, chance: Chance): EventBody {
   const childSeq = chance.once(4) ? chance.below(seq + 1) : seq + 1;
@@ -291,6 +318,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
   const { callKey } = call;
   switch (call.status) {
     case "asking":
+      if (call.why === "tool") return toolQuestion(call, runId, state, chance);
       return [
         {
           type: "answered",
@@ -328,6 +356,26 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
     case "done":
       return [];
   }
+}
+
+/** An answer to a tool, and sometimes another question beside it. */
+function toolQuestion(
+  call: Extract<Call, { status: "asking" }>,
+  runId: string,
+  state: State,
+  chance: Chance,
+): readonly EventBody[] {
+  const { callKey, attempt, open = [] } = call;
+  if (chance.once(4)) return [toolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
+  const questionId = chance.once(8) ? "another" : open[chance.below(open.length)]?.step;
+  const answer = chance.once(6)
+    ? randomAnswer(chance)
+    : chance.pick<Answer>([
+        { type: "reply", value: state.seq },
+        { type: "decline", note: "no" },
+      ]);
+  const named = questionId === undefined || chance.once(12) ? {} : { questionId };
+  return [{ type: "answered", runId, callKey, answerId: `a${state.seq}`, answer, ...named }];
 }
 
 /** An event of any kind, about something that exists or does not. */
@@ -389,6 +437,8 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     () => ({ type: "parent_notified", runId }),
     () => ({ type: "parent_told", runId, askedAt: null, toldSeq: state.seq - chance.below(3) }),
     () => childReport({ runId, callKey }, state, chance),
+    () => toolStep({ runId, callKey, attempt }, session, chance),
+    () => ({ type: "timer_fired", runId, timer: "approval", callKey, questionId: `s${state.seq - 1}` }),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();
 }

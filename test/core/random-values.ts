@@ -84,6 +84,7 @@ export function randomPolicy(chance: Chance): CallPolicy {
     ...(chance.once(4) ? { sequential: true } : {}),
     ...(chance.once(3) ? { retry: { attempts: 1 + chance.below(4), baseMs: 100, maxMs: 1_000 } } : {}),
     ...(chance.once(4) ? { graceMs: 100 } : {}),
+    ...(chance.once(3) ? { durable: true } : {}),
     ...(chance.once(6) ? { external: true } : {}),
     ...(chance.once(6) ? { provider: true } : {}),
   };
@@ -135,5 +136,7 @@ export function randomAnswer(chance: Chance): Answer {
     { type: "result", output: { type: "text", text: "by hand" } },
     { type: "result", output: { type: "text", text: "by hand" }, isError: true },
     { type: "fail", note: "gone" },
+    { type: "reply", value: { n: 1 } },
+    { type: "decline" },
   ]);
 }

@@ -2,14 +2,9 @@
 import type { Event } from "../../src/core/index.js";
 
 const ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
-const ofToolStep = { ...ofCall, attempt: 1, step: "charge" } as const;
-const timing = { startedAt: 5_000, durationMs: 1 } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  { type: "tool_step_started", ...ofToolStep, at },
-  { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
-  { type: "tool_asked", ...ofToolStep, message: "Which account?", at },
   { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
   {
     type: "history_added",

@@ -101,6 +101,7 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       return session;
     },
     () => askingChild(),
+    () => askingTool(),
   ],
   completed: [() => endedSession({}), () => endedSession(child), () => leaving(endedSession({}))],
   failed: [
@@ -125,6 +126,18 @@ function askingChild(): Session {
   happen(session, { type: "child_waiting", ...ofCall, childId: "c", askedAt: 900, childSeq: 8 });
   return session;
 }
+
+/** A run that waits for the answer to a tool. */
+function askingTool(): Session {
+  const session = startedSession();
+  step(session, { calls: ["one"] });
+  allows(session, 1, { recover: "rerun", durable: true });
+  const ofCall = { runId: "r1", callKey: keyOf(session, 1), attempt: 1 };
+  happen(session, { type: "tool_asked", ...ofCall, step: "first", message: "Which account?" });
+  return session;
+}
+
+const timing = { startedAt: 1_000, durationMs: 1 };
 
 /** Hooks are still to be called after the run. */
 function leaving(session: Session): Session {
@@ -236,8 +249,11 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "parent_told":
       return [{ type, runId, askedAt: null, toldSeq: state.parentUntold ?? 0 }];
     case "tool_step_started":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "charge" }));
     case "tool_step_finished":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "charge", outcome: "ok", timing }));
     case "tool_asked":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
     case "handed_off":
     case "history_added":
     case "data_changed":

@@ -151,6 +151,7 @@ test("every event has a row that tells its public events, and every public event
     child_started: true,
     approval_requested: true,
     approval_answered: true,
+    tool_step: true,
     tool_failed: true,
     tool_result: true,
     call_complete: true,

@@ -74,6 +74,7 @@ const functions = {
   /** Gives text, numbers, errors, or new objects that nobody shares. */
   fresh: [
     "PawlError",
+    "StepError",
     "TaskComplete",
     "addUsage",
     "createPluginManager",

@@ -62,10 +62,11 @@ const calls: { readonly [name: string]: () => unknown } = {
 
 /** The exported functions without options: each takes values, ids or data alone. */
 const withoutOptions: readonly string[] = [
-  ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "TaskComplete"],
+  ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "StepError", "TaskComplete"],
   ...[
     "addUsage",
     "asModel",
+    "askPerson",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",

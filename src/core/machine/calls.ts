@@ -112,6 +112,8 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
 /** A failed attempt is progress, too: there are only so many. A run that is about to end does not try again. */
 function withOutcome(state: Calling, call: Call, event: CallEvent): Calling {
   if (event.type === "tool_finished") return withResult(state, call, event);
+  // A question is progress: the tool got that far.
+  if (event.type === "tool_asked") return { ...state, restarts: 0 };
   if (event.type !== "tool_failed") return state;
   const isEnding = state.stopping !== null || state.doneSeq !== null;
   const calls = isEnding ? abandonRetries(state.calls, state.seq + 1) : state.calls;
@@ -120,6 +122,13 @@ function withOutcome(state: Calling, call: Call, event: CallEvent): Calling {
 
 function abandonRetries(calls: readonly Call[], causeSeq: number): readonly Call[] {
   return calls.map((call) => (call.status === "retrying" ? settling(call, "error", causeSeq) : call));
+}
+
+/** A tool step of a running call. Only the log keeps it: it is progress, and nothing else changes. */
+export function applyToolStep(state: Calling, event: EventOf<"tool_step_started" | "tool_step_finished">): Calling {
+  const call = state.calls.find(({ callKey }) => callKey === event.callKey);
+  if (call?.status !== "running" || call.attempt !== event.attempt) return state;
+  return event.type === "tool_step_started" ? { ...state } : { ...state, restarts: 0 };
 }
 
 /** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */

@@ -13,6 +13,7 @@ import {
   type Call,
   hasCalls,
   isTerminal,
+  type OpenQuestion,
   type State,
   type TerminalState,
   type ToolRunning,
@@ -83,6 +84,7 @@ function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly
   for (const call of calls) {
     const effect = callEffect(runId, call);
     if (effect !== undefined) wanted.push(effect);
+    if (call.status === "asking" && call.open !== undefined) addExpiries(wanted, runId, call, call.open);
   }
   return wanted;
 }
@@ -119,6 +121,15 @@ function callEffect(runId: string, call: Call): Effect | undefined {
     case "settling":
     case "done":
       return undefined;
+  }
+}
+
+/** Each question of a tool expires by itself. */
+function addExpiries(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
+  for (const { step, expiresAt } of open) {
+    if (expiresAt === undefined) continue;
+    const key = `${callKey}/expiry/${step}`;
+    wanted.push({ type: "sleep", key, runId, timer: "approval", until: expiresAt, callKey, questionId: step });
   }
 }
 

@@ -17,6 +17,7 @@ import type {
 } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { Answer } from "./answer.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
@@ -24,7 +25,9 @@ import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-ev
 import type { RunLimits } from "./run-limits.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 import type { RecordedCondition } from "./stop-condition.js";
+import type { ToolStepEventBody } from "./tool-step-events.js";
 
+export type { Answer } from "./answer.js";
 export type { HookPoint, HookRecord } from "./hook-record.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
@@ -92,15 +95,6 @@ export type PolicyDecision = (
   /** Reserved: the rule that decided. */
   readonly rule?: PermissionRule;
 };
-
-/** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
-export type Answer =
-  | { readonly type: "approve" }
-  | { readonly type: "deny"; readonly note?: string }
-  | { readonly type: "modify"; readonly input: Json; readonly inputHash: string }
-  | { readonly type: "rerun" }
-  | { readonly type: "result"; readonly output: ToolOutput; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string };
 
 /** What follows a failed attempt. */
 export type AfterFailure =
@@ -243,7 +237,7 @@ type Body =
       readonly timer: Timer;
       readonly callKey?: string;
       readonly attempt?: number;
-      /** Reserved: the question of a tool that expired. */
+      /** The question of a tool that expired. */
       readonly questionId?: string;
     })
   | (OfCall & { readonly type: "tool_decided"; readonly decision: PolicyDecision })
@@ -289,7 +283,7 @@ type Body =
       readonly by?: string;
       /** The hash of the input that was shown. An answer to another input does not count. */
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
@@ -325,6 +319,7 @@ type Body =
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
+  | ToolStepEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

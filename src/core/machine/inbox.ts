@@ -10,7 +10,7 @@ import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, RunOptions } from "./event.js";
 import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
-import { type Call, hasCalls, isResting, type SessionBinding, type State } from "./state.js";
+import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
 export type InboxBody =
@@ -37,7 +37,7 @@ export type InboxBody =
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered. */
       readonly questionId?: string;
     }
   | {
@@ -94,7 +94,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
     case "input":
       return inputEvents(body, state, defaults);
     case "answer":
-      if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
+      if (!hasCalls(state) || isTooLate(message, body, state.calls)) return [];
       return [
         {
           type: "answered",
@@ -104,6 +104,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
           answer: body.answer,
           ...(body.by === undefined ? {} : { by: body.by }),
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
+          ...(body.questionId === undefined ? {} : { questionId: body.questionId }),
         },
       ];
     case "result":
@@ -130,11 +131,16 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
 }
 
 /** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
-function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
-  return calls.some(
-    (call) =>
-      call.callKey === callKey && call.status === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
-  );
+function isTooLate(
+  { at }: InboxMessage,
+  { callKey, questionId }: Extract<InboxBody, { type: "answer" }>,
+  calls: readonly Call[],
+): boolean {
+  const call = calls.find((one) => one.callKey === callKey);
+  if (call === undefined) return false;
+  const expiresAt =
+    questionId === undefined ? call.status === "asking" && call.expiresAt : questionOf(call, questionId)?.expiresAt;
+  return typeof expiresAt === "number" && at >= expiresAt;
 }
 
 /** A result counts for a call that waits for it. For an interrupted call it becomes a note to the model. */

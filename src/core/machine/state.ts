@@ -42,10 +42,11 @@ export type CallPolicy = {
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
+  /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
   /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
   readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
-  /** Reserved: all effects of the tool are in its steps; the agent that the call hands over to. */
   readonly durable?: boolean;
+  /** Reserved: the agent that the call hands over to. */
   readonly handoff?: string;
 };
 
@@ -61,6 +62,12 @@ type CallIdentity = {
   /** SHA-256 of the canonical input, if a person is asked. */
   readonly inputHash?: string;
 };
+
+/** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
+export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
+
+/** How many questions of one call may be open at once. */
+export const maxOpenQuestions = 16;
 
 /** The child session of a call, and what it reported last. */
 type ChildReport = {
@@ -84,13 +91,16 @@ export type Call = CallIdentity &
       }
     | {
         readonly status: "asking";
-        /** `provider`: the provider asks whether it may run the call. */
-        readonly why: "policy" | "recovery" | "provider";
+        /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
+        readonly why: "policy" | "recovery" | "provider" | "tool";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
         readonly askedAt: number;
         readonly expiresAt?: number;
+        /** The questions of the tool that are not answered yet. The call runs again when there is none. */
+        readonly open?: readonly OpenQuestion[];
+        readonly failures?: number;
       }
     | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
     /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
@@ -332,6 +342,12 @@ export function asksOutside(call: Call): call is Call & { readonly askedAt: numb
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
+}
+
+/** The open question of a tool by its id; undefined if it is not open. */
+export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
+  const open = call.status === "asking" ? call.open : undefined;
+  return open?.find(({ step }) => step === questionId);
 }
 
 /** The call of this key in the step under way; undefined if there is none. */

@@ -13,9 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  tool_step_started: "stale",
-  tool_step_finished: "stale",
-  tool_asked: "stale",
   handed_off: "stale",
   history_added: "stale",
   data_changed: "stale",
@@ -54,6 +51,9 @@ const resting = {
   parent_notified: "stale",
   parent_told: "stale",
   child_waiting: "stale",
+  tool_step_started: "stale",
+  tool_step_finished: "stale",
+  tool_asked: "stale",
 } as const;
 
 /** A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way. */
@@ -100,9 +100,13 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",
+    tool_step_started: "applies",
+    tool_step_finished: "applies",
+    tool_asked: "applies",
   },
   awaiting_human: {
     ...active,
+    tool_asked: "applies",
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",

@@ -12,7 +12,7 @@
 
 import { type Reason, statusOf } from "../data/reasons.js";
 import { recover } from "./call-transition.js";
-import { applyToCalls, type Calling, settleCalls, skipUnstarted } from "./calls.js";
+import { applyToCalls, applyToolStep, type Calling, settleCalls, skipUnstarted } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
@@ -126,7 +126,11 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "tool_failed":
     case "tool_finished":
     case "answered":
+    case "tool_asked":
       return hasCalls(state) ? applyToCalls(state, event) : state;
+    case "tool_step_started":
+    case "tool_step_finished":
+      return hasCalls(state) ? applyToolStep(state, event) : state;
     case "timer_fired":
       return timerFired(state, event);
     case "run_finished":

@@ -15,6 +15,7 @@ import {
   noOutputText,
   refusalText,
 } from "./loop-prompts.js";
+import type { CallSteps } from "./tool-steps.js";
 
 /** A call of the present step, or of the last step of a run that has ended. */
 export type CallRecord = {
@@ -41,6 +42,8 @@ export type CallRecord = {
   question?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  /** What its tool did durably; absent if nothing. */
+  steps?: CallSteps;
   /** The attempts that failed and were tried again. */
   failed?: readonly FailedTry[];
   /** How the call ended. `seq` is the entry that holds the output. */

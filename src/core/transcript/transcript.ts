@@ -16,7 +16,6 @@ import { countedTokensOf } from "../data/counted-tokens.js";
 import {
   addUsage,
   type Message,
-  type ToolCallPart,
   type ToolOutput,
   type Usage,
   type UserMessage,
@@ -28,7 +27,7 @@ import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, refusalText } from "./loop-prompts.js";
+import { approvedText, finishedStepsText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import {
@@ -40,6 +39,7 @@ import {
   type RunRecord,
 } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
+import { finishedSteps } from "./tool-steps.js";
 import type { Transcript } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
@@ -107,6 +107,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "answered":
     case "tool_failed":
     case "timer_fired":
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
       recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
@@ -315,7 +318,7 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const output: ToolOutput = event.output ??
     cause?.output ?? {
       type: "text",
-      text: textWithoutOutput(call.part, event.outcome, cause?.text ?? lastFault(call)),
+      text: textWithoutOutput(call, event.outcome, cause?.text ?? lastFault(call)),
     };
   const { timing, cut } = event;
   call.result = {
@@ -335,8 +338,11 @@ function lastFault({ failed }: CallRecord): string | undefined {
   return failed?.at(-1)?.fault.message;
 }
 
-function textWithoutOutput({ approvalId }: ToolCallPart, outcome: CallOutcome, cause: string | undefined): string {
-  return outcome === "ok" && approvalId !== undefined ? approvedText : refusalText(outcome, cause);
+function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  if (outcome === "ok" && call.part.approvalId !== undefined) return approvedText;
+  const finished = outcome === "interrupted" ? finishedSteps(call) : undefined;
+  const text = refusalText(outcome, cause);
+  return finished === undefined ? text : `${text} ${finishedStepsText(finished)}`;
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

@@ -16,11 +16,14 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
+import { compactedEvent, failedAttempt } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { attemptsOf, failedTry } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
+import { questionText } from "./tool-questions.js";
+import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
 /**
  * The public events of one entry.
@@ -45,7 +48,8 @@ export function publicEvents(
   if (event.hooks !== undefined) add(failedHooks(event, after));
   add(bodiesOf(sessionId, entry, transcript, before, after, questions));
   add(endOf(sessionId, transcript, before, after));
-  const asksMore = event.type === "child_waiting" && events.some(({ type }) => type === "approval_requested");
+  const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
+  const asksMore = isQuestion && events.some(({ type }) => type === "approval_requested");
   if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || asksMore)) {
     const approvals = approvalsOf(sessionId, after, transcript, questions);
     add([{ type: "suspended", runId: after.runId, approvals }]);
@@ -93,17 +97,19 @@ function bodiesOf(
     case "answered":
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
-      return callEvent(transcript, event, (call, record) =>
-        event.childId === undefined
-          ? externalRequest(positionOf(after, event.callKey), call, record)
-          : [{ type: "child_started", childId: event.childId, ...call }],
-      );
+      return waitingEvents(event, transcript, after);
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
     case "tool_failed":
       return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
       return finishedEvents(event, transcript);
+    case "tool_step_finished":
+      return callEvent(transcript, event, (call) => [stepEvent(event, call)]);
+    case "tool_asked":
+      return callEvent(transcript, event, (call, record) => askedEvents(event, call, record));
+    case "timer_fired":
+      return expiredQuestion(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "late_result":
@@ -115,7 +121,7 @@ function bodiesOf(
     case "after_run_hooks_called":
     case "prepared":
     case "compaction_started":
-    case "timer_fired":
+    case "tool_step_started":
     case "parent_notified":
     case "parent_told":
     case "migrated":
@@ -194,30 +200,6 @@ function steeredEvents(
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
 }
 
-/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
-function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
-  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
-  const used = usage === undefined ? {} : { usage };
-  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
-  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
-    return { ...body, next: "give_up" };
-  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
-}
-
-function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
-  const {
-    at: _at,
-    hooks: _hooks,
-    keptFrom: _from,
-    readFrom: _readFrom,
-    runStartSeq: _run,
-    timing: _timing,
-    dataBlob: _dataBlob,
-    ...publicFields
-  } = event;
-  return publicFields;
-}
-
 type Named = { readonly runId: string; readonly callKey: string };
 type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
 
@@ -253,6 +235,23 @@ function decidedEvents(
   });
 }
 
+function waitingEvents(
+  event: EventOf<"tool_waiting">,
+  transcript: Transcript,
+  after: State,
+): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) =>
+    event.childId === undefined
+      ? externalRequest(positionOf(after, event.callKey), call, record)
+      : [{ type: "child_started", childId: event.childId, ...call }],
+  );
+}
+
+function expiredQuestion(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
+  const { runId, callKey } = event;
+  return callKey === undefined ? [] : callEvent(transcript, { runId, callKey }, (call) => expiredEvents(event, call));
+}
+
 /** The request for a result from outside, if the call waits for one. */
 function externalRequest(
   now: ReturnType<typeof positionOf>,
@@ -268,12 +267,13 @@ function question(
   call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
   record: CallRecordOf,
 ) {
+  const text = questionText(call, record);
   return {
     type: "approval_requested",
     why: call.why,
     input: record.input,
     ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
-    ...(record.question === undefined ? {} : { question: record.question }),
+    ...(text === undefined ? {} : { question: text }),
     ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
   } as const;
 }
@@ -304,13 +304,15 @@ function recoveryQuestions(transcript: Transcript, before: State, after: State):
 }
 
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
-  const { answer, by } = event;
+  const { answer, by, questionId } = event;
   const note = "note" in answer ? answer.note : undefined;
   return callEvent(transcript, event, (call, record) => [
     {
       type: "approval_answered",
       answer: answer.type,
       ...(answer.type === "modify" ? { input: answer.input } : {}),
+      ...(questionId === undefined ? {} : { questionId }),
+      ...(answer.type === "reply" ? { value: answer.value } : {}),
       ...(note === undefined ? {} : { note }),
       ...(by === undefined ? {} : { by }),
       ...call,

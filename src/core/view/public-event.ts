@@ -78,9 +78,13 @@ export type PublicEventBody =
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
-      readonly why: "policy" | "recovery" | "provider" | "external";
+      readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
       readonly inputHash?: string;
       readonly question?: string;
+      /** Which question of the tool this is, the JSON Schema of the answer, and a page where it is settled. */
+      readonly questionId?: string;
+      readonly schema?: { readonly [key: string]: Json };
+      readonly url?: string;
       /** Epoch milliseconds. */
       readonly expiresAt?: number;
       /** The child session that asks, at any depth; absent if this session asks. */
@@ -90,8 +94,23 @@ export type PublicEventBody =
       readonly type: "approval_answered";
       readonly answer: string;
       readonly input?: Json;
+      /** Which question of the tool was answered, and with what. `expired` is an answer of a question, too. */
+      readonly questionId?: string;
+      readonly value?: Json;
       readonly note?: string;
       readonly by?: string;
+    } & OfCall)
+  /** A tool step is over. A tool that runs again is given it, and no event follows. */
+  | ({
+      readonly type: "tool_step";
+      readonly step: string;
+      readonly outcome: "ok" | "error";
+      readonly durationMs: number;
+      /** How often it was tried; absent if once. */
+      readonly tries?: number;
+      /** What it gave, if that is at most 4 KiB of JSON. */
+      readonly output?: Json;
+      readonly fault?: Fault;
     } & OfCall)
   | ({
       readonly type: "tool_result";

@@ -234,6 +234,7 @@ function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   const recover = recoverOf(tool);
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
+    ...(tool.durable === true ? { durable: true } : {}),
     ...(tool.sequential === true ? { sequential: true } : {}),
     ...retryOf(tool),
     ...(graceMs === undefined ? {} : { graceMs }),
@@ -247,7 +248,8 @@ function retryOf({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
   return { retry: { attempts, baseMs, maxMs } };
 }
 
-function recoverOf({ recover, readOnly }: AnyTool): Recover {
+function recoverOf({ recover, readOnly, durable }: AnyTool): Recover {
+  if (durable === true) return "rerun";
   if (recover === undefined) return readOnly === true ? "rerun" : "fail";
   return typeof recover === "string" ? recover : "reconcile";
 }

@@ -8,14 +8,14 @@ import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
-import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
 import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
+import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
-import { forgetPreliminary, publishPreliminary, publishProgress } from "../subscribers/broadcast.js";
+import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
@@ -24,6 +24,8 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
+import { mismatchText } from "./step-host.js";
+import { type ToolWork, toolContextOf } from "./tool-context.js";
 import { isStream, type Reading, readStream } from "./tool-stream.js";
 import { faultOf, type NextTry, nextTry } from "./try-again.js";
 
@@ -147,10 +149,33 @@ function* outcomeOf(
   if (cancellation.isCancelled) return null;
   if (!input.ok) return failed(input.message);
   if (!(yield* mayStart(context, cancellation))) return null;
+  const work: ToolWork = { steps: null, fail: null };
+  const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
+  // A tool that begins no step any more has not taken those that are recorded.
+  const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
+  if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));
+  const ending = work.steps?.end();
+  if (ending === undefined) return outcome;
+  // The tool was let go: it runs again, here or in another process.
+  if (ending.type === "let_go") return yield* wait(never());
+  return ending.type === "error"
+    ? failed(ending.message)
+    : { outcome: "interrupted", output: errorOutput(ending.message) };
+}
+
+function* ranTool(
+  tool: AnyTool,
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  input: Extract<ValidatedInput, { ok: true }>,
+  context: EffectContext,
+  cancellation: Cancellation,
+  work: ToolWork,
+): Coroutine<Outcome> {
   try {
     const run = (signal: () => AbortSignal) =>
-      execute(tool, record, input, toolContextOf(effect, record, context, signal));
-    const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run));
+      execute(tool, record, input, toolContextOf({ tool, effect, record, context, cancellation, signal }, work));
+    const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
     const done = doneIn(value);
     return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
   } catch (error) {
@@ -178,27 +203,6 @@ function execute(
   return tool.executeRaw?.(JSON.stringify(record.input), toolContext);
 }
 
-function toolContextOf(
-  effect: EffectOf<"run_tool">,
-  record: CallRecord,
-  { sessionId, parts, hearers }: EffectContext,
-  signal: () => AbortSignal,
-): ToolContext {
-  return {
-    get signal() {
-      return signal();
-    },
-    toolCallId: record.part.toolCallId,
-    idempotencyKey: effect.callKey,
-    attempt: effect.attempt,
-    sessionId,
-    runId: effect.runId,
-    deps: depsOf(parts, effect.runId),
-    services: parts.services,
-    progress: (note) => publishProgress(hearers, effect.callKey, note),
-  };
-}
-
 /** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
 function withTimeout(
   tool: AnyTool,
@@ -206,6 +210,7 @@ function withTimeout(
   context: EffectContext,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
+  work: ToolWork,
 ): unknown {
   const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
   let own: AbortController | undefined;
@@ -225,6 +230,10 @@ function withTimeout(
       if (reading === undefined) return;
       forgetPreliminary(context.memory, callKey);
       reading.stop();
+    };
+    work.fail = (error) => {
+      endReading();
+      reject(error);
     };
     const stopTimer = context.parts.clock.after(timeoutMs, () => {
       isTimedOut = true;

@@ -13,6 +13,7 @@ import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
+import { StepError } from "../tools/step-error.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
 export type NextTry = { readonly retryInMs: number };
@@ -29,6 +30,8 @@ export function nextTry(
   const call = callOf(state, callKey);
   if (isCancelled || call?.status !== "running" || call.policy.retry === undefined || !mayBeTriedAgain(call))
     return undefined;
+  // What a step says beside a plain failure is true of the next attempt, too.
+  if (error instanceof StepError && error.code !== "step_failed") return undefined;
   if (!isWorthIt(error, tool, records)) return undefined;
   const { baseMs, maxMs } = call.policy.retry;
   const delay = Math.min(maxMs, baseMs * 2 ** (call.failures ?? 0));

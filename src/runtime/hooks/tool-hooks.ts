@@ -74,7 +74,8 @@ function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<Before
 }
 
 /** What a tool returned, before the output is cut for the model or moved to a blob. */
-export type ToolOutcome = { readonly outcome: "ok" | "error"; readonly output: ToolOutput };
+/** `interrupted`: the tool could not come to its end, and its outcome is unknown. */
+export type ToolOutcome = { readonly outcome: "ok" | "error" | "interrupted"; readonly output: ToolOutput };
 type FinalToolOutcome = ToolOutcome & { readonly isFinalText?: boolean };
 export type AfterToolCall<Outcome extends FinalToolOutcome> = Outcome & { readonly records: readonly HookRecord[] };
 

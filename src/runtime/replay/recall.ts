@@ -22,7 +22,7 @@ import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
+import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -32,6 +32,8 @@ export type RecallOptions = {
   readonly store: Store;
   /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
+  /** Whether durable tools run again, with their recorded steps. */
+  readonly durable: "present" | "recorded";
   /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
@@ -41,13 +43,18 @@ export type Recall = {
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
-export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const tools = new Map([...parts.tools].map(([name, tool]) => [name, noting(tool, () => (reached = true))]));
+  const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
+  const tools = new Map(
+    [...parts.tools].map(([name, tool]) => [name, runsAgain(tool) ? tool : noting(tool, () => (reached = true))]),
+  );
+  /** A durable tool that runs again may wait for something, and may be stuck. */
+  const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const present: CompiledAgent = {
@@ -68,6 +75,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       memory,
       now: clock.now,
       hold: { isSure: () => true, makeSure: async () => true },
+      recorder: nothingRecorded,
       hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;
@@ -137,7 +145,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+        const real = { clock: waitingClock };
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
       case "steered":
         return event.source === "user" || state.status === "idle"
@@ -161,6 +170,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "parent_told":
       case "child_waiting":
       case "migrated":
+      case "tool_step_started":
+      case "tool_step_finished":
+      case "tool_asked":
         return undefined;
       default:
         event satisfies EventOf<ReservedEventType>;
@@ -175,6 +187,15 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
+
+/** A replay writes nothing. */
+const nothingRecorded: Recorder = {
+  isReplay: true,
+  record: async () => "closed",
+  isLost: () => false,
+  isLeaving: () => false,
+  letGo: () => {},
+};
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {

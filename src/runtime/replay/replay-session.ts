@@ -35,8 +35,9 @@ export async function replaySession(
   const loaded = await parts.store.load(sessionId);
   if (loaded === null) return throwNoSession(sessionId);
   checkAgent(sessionId, loaded.state, parts);
-  const { policy = "present", prompt = "present", model } = options;
-  const recall = createRecall({ sessionId, parts, store: scratch, policy, ...(model === undefined ? {} : { model }) });
+  const { policy = "present", prompt = "present", durable = "recorded", model } = options;
+  const own = model === undefined ? {} : { model };
+  const recall = createRecall({ sessionId, parts, store: scratch, policy, durable, ...own });
   const children = new Map<string, string>();
   const transcript = createTranscript();
   let state: State = initialState;

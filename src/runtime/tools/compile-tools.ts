@@ -55,11 +55,11 @@ export function compileTool(tool: AnyTool): CompiledTool {
 }
 
 /** A call that failed may have had an effect all the same. */
-function checkRepeatable({ name, retry, readOnly, recover }: AnyTool): void {
-  if (retry === undefined || readOnly === true || recover === "rerun") return;
+function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): void {
+  if (retry === undefined || readOnly === true || recover === "rerun" || durable === true) return;
   throw new PawlError(
     "bad_configuration",
-    `The tool "${name}" has retry, but does not say that it may be repeated. Set readOnly: true if it changes nothing, or recover: "rerun" if running it twice does no harm.`,
+    `The tool "${name}" has retry, but does not say that it may be repeated. Set readOnly: true if it changes nothing, durable: true if all its effects are in steps, or recover: "rerun" if running it twice does no harm.`,
   );
 }
 

@@ -14,7 +14,15 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { type ContentWriter, callsOf, contentWriter, type OpenCalls, seeCallEvent, seeCallEvents } from "./calls.js";
+import {
+  type ContentWriter,
+  callsOf,
+  contentWriter,
+  type OpenCalls,
+  seeCallEvent,
+  seeCallEvents,
+  seeToolStep,
+} from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
@@ -163,6 +171,9 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
         break;
       case "model_failed":
         step?.attempts.push(failedAttempt(event, redact, writer));
+        break;
+      case "tool_step_finished":
+        if (step !== null) seeToolStep(step.calls, event, redact, writer);
         break;
       case "tool_waiting":
       case "tool_failed":

@@ -3,6 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
+import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
@@ -22,8 +23,28 @@ export type EffectContext = {
   readonly memory: ProcessMemory;
   now(): number;
   readonly hold: Hold;
+  /** Commits what happens while the effect goes on. */
+  readonly recorder: Recorder;
   /** Who hears of deltas and progress. */
   readonly hearers: Subscribers;
+};
+
+/** What an effect may commit before it settles. */
+export type Recorder = {
+  /**
+   * Adds events to the next commit; `events` makes them for the state that they will be applied to. `recorded`: they
+   * are durable. `stale`: `events` gave none, because the work is over. `closed`: this process does not drive the
+   * session any more, and the work goes on elsewhere.
+   */
+  readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
+  /** This process drives the session no more, and `isOpen` says that the work was not over when it stopped. */
+  readonly isLost: (isOpen: (state: State) => boolean) => boolean;
+  /** A replay: nothing may be done that is not recorded. */
+  readonly isReplay?: true;
+  /** The process shuts down. */
+  readonly isLeaving: () => boolean;
+  /** The effect of this key will not settle here: a shutdown does not wait for it. */
+  readonly letGo: (key: string) => void;
 };
 
 /** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
