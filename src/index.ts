@@ -50,7 +50,15 @@ export type {
   Summary,
   SummaryPrompt,
 } from "./ports/compaction.js";
-export type { Context, ContextManager, ContextView, Hint, RunData } from "./ports/context.js";
+export type {
+  Context,
+  ContextManager,
+  ContextSource,
+  ContextView,
+  Hint,
+  RunData,
+  SourceText,
+} from "./ports/context.js";
 export type {
   CompactionSubject,
   FailureSubject,

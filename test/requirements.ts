@@ -318,6 +318,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "SEC-3": ["library", "server"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
+  // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
+  "SEC-17": ["library", "command-line"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -464,6 +466,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-9",
   "SEC-15",
   "SEC-16",
+  "CTX-11",
+  "SEC-17#library",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -142,6 +142,7 @@ test("every event has a row that tells its public events, and every public event
     run_started: true,
     run_queued: true,
     steered: true,
+    sources_changed: true,
     reasoning: true,
     text: true,
     message: true,

@@ -47,6 +47,8 @@ const calls: { readonly [name: string]: () => unknown } = {
     models.fromAiSdk({ specificationVersion: "v3", provider: "p", modelId: "m", doStream() {} } as never, wrong),
   recordModel: () => models.recordModel(model, { path: "/nowhere/at/all", ...(wrong as object) }),
   openSqliteStore: () => sqlite.openSqliteStore({ path: ":memory:", ...(wrong as object) }),
+  agentsFile: () => tools.agentsFile({ root: ".", ...(wrong as object) }),
+  skills: () => tools.skills({ folders: [], ...(wrong as object) }),
   createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
   createFetchTool: () => tools.createFetchTool(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),

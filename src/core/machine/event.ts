@@ -23,6 +23,7 @@ import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
 import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
+import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 import type { RecordedCondition } from "./stop-condition.js";
 import type { ToolStepEventBody } from "./tool-step-events.js";
@@ -165,14 +166,10 @@ type Body =
       readonly model?: string;
       /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
       readonly settings?: ModelSettings | null;
-      /** Reserved: context sources. */
-      readonly sources?: readonly {
-        readonly name: string;
-        readonly path: string;
-        readonly blob: string;
-        readonly bytes: number;
-        readonly trust: "author" | "user" | "project";
-      }[];
+      /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
+      readonly sources?: readonly SourceReference[];
+      /** How these differ from those of the run before. */
+      readonly changedSources?: readonly SourceChange[];
     })
   /** The conversation is to be made smaller before the step's model is called. Without a run: a person asked for it. */
   | (Partial<OfStep> & { readonly type: "compaction_started" })
@@ -203,6 +200,8 @@ type Body =
       readonly fault?: Fault;
       /** Reserved: the blob of the session's data as it stands. */
       readonly dataBlob?: string;
+      /** The texts of context sources that the last run went by, for whoever reads the log from here. */
+      readonly sources?: SourcesOfRun;
     })
   | (OfStep & {
       readonly type: "model_finished";

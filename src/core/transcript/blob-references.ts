@@ -5,6 +5,7 @@
 import type { FilePart, ToolOutput } from "../data/message.js";
 import type { Event } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
+import type { SourceReference } from "../machine/sources.js";
 
 /** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
 export const blobScheme = "blob:";
@@ -62,11 +63,21 @@ function blobOfRef(ref: MessageRef): readonly string[] {
   return "blob" in ref ? [ref.blob] : [];
 }
 
+function blobsOfSources(sources: readonly SourceReference[] | undefined): readonly string[] {
+  return sources === undefined ? [] : sources.map(({ blob }) => blob);
+}
+
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared")
-    return [event.promptHash ?? [], event.toolsHash ?? [], (event.messages ?? []).flatMap(blobOfRef)].flat();
+    return [
+      event.promptHash ?? [],
+      event.toolsHash ?? [],
+      (event.messages ?? []).flatMap(blobOfRef),
+      blobsOfSources(event.sources),
+    ].flat();
+  if (event.type === "compacted") return blobsOfSources(event.sources?.list);
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
 }

@@ -65,6 +65,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
+  if (event.sources !== undefined) transcript.sources = event.sources;
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;

@@ -7,6 +7,7 @@ import type { AssistantMessage, Message, UserMessage } from "../data/message.js"
 import type { ModelSettings } from "../data/model-settings.js";
 import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
+import type { SourcesOfRun } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
@@ -49,6 +50,8 @@ export type Transcript = {
    */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** The texts of context sources that the last run went by; null if its agent has none. */
+  sources: SourcesOfRun | null;
   /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
   settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */

@@ -62,6 +62,7 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    sources: null,
     settings: null,
     sentList: null,
     countedTokens: null,
@@ -229,6 +230,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);

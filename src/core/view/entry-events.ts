@@ -13,6 +13,7 @@ import { defined } from "../data/defined.js";
 import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
+import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
@@ -118,8 +119,9 @@ function bodiesOf(
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "run_finished":
       return withdrawals(event, transcript);
-    case "after_run_hooks_called":
     case "prepared":
+      return event.changedSources === undefined ? [] : [sourcesChanged(event, event.changedSources)];
+    case "after_run_hooks_called":
     case "compaction_started":
     case "tool_step_started":
     case "parent_notified":
@@ -130,6 +132,13 @@ function bodiesOf(
       event satisfies EventOf<ReservedEventType>;
       return [];
   }
+}
+
+function sourcesChanged(
+  { runId, modelCallIndex }: EventOf<"prepared">,
+  changes: readonly SourceChange[],
+): PublicEventBody {
+  return { type: "sources_changed", runId, modelCallIndex, changes };
 }
 
 /**

@@ -15,6 +15,7 @@ import type {
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { AfterFailure, HookPoint, Repair } from "../machine/event.js";
+import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
@@ -46,6 +47,13 @@ export type PublicEventBody =
       readonly source: "user" | "before_stop" | "output";
       /** Calls that had not started are skipped. */
       readonly skip?: "unstarted";
+    }
+  /** The run goes by other texts of context sources than the run before: it comes before the first call of its model. */
+  | {
+      readonly type: "sources_changed";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly changes: readonly SourceChange[];
     }
   | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
   | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }

@@ -51,6 +51,7 @@ import {
 import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf } from "../subscribers/subscription.js";
+import { listTools } from "../tools/compile-tools.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
 import { runItems } from "./family-stream.js";
@@ -306,14 +307,19 @@ function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
   };
   const services = compileServices(options, surroundings.listPrices, shared.store);
-  const compiled = compileTools(tools, outputToolsOf(options, services, surroundings.createOutputTools));
+  const context = compileContext(options.context);
+  const ofSources = context.sources.flatMap(({ tools: own = [] }) => own);
+  const compiled = compileTools(
+    [...listTools(tools), ...ofSources],
+    outputToolsOf(options, services, surroundings.createOutputTools),
+  );
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
   const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
-    context: compileContext(options.context),
+    context,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
     ...compiled,

@@ -45,7 +45,7 @@ export async function callModel(
   const made = request instanceof Promise ? await request : request;
   if (made.type === "missing") return prepareAgain(effect, made.message, context);
   while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;
-  const { parts, state, memory, now, hearers } = context;
+  const { parts, memory, now, hearers } = context;
   const { model, timeouts } = modelOf(context);
   const assembly = createAssembly(made.request);
   let firstDeltaMs: number | undefined;

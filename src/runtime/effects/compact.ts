@@ -107,6 +107,7 @@ function replacing(
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
+    ...(transcript.sources === null ? {} : { sources: transcript.sources }),
     replaced: { from: firstReplaced(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };

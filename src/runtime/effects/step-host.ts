@@ -7,11 +7,13 @@
  *    that the call is over, and nobody runs it again: then its code comes to its end, and nothing of it counts.
  * 4. A tool is let go only while none of its steps is under way.
  */
+
 import { copyJson } from "../../core/data/json.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf, type State } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { AnyTool, StepContext, StepOptions } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { runCoroutine } from "../lib/coroutine.js";
@@ -255,7 +257,7 @@ export function createStepHost(call: SteppingCall) {
 function bytesOf(recorded: StepRecord): number {
   if (recorded.outcome !== "ok") return 0;
   if (recorded.valueBlob !== undefined) return recorded.valueBlob.bytes;
-  return recorded.value === undefined ? 0 : Buffer.byteLength(JSON.stringify(recorded.value));
+  return recorded.value === undefined ? 0 : byteLength(JSON.stringify(recorded.value));
 }
 
 const tooManyText = `A call may have ${mostStepsOfCall} tool steps and questions. Do the work of several in one step.`;

@@ -13,6 +13,7 @@ import { type Call, callOf, type State } from "../../core/machine/state.js";
 import { namesFunction } from "../../core/machine/stop-condition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
+import type { ContextSource } from "../../ports/context.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
@@ -23,6 +24,7 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
+import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -56,6 +58,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   /** A durable tool that runs again may wait for something, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
+  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
+
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const present: CompiledAgent = {
       ...parts,
@@ -63,6 +67,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       clock,
       tools,
       hooks: noHooks,
+      context,
       listeners: [],
       isReplay: true,
       ...changes,
@@ -126,6 +131,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
+        if (event.sources !== undefined && context.sources.length > 0)
+          await recallSources(event, event.sources, memory);
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
@@ -181,6 +188,11 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   }
 
   return { presentEvent };
+}
+
+/** Nothing is loaded: the texts are taken from the recording. */
+function withoutTexts({ name }: ContextSource): ContextSource {
+  return { name, load: () => [] };
 }
 
 /** An effect that is performed, rather than only waited for. */

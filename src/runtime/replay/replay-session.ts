@@ -91,8 +91,10 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "prepared": {
-      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = rest;
-      return prompt === "recorded" ? prepared : rest;
+      // Replay takes the texts of context sources from the recording.
+      const { sources: _sources, changedSources: _changes, ...made } = rest;
+      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = made;
+      return prompt === "recorded" ? prepared : made;
     }
     case "model_finished":
       return { ...rest, usage: unpriced(rest.usage) };

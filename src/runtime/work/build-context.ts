@@ -66,7 +66,13 @@ export function buildContext(
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
     const append = addedBy(built, state);
-    const result = { type: "built", systemPrompt, specifications, append, records } as const;
+    const result = {
+      type: "built",
+      systemPrompt: withSources(systemPrompt, context),
+      specifications,
+      append,
+      records,
+    } as const;
     if (shown === null || built.messages === undefined) return { ...result, shown: null, list: null };
     return withList(result, built.messages, built.append, shown, state);
   } catch (error) {
@@ -101,7 +107,14 @@ function withList(
   return { type: "failed", message: checked.reason };
 }
 
-function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
+/** The texts of context sources follow what the manager gave. */
+function withSources(systemPrompt: string | undefined, { memory }: EffectContext): string | undefined {
+  const texts = memory.sources?.prompt ?? "";
+  if (texts === "") return systemPrompt;
+  return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
+}
+
+export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
   const { root, context } = parts;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }

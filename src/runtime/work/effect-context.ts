@@ -4,6 +4,7 @@
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
+import type { SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
@@ -57,12 +58,22 @@ export type Hold = {
   readonly makeSure: () => Promise<boolean>;
 };
 
+/** The texts of context sources that a run goes by. */
+export type LoadedSources = {
+  readonly runId: string;
+  readonly list: readonly SourceReference[];
+  /** As the model is sent them; empty if there are none. */
+  readonly prompt: string;
+};
+
 /** What one process remembers of a run. Another process can go on without it. */
 export type ProcessMemory = SpareController & {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
   readonly texts: PromptBlobs;
+  /** The texts of context sources that the present run goes by. */
+  sources: LoadedSources | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
@@ -84,6 +95,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
   return {
     holder,
     texts: createPromptBlobs(sessionId, store),
+    sources: null,
     validated: null,
     spareHookContext: null,
     partial: null,

@@ -94,6 +94,13 @@ export function findPrompt(known: PromptBlobs, transcript: Transcript, present: 
   });
 }
 
+/** Writes a text with the next commit. Gives its blob, its size, and the text as the store gives it back. */
+export function keepText(known: PromptBlobs, source: string): { blob: string; bytes: number; text: string } {
+  const kept = hashed(source);
+  if (!known.unwritten.some(({ hash }) => hash === kept.hash)) known.unwritten = [...known.unwritten, kept];
+  return { blob: kept.hash, bytes: kept.bytes.length, text: decoder.decode(kept.bytes) };
+}
+
 function hashed(text: string): HashedText {
   const bytes = encoder.encode(text);
   return { bytes, hash: sha256(bytes) };
