@@ -83,13 +83,14 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     interrupted.length > 0,
-    calls?.map(({ status, why, on, policy, childSeq, askedAt, failures }) => [
+    calls?.map(({ status, why, on, policy, childSeq, askedAt, open, failures }) => [
       status,
       why,
       on,
       policy?.recover,
       policy?.external,
       policy?.retry !== undefined,
+      open?.length,
       failures,
       childSeq !== undefined,
       askedAt !== undefined,
@@ -195,12 +196,11 @@ function modelEvents(place) {
   ];
 }
 
-function callEvents(runId, { callKey, childSeq = 0, attempt = 1 }) {
+function callEvents(runId, { callKey, childSeq = 0, attempt = 0, open = [] }) {
   const of = { runId, callKey };
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
-  const retried = { recover: "rerun", retry: { attempts: 2, baseMs: 0, maxMs: 0 } };
-  const failed = { attempt, fault: { code: "tool_failed", message: "x", retryable: true }, retryInMs: 0, timing: {} };
+  const retried = { recover: "rerun", retry: { attempts: 2, baseMs: 5, maxMs: 5 } };
   const decisions = [
     ...[...policies, external, retried].map((policy) => ({ verdict: "allow", policy })),
     ...[policies[0], external].map((policy) => ({ verdict: "ask", policy, inputHash: "h", expiresAt: 0 })),
@@ -221,8 +221,26 @@ function callEvents(runId, { callKey, childSeq = 0, attempt = 1 }) {
     ...[null, 0].map((askedAt) => ({ type: "child_waiting", ...of, childId: "c", childSeq: childSeq + 1, askedAt })),
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
-    { type: "tool_failed", ...of, ...failed },
     { type: "timer_fired", runId, timer: "approval", callKey },
+    ...toolEvents({ ...of, attempt }, open),
+  ];
+}
+
+/** What a tool does durably while it runs, and what becomes of its questions. */
+function toolEvents(of, open) {
+  const timing = { startedAt: 0, durationMs: 0 };
+  const { runId, callKey, attempt } = of;
+  const asked =
+    open.length < 2 ? [{ type: "tool_asked", ...of, step: `q${open.length}`, message: "x", expiresAt: 0 }] : [];
+  return [
+    { type: "tool_step_started", ...of, step: "s" },
+    { type: "tool_step_finished", ...of, step: "s", outcome: "ok", timing },
+    ...asked,
+    ...open.flatMap(({ step: questionId }) => [
+      { type: "answered", runId, callKey, answerId: "a", answer: { type: "decline" }, questionId },
+      { type: "timer_fired", runId, timer: "approval", callKey, questionId },
+    ]),
+    { type: "tool_failed", ...of, fault: { code: "x", message: "x", retryable: true }, retryInMs: 5, timing },
     { type: "timer_fired", runId, timer: "tool_retry", callKey, attempt },
   ];
 }

@@ -44,6 +44,19 @@ function failing(isFailing: boolean): string {
   return "done";
 }
 
+/** A tool that keeps what it has done. */
+const order = tool("order", {
+  durable: true,
+  async execute(_input, { step, ask }) {
+    const price = await step("price", () => 7);
+    await step("check", () => Promise.reject(new Error("not now"))).catch(() => {});
+    await step("charge", () => ({ charged: price }), { once: true });
+    await Promise.all([step("mail", () => {}), step("note", () => "noted")]);
+    const said = await ask({ message: "From which account?", schema: { type: "string" }, expiresInMs: 60_000 });
+    return said.type === "answered" ? `paid from ${said.value}` : "not paid";
+  },
+});
+
 export const scenarios: readonly RecordedScenario[] = [
   {
     name: "tools",
@@ -121,6 +134,17 @@ export const scenarios: readonly RecordedScenario[] = [
       await ask("Do it if you may.", "r");
       await session.answer("r/1/1", approve);
       await bench.settle();
+    },
+  },
+  {
+    name: "tool-steps",
+    about: "a tool with steps: one that failed, one that may run once, two side by side; and a question to a person",
+    parts: () => agentOf(steps({ calls: [call("order")] }, { text: "Ordered." }), { tools: [order] }),
+    async play({ bench, session, ask }) {
+      await ask("Order it.", "r");
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
+      await session.answer("r/1/1", { type: "reply", value: "DE02" }, { by: "Ada" });
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
     },
   },
   {

@@ -3,9 +3,13 @@
  * says of a kill is checked by crashes before and after every commit.
  */
 import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import * as pawl from "../../src/index.js";
 import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
+import { agentsFile, skills } from "../../src/tools/index.js";
 
 export type Line = {
   /** Runs the line among these names, and gives its value: a promise if the line waits. */
@@ -30,6 +34,70 @@ const eventsOf = ({ log }: CrashPlay, type: string) => log.filter(({ event }) =>
 
 /** Each line is run in here, by the heading of its section. */
 export const runs: { readonly [heading: string]: (line: Line) => Promise<void> } = {
+  async "Durable steps in a tool"(line) {
+    const charged = new Map<string, string>();
+    const shop = {
+      charge(order: string, key: string) {
+        charged.set(key, order);
+        return `receipt of ${order}`;
+      },
+    };
+    const pay = defineTool({
+      name: "pay",
+      description: "Pays.",
+      input,
+      durable: true,
+      async execute(_input, ctx) {
+        await ctx.step("price", () => 90);
+        return line.run({ ctx, shop, order: "1041" });
+      },
+    });
+    await crashTest({
+      agent: () => createAgent({ model: modelOf({ calls: [{ name: "pay" }] }, { text: "Paid." }), tools: [pay] }),
+      input: "Pay.",
+      patienceMs: 20,
+      reset: () => charged.clear(),
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "Paid." });
+        expect([...charged.values()]).toEqual(["1041"]);
+        expect(eventsOf(play, "tool_step_finished")).toHaveLength(2);
+      },
+    });
+  },
+
+  async "A person asked from inside a tool"(line) {
+    let looked = 0;
+    const ship = defineTool({
+      name: "ship",
+      description: "Ships.",
+      input,
+      durable: true,
+      async execute(_input, ctx) {
+        await ctx.step("address", () => {
+          looked += 1;
+          return "Main Street 1";
+        });
+        const said = await line.run({ ctx });
+        return said.type === "answered" && said.value === true ? "shipped" : "kept";
+      },
+    });
+    await crashTest({
+      agent: () => createAgent({ model: modelOf({ calls: [{ name: "ship" }] }, { text: "Done." }), tools: [ship] }),
+      input: "Ship it.",
+      patienceMs: 20,
+      respond: ({ why }) => (why === "tool" ? { type: "reply", value: true } : { type: "abort" }),
+      reset: () => {
+        looked = 0;
+      },
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "Done." });
+        expect(eventsOf(play, "tool_step_finished")).toHaveLength(1);
+        expect(eventsOf(play, "tool_finished")).toMatchObject([{ event: { output: { text: "shipped" } } }]);
+      },
+    });
+    expect(looked).toBeGreaterThan(0);
+  },
+
   async "Retries of a tool"(line) {
     let tries = 0;
     const fetchPage = () => {
@@ -79,10 +147,10 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     const seen: pawl.FamilyItem[] = [];
     for await (const item of line.run({ agent }) as AsyncIterable<pawl.FamilyItem>)
       if ("cursor" in item) seen.push(item);
-    const said = seen.find(({ type, depth }) => type === "message" && depth === 1);
+    const at = seen.findIndex(({ type, depth }) => type === "message" && depth === 1);
+    const said = seen[at];
     expect(said?.type === "message" && pawl.textOf(said.message)).toBe("90 EUR.");
     // A reader that comes back behind what the child said is given the rest.
-    const at = seen.findIndex((item) => item === said);
     const cursor = said !== undefined && "cursor" in said ? said.cursor : 0;
     const rest: pawl.FamilyItem[] = [];
     for await (const item of agent.session(seen[0]?.sessionId ?? "").events({ children: true, after: cursor })) {
@@ -150,6 +218,25 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
         expect(eventsOf(play, "model_finished")).toHaveLength(2);
       },
     });
+  },
+
+  async "Skills and AGENTS.md"(line) {
+    const root = mkdtempSync(join(tmpdir(), "pawl-comparison-"));
+    try {
+      mkdirSync(join(root, "skills/release"), { recursive: true });
+      writeFileSync(join(root, "AGENTS.md"), "Write short sentences.\n");
+      writeFileSync(
+        join(root, "skills/release/SKILL.md"),
+        "---\nname: release\ndescription: How a release is made.\n---\nTag it.\n",
+      );
+      const model = createScriptedModel([{ text: "Done." }]);
+      const agent = line.run({ createAgent, model, agentsFile, skills, root, join });
+      expect(await agent.run("Go.")).toMatchObject({ status: "completed" });
+      expect(model.requests[0]?.systemPrompt).toContain("Write short sentences.");
+      expect(model.requests[0]?.systemPrompt).toContain("How a release is made.");
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
   },
 
   async "Edge runtimes"(line) {

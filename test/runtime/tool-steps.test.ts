@@ -174,6 +174,26 @@ describe("a step", () => {
     expect((await stepsOf(store)).map(({ step }) => step)).toEqual(["page", "page#2", "page#3"]);
   });
 
+  test("side by side are given in the order in which they ended", verifies("TOOL-12"), async () => {
+    const orders: string[] = [];
+    const work = async ({ step }: ToolContext) => {
+      const order: string[] = [];
+      const fast = deferred();
+      const note = (name: string) => () => void order.push(name);
+      await Promise.all([
+        step("slow", () => fast.promise).then(note("slow")),
+        step("fast", () => "at once")
+          .then(note("fast"))
+          .then(fast.resolve),
+      ]);
+      orders.push(order.join(" "));
+      return step("last", () => order);
+    };
+    // Commits: the start, the answer, the fast step, the slow one, the last one.
+    await inTwoLives(work, { failing: 5 });
+    expect(orders).toEqual(["fast slow", "fast slow"]);
+  });
+
   test("with a large value is kept in a blob, which a fork copies", verifies("TOOL-12"), async () => {
     const large = "x".repeat(100_000);
     let ran = 0;

@@ -19,7 +19,7 @@ import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { compactedEvent, failedAttempt } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
-import { attemptsOf, failedTry } from "./failed-tries.js";
+import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
@@ -235,8 +235,9 @@ function decidedEvents(
   return callEvent(transcript, event, (call, record) => {
     const was = positionOf(before, event.callKey);
     const first = was?.status === "deciding" && was.edited === undefined;
-    const repair = event.decision.repair === undefined ? {} : { repair: event.decision.repair };
-    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...repair, ...call }] : [];
+    const bodies: PublicEventBody[] = first
+      ? [{ type: "tool_call", input: record.input, ...repairIn(event), ...call }]
+      : [];
     const now = positionOf(after, event.callKey);
     bodies.push(...externalRequest(now, call, record));
     if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
