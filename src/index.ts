@@ -143,6 +143,7 @@ export { modelRequests } from "./runtime/api/model-requests.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
+export { type GuardInput, type GuardOptions, type GuardOutput, guard } from "./runtime/hooks/guard.js";
 export type { OpenTextPart } from "./runtime/model/assembled-message.js";
 export type { Fallback } from "./runtime/model/models.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";

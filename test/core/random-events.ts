@@ -208,6 +208,7 @@ function modelEvent(state: State, chance: Chance): EventBody {
       next: afterFailure(chance),
       ...(chance.once(3) ? { partial: { text: "as far as it came" } } : {}),
       ...(chance.once(2) ? { usage: { ...usage, partial: true } } : {}),
+      ...tripped(state),
     };
   const unified = chance.pick(chance.once(6) ? cutReasons : wholeReasons);
   return {
@@ -217,6 +218,14 @@ function modelEvent(state: State, chance: Chance): EventBody {
     finishReason: chance.once(8) ? { unified, raw: "pause_turn" } : { unified },
     usage,
   };
+}
+
+/** A guard may have ended the call. */
+function tripped({ seq }: State): Partial<Extract<EventBody, { readonly type: "model_failed" }>> {
+  if (seq % 6 !== 0) return {};
+  const reason = seq % 12 === 0 ? "refused" : "output_refused";
+  const failure = { kind: "cancelled", code: "guard_tripped", message: "no" } as const;
+  return { failure, next: { type: "give_up", reason } };
 }
 
 function finishing({ state, transcript }: Session, chance: Chance): EventBody {

@@ -35,6 +35,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
   createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),
   createRedaction: () => pawl.createRedaction(wrong),
+  guard: () => pawl.guard(wrong),
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),

@@ -17,7 +17,7 @@ import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
 import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { compactedEvent, failedAttempt } from "./attempt-events.js";
+import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
 import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
@@ -90,7 +90,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return [failedAttempt(event, after)];
+      return failedEvents(event, after);
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":

@@ -10,6 +10,7 @@ import {
   emptyResponse,
   endedWithError,
   type FinishReason,
+  guardTripped,
   type ModelFailure,
   type ProviderMetadata,
   toolCallsOf,
@@ -29,6 +30,7 @@ import { publishDelta } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
+import { type BesideCall, type Trip, watchCall } from "./beside-call.js";
 import { requestOf } from "./model-request.js";
 
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
@@ -55,16 +57,46 @@ export async function callModel(
       publishDelta(hearers, delta);
     }
   };
-  memory.partial = assembly;
-  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish, memory };
+  const beside = parts.hooks.besideLLMCall.length === 0 ? null : watchCall(effect, made.request, context, cancellation);
+  // Nobody is shown the beginning of an answer that is held back.
+  if (beside?.holds !== true) memory.partial = assembly;
+  const options: StreamOptions = {
+    model,
+    timeouts,
+    clock: parts.clock,
+    cancellation: beside?.cancellation ?? cancellation,
+    publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
+    memory,
+  };
   await streamInto(assembly, made.request, options);
+  const trip = beside === null ? null : await beside.settled(assembly, publish);
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
     durationMs: Math.max(0, now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
+  const event = settle(effect, assembly, timing, context);
+  if (beside === null) return callAfterAttempt(event, context, cancellation);
+  return callAfterAttempt(guarded(event, beside, trip), context, cancellation);
+}
+
+/** The attempt as the hooks beside it leave it. */
+function guarded(event: SettledAttempt, { holds, records }: BesideCall, trip: Trip | null): SettledAttempt {
+  const hooks = records();
+  if (trip === null) {
+    if (event.type === "model_finished" || !holds) return { ...event, hooks };
+    // Nobody has looked at the text of an answer that was cut off.
+    const { partial: _, ...unseen } = event;
+    return { ...unseen, hooks };
+  }
+  const { runId, modelCallIndex, attempt, model, timing, resends, usage: used } = event;
+  const usage = used === undefined || event.type === "model_finished" ? used : { ...used, partial: true };
+  const { reason, message } = trip;
+  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends }) };
+  const failure = { kind: "cancelled", code: guardTripped, message } as const;
+  const next = { type: "give_up", reason } as const;
+  return { type: "model_failed", ...step, failure, next, hooks, ...defined({ usage }) };
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */

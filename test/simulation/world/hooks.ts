@@ -106,6 +106,8 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
       return { message: `go on ${n}` };
     case "onError":
       return chance.pick(["retry", "giveUp"]);
+    case "besideLLMCall":
+      return chance.happens(0.2) ? { trip: `tripped ${n}` } : undefined;
     case "beforeStep":
     case "afterLLMCall":
     case "afterStep":
