@@ -22,7 +22,7 @@ import { type ChildQuestions, newQuestions, noQuestions } from "./child-question
 import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
-import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
+import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
 import { questionText } from "./tool-questions.js";
 import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
@@ -296,10 +296,6 @@ function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
 
 function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
   return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
-}
-
-function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
-  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** A restart may turn calls that were running into questions. */
