@@ -10,8 +10,8 @@ import { questionsAbout } from "./sizes.mjs";
 const reasons = {
   "src/core/machine/state.ts": "the shape of the state: one type with its parts",
   "src/core/transcript/transcript.ts": "what a model sees of each event, one short function for each",
+  "src/core/view/entry-events.ts": "what the world sees of each event, one short function for each",
   "src/runtime/replay/recall.ts#presentEvent": "one switch over all events: the compiler names one that is missing",
-  "src/core/transcript/transcript.ts#appendEntry": "one switch over all events: the compiler names one that is missing",
   "src/core/view/entry-events.ts#bodiesOf": "one switch over all events: the compiler names one that is missing",
 };
 

@@ -19,6 +19,7 @@ export const errorCodes = Object.freeze([
   "session_busy",
   "session_active",
   "agent_mismatch",
+  "unknown_handoff",
   "root_mismatch",
   "newer_format",
   "older_format",

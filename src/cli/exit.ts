@@ -30,6 +30,7 @@ const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "run_finished",
   "session_active",
   "session_busy",
+  "unknown_handoff",
   "unknown_model",
 ]);
 

@@ -11,6 +11,7 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
+import { driversByName } from "../runtime/api/drivers.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
@@ -27,7 +28,10 @@ export type WorkerReport =
 
 export type WorkerOptions = {
   readonly store: Store;
-  /** The agents whose sessions the worker drives, or a function that returns the agent of a session, or null. */
+  /**
+   * The agents whose sessions the worker drives, with those that they reach through handoffs; or a function that returns
+   * the agent of a session, or null.
+   */
   readonly agents:
     | readonly WorkingAgent[]
     | ((session: SessionBinding, sessionId: string) => Promise<WorkingAgent | null>);
@@ -41,7 +45,7 @@ export type WorkerOptions = {
 export type Worker = {
   /**
    * Drives all sessions that are due or become due meanwhile. Resolves when none is.
-   * @throws PawlError if the store fails
+   * @throws PawlError `bad_configuration` if handoffs lead to two agents of one name, or if the store fails
    */
   readonly runUntilIdle: () => Promise<void>;
   /** Drives sessions as they become due, until `stop`. @throws PawlError if the store fails */
@@ -79,12 +83,19 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   const running = new Map<string, Promise<void>>();
   const refused = new Set<string>();
   const agents = new Set<WorkingAgent>();
+  let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
   let stopped = false;
   let wake = () => {};
 
   async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
     if (typeof options.agents === "function") return options.agents(session, sessionId);
-    return options.agents.find((agent) => (agent.options.name ?? "agent") === session.agent) ?? null;
+    return index(options.agents).get(session.agent) ?? null;
+  }
+
+  /** Made when it is first needed: the functions of handoffs may name agents that are created later. */
+  function index(given: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
+    drivers ??= driversByName(given);
+    return drivers;
   }
 
   /**
@@ -149,10 +160,12 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   }
 
   async function runUntilIdle(): Promise<void> {
+    if (typeof options.agents !== "function") index(options.agents);
     for (await takeDue(); running.size > 0; await takeDue()) await Promise.race(running.values());
   }
 
   async function run(): Promise<void> {
+    if (typeof options.agents !== "function") index(options.agents);
     const unwatch = store.watch(() => wake());
     try {
       while (!stopped) {

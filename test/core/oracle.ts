@@ -26,6 +26,7 @@ import {
   transition,
 } from "../../src/core/index.js";
 import { check } from "./check.js";
+import { isWaitingHandoff, watchHandoffs } from "./handoff-oracle.js";
 import { watchEvents } from "./public-event-oracle.js";
 import type { Session } from "./session.js";
 import { watchTranscript } from "./transcript-oracle.js";
@@ -40,10 +41,12 @@ export function checkState(state: State): void {
   if (state.status === "idle") return;
   check(state.session !== null, "a run without a session");
   checkSize(state);
+  check(state.handoff === undefined || state.status === "preparing", "a handoff is pending at the wrong time");
   checkLimits(state);
   switch (state.status) {
     case "preparing":
       check(state.stopping === null, "a run that stops prepares something");
+      check((state.for === "handoff") === (state.handoff !== undefined), "a handoff is pending at the wrong time");
       if (state.for === "finish")
         check(["stop", "done", "other"].includes(state.reason), `an end by ${state.reason} waits for somebody`);
       break;
@@ -183,8 +186,13 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
       (state.status === "awaiting_human") === (!busy && outside.length > 0),
       `'${state.status}' with calls ${calls.map((call) => call.status).join(" ")}`,
     );
+    const forgotten = ready.some((call) => !isWaitingHandoff(call));
     const before = at("deciding", "reconciling", "retrying").length;
-    if (ready.length > 0) check(working.length + before > 0, "a ready call is forgotten");
+    if (forgotten) check(working.length + before > 0, "a ready call is forgotten");
+    check(
+      calls.some((call) => call.status !== "done" && !isWaitingHandoff(call)),
+      "a handoff is forgotten",
+    );
   }
 }
 
@@ -232,6 +240,7 @@ export type Oracle = {
 export function createOracle(session: Session): Oracle {
   const settled = new Set<string>();
   const calls = watchCalls();
+  const handoffs = watchHandoffs(session);
   const transcript = watchTranscript(session);
   const publicEvents = watchEvents();
   let seen = 0;
@@ -254,6 +263,7 @@ export function createOracle(session: Session): Oracle {
       const next = transition(folded, one);
       check(next.seq === folded.seq + 1, `'${one.type}' does not count as one entry`);
       calls.observe(one, folded, next);
+      handoffs.observe(one, folded, next);
       if (one.type !== "migrated") checkReports(folded, one, next);
       folded = next;
     }
@@ -287,6 +297,8 @@ function settles(effect: Effect, event: Event, before: State): boolean {
       return event.type === "compacted";
     case "call_model":
       return event.type === "model_finished" || event.type === "model_failed";
+    case "hand_over":
+      return event.type === "handed_off" || event.type === "run_finished";
     case "finish":
       return event.type === "run_finished" || (event.type === "steered" && event.source !== "user");
     case "decide":

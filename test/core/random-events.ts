@@ -79,7 +79,13 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
-    () => ({ type: "run_queued", runId: newRun(), limits: randomLimits(chance), input: [userMessage("queued")] }),
+    () => ({
+      type: "run_queued",
+      runId: newRun(),
+      limits: randomLimits(chance),
+      input: [userMessage("queued")],
+      ...beginning(chance),
+    }),
     () => ({ type: "abort_requested", runId: chance.once(2) ? runId : (queuedRun(state)?.runId ?? runId) }),
     () => ({ type: "restarted", runId, holder: "o" }),
     () => ({ type: "restarted", runId, holder: "o" }),
@@ -90,7 +96,13 @@ function runStarted({ state }: Session, chance: Chance, newRun: () => string): E
   const queued = queuedRun(state);
   if (queued !== undefined && chance.once(2))
     return { type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq };
-  return { type: "run_started", runId: newRun(), limits: randomLimits(chance), input: [userMessage("run")] };
+  const input = [userMessage("run")];
+  return { type: "run_started", runId: newRun(), limits: randomLimits(chance), input, ...beginning(chance) };
+}
+
+function beginning(chance: Chance) {
+  if (!chance.once(4)) return {};
+  return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false } };
 }
 
 function queuedRun(state: State) {
@@ -118,6 +130,8 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
       return compaction(session, chance);
     case "call_model":
       return modelEvent(state, chance);
+    case "hand_over":
+      return handover(session, chance);
     case "finish":
       return finishing(session, chance);
     case "decide":
@@ -152,9 +166,21 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
   }
 }
 
+function handover(session: Session, chance: Chance): EventBody {
+  const { state } = session;
+  if (state.status === "idle" || !("handoff" in state) || state.handoff === undefined)
+    return any(session, chance, () => "r0");
+  const { runId, modelCallIndex, handoff } = state;
+  if (chance.once(10))
+    return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...leaving(chance) };
+  const hooks = chance.once(3) ? { hooks: [{ name: "h", hook: "afterStep", ms: 1, outcome: "ok" }] as const } : {};
+  return { type: "handed_off", runId, ...handoff, from: state.session?.agent ?? "", ...hooks };
+}
+
 function preparation(session: Session, chance: Chance): EventBody {
   const { state } = session;
-  if (state.status !== "preparing" || state.for === "finish") return any(session, chance, () => "r0");
+  if (state.status !== "preparing" || state.for === "finish" || state.for === "handoff")
+    return any(session, chance, () => "r0");
   const { runId, modelCallIndex, purpose } = state;
   if (state.for === "compaction") return compaction(session, chance);
   if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
@@ -418,6 +444,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       purpose: chance.pick(["step", "continue", "unpause", "remind", "summary"]),
     }),
     () => ({ type: "compaction_started", runId, modelCallIndex: index }),
+    () => ({ type: "handed_off", runId, callKey, from: chance.pick(["a", "b"]), to: chance.pick(["a", "b"]) }),
     () => ({ ...compaction(session, chance), runId }),
     () => ({ ...modelEvent(state, chance), runId }) as EventBody,
     () => ({

@@ -30,6 +30,7 @@ export function randomLimits(chance: Chance): RunLimits {
     ...(chance.once(4) ? { wallClockIncludesWaiting: true } : {}),
     ...(chance.once(4) ? { maxToolCallsPerStep: 1 + chance.below(3) } : {}),
     ...(chance.once(4) ? { requireDoneTool: true } : {}),
+    ...(chance.once(3) ? { maxHandoffs: chance.below(3) } : {}),
   };
 }
 
@@ -79,6 +80,7 @@ export function randomParts(chance: Chance): readonly AssistantPart[] {
 }
 
 export function randomPolicy(chance: Chance): CallPolicy {
+  if (chance.once(5)) return { recover: "rerun", handoff: chance.pick(["a", "b"]) };
   return {
     recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
     ...(chance.once(4) ? { sequential: true } : {}),

@@ -1,11 +1,10 @@
 /** An event of each type that the format reserves. */
 import type { Event } from "../../src/core/index.js";
 
-const ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
+const _ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  { type: "handed_off", ...ofCall, from: "a", to: "b", messages: [[1, 0, 1]], at },
   {
     type: "history_added",
     messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],

@@ -63,6 +63,12 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       step(session, { text: "hi" });
       return session;
     },
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["transfer_to_b"] });
+      allows(session, 1, { recover: "rerun", handoff: "b" });
+      return session;
+    },
   ],
   model_running: [
     () => {
@@ -244,6 +250,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "after_run_hooks_called":
     case "parent_notified":
       return [{ type, runId }];
+    case "handed_off":
+      return [{ type, runId, callKey: `${runId}/${modelCallIndex}/1`, from: "a", to: "b" }];
     case "child_waiting":
       return keys.map((callKey) => ({ type, runId, callKey, childId: "c", askedAt: 4_000, childSeq: 9 }));
     case "parent_told":
@@ -254,7 +262,6 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "charge", outcome: "ok", timing }));
     case "tool_asked":
       return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
-    case "handed_off":
     case "history_added":
     case "data_changed":
     case "session_changed":

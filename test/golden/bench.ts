@@ -15,6 +15,7 @@ export type Parts = Pick<
   | "hooks"
   | "fallbacks"
   | "tools"
+  | "handoffs"
   | "systemPrompt"
   | "limits"
   | "retry"

@@ -509,6 +509,34 @@ export const scenarios: readonly RecordedScenario[] = [
     play: async ({ ask }) => ask("Do it.", "r"),
   },
   {
+    name: "handoffs",
+    about:
+      "a run that was handed over to another agent, with what it had overridden; and one that began with that agent",
+    parts(bench) {
+      const expert = bench.start(
+        agentOf(steps({ text: "Straight away." }, { calls: [call("data")] }, { text: "The expert is done." }), {
+          name: "expert",
+          hooks: [{ name: "watch", afterRun() {} }],
+        }),
+      ).agent;
+      const transfer = { name: "transfer_to_expert", input: { message: "This one is hard." } };
+      return agentOf(steps({ calls: [transfer, call("guarded"), transfer] }), {
+        handoffs: [{ name: "expert", description: "Knows more.", agent: () => expert }],
+        hooks: [{ name: "watch", afterStep() {} }],
+        systemPrompt: "Ask the expert.",
+      });
+    },
+    async play({ bench, session, ask }) {
+      await session.send("Do it.", { runId: "r", systemPrompt: "Ask quickly.", interactive: true });
+      await bench.settle();
+      await session.answer("r/1/2", approve);
+      await bench.settle();
+      await session.send("More.", { runId: "next", agent: "expert", limits: { maxHandoffs: 2 } });
+      await bench.settle();
+      await ask("And more.", "last");
+    },
+  },
+  {
     name: "fork",
     about: "a fork of a session from the middle of a run, which went its own way",
     parts: () => agentOf(steps({ calls: [call("look"), call("guarded")] }, { text: "Done." })),

@@ -152,6 +152,7 @@ test("every event has a row that tells its public events, and every public event
     child_started: true,
     approval_requested: true,
     approval_answered: true,
+    handed_off: true,
     tool_step: true,
     tool_failed: true,
     tool_result: true,

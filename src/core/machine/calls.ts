@@ -11,6 +11,7 @@
 import { addUsage } from "../data/message.js";
 import { applyToCall, askedElsewhere, type CallEvent, failuresIn, identity, settling } from "./call-transition.js";
 import type { EventOf } from "./event.js";
+import { isHandoff, type SettledHandoffs, settleHandoffs } from "./handoff.js";
 import {
   type AwaitingHuman,
   asksOutside,
@@ -23,7 +24,7 @@ import {
   type RunState,
   type ToolRunning,
 } from "./state.js";
-import { afterCut, awaitingHuman, finishRun, nextStep, toolRunning } from "./steps.js";
+import { afterCut, awaitingHuman, finishRun, nextStep, preparing, toolRunning } from "./steps.js";
 
 export type Calling = ToolRunning | AwaitingHuman;
 
@@ -154,6 +155,8 @@ const maxInterrupted = 64;
 /** Starts the calls that are ready, and leaves the step when every call has its result. */
 export function settleCalls(state: Calling, at: number): Calling | Preparing {
   const calls = schedule(state.calls, state.limits.toolConcurrency, at);
+  const settled = settleHandoffs(state, calls);
+  if (settled !== undefined) return handingOver(state, settled, at);
   if (calls.every((call) => call.status === "done")) return leaveStep(state, at);
   const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
   if (waits) {
@@ -162,6 +165,12 @@ export function settleCalls(state: Calling, at: number): Calling | Preparing {
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
   return toolRunning(withWait(state, at), { ...besideCalls(state), calls });
+}
+
+/** The results of handoffs follow in the same commit, and the step ends with them. */
+function handingOver(state: Calling, { calls, handoff }: SettledHandoffs, at: number): Calling {
+  const run = state.status === "awaiting_human" ? withWait(state, at) : state;
+  return toolRunning(handoff === undefined ? run : { ...run, handoff }, { ...besideCalls(state), calls });
 }
 
 function besideCalls({ cut, doneSeq, paused = false }: Calling) {
@@ -178,7 +187,8 @@ function leaveStep(state: Calling, at: number): Preparing {
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
   if (state.cut !== null) return afterCut(run, state.cut, at);
-  return nextStep(run, state.paused === true ? "unpause" : "step", at);
+  const purpose = state.paused === true ? "unpause" : "step";
+  return run.handoff === undefined ? nextStep(run, purpose, at) : preparing(run, { for: "handoff", purpose });
 }
 
 /**
@@ -193,7 +203,7 @@ function schedule(calls: readonly Call[], concurrency: number, at: number): read
   let held = false;
   return calls.map((call) => {
     if (concurrency === 1 && isUndecided(call)) held = true;
-    if (call.status !== "ready") return call;
+    if (call.status !== "ready" || isHandoff(call)) return call;
     if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
       held = held || call.policy.sequential === true || concurrency === 1;

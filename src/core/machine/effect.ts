@@ -16,6 +16,8 @@ export type Effect =
       readonly attempt: number;
     }
   | { readonly type: "finish"; readonly key: string; readonly runId: string }
+  /** The agent that has the session finishes its step and passes the session on. */
+  | { readonly type: "hand_over"; readonly key: string; readonly runId: string }
   | { readonly type: "decide"; readonly key: string; readonly runId: string; readonly callKey: string }
   | {
       readonly type: "run_tool";

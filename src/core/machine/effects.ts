@@ -74,6 +74,8 @@ function stepEffect(state: Extract<State, { status: "preparing" | "model_running
       return { type: "prepare", key: `${step}/prepare/${attempt}.${compactionAttempts}`, runId };
     case "compaction":
       return { type: "compact", key: `${step}/compact/${compactionAttempts}`, runId };
+    case "handoff":
+      return { type: "hand_over", key: `${step}/hand_over`, runId };
     case "finish":
       return { type: "finish", key: `${step}/finish`, runId };
   }

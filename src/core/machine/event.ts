@@ -19,6 +19,7 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { Answer } from "./answer.js";
 import type { FamilyEventBody } from "./family-events.js";
+import type { HandoffEventBody } from "./handoff-event.js";
 import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
 import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
@@ -46,7 +47,7 @@ export type RunOptions = {
   /** The name of one of the agent's `models`, which takes the place of its `model`. */
   readonly model?: string;
   readonly settings?: ModelSettings;
-  /** Reserved: the agent that the run begins with. */
+  /** The agent that the run begins with, if it is not the one that has the session. */
   readonly agent?: string;
 };
 
@@ -318,6 +319,7 @@ type Body =
   | (OfRun & { readonly type: "after_run_hooks_called" })
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
+  | HandoffEventBody
   | ToolStepEventBody
   | ReservedEventBody;
 

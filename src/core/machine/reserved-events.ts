@@ -5,7 +5,6 @@
  */
 import type { FileChange, Json, Message } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
-import type { MessageRef } from "./message-ref.js";
 import type { RunLimits } from "./run-limits.js";
 
 /** A change of the session's data, by top-level key. */
@@ -23,17 +22,9 @@ export type PermissionRule = {
 };
 
 type OfRun = { readonly runId: string };
-type OfCall = OfRun & { readonly callKey: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  /** The session goes on with another agent. */
-  | (OfCall & {
-      readonly type: "handed_off";
-      readonly from: string;
-      readonly to: string;
-      readonly messages?: readonly MessageRef[];
-    })
   /** A conversation from elsewhere, before the first run. */
   | {
       readonly type: "history_added";

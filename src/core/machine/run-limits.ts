@@ -38,6 +38,8 @@ export type RunLimits = {
   readonly maxStopPreventions: number;
   /** Compactions in a run. A compaction that does not shrink the conversation counts twice. Default 20. */
   readonly maxCompactions: number;
+  /** How often the run may be handed over to another agent. A call above it fails, and the run goes on. Default 10. */
+  readonly maxHandoffs?: number;
   /** An answer without tool calls does not end the run: the model must call the done tool. Default false. */
   readonly requireDoneTool?: boolean;
 };

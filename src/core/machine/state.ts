@@ -27,7 +27,10 @@ export const oldestFormat = 2;
 /** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
   | { readonly kind: "steer"; readonly seq: number }
-  | { readonly kind: "run"; readonly seq: number; readonly runId: string; readonly limits: RunLimits };
+  | ({ readonly kind: "run"; readonly seq: number } & QueuedRun);
+
+/** `agent`: the one that the run begins with, if it names one. */
+type QueuedRun = { readonly runId: string; readonly limits: RunLimits; readonly agent?: string };
 
 /** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
@@ -43,10 +46,10 @@ export type CallPolicy = {
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
   /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
+  readonly durable?: boolean;
   /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
   readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
-  readonly durable?: boolean;
-  /** Reserved: the agent that the call hands over to. */
+  /** The agent that the call hands the session over to; nothing is executed. */
   readonly handoff?: string;
 };
 
@@ -162,7 +165,7 @@ export type Counters = {
   readonly stopPreventions: number;
   /** Answers that did not have the requested shape and were sent back. */
   readonly outputRetries: number;
-  /** Reserved: how often the run was handed to another agent. */
+  /** How often the run was handed over to another agent; absent if never. */
   readonly handoffs?: number;
 };
 
@@ -228,7 +231,7 @@ export type RunState = SessionState & {
   /** Compactions since the last answer of a model. A compaction that does not shrink the conversation counts twice. */
   readonly compactionsInRow: number;
   readonly stopping: Stopping | null;
-  /** Reserved: the agent that takes over at the end of this step, and the call that asked for it. */
+  /** The agent that takes over at the end of this step, and the call that asked for it. */
   readonly handoff?: { readonly to: string; readonly callKey: string };
 };
 
@@ -247,6 +250,7 @@ export type Preparing = RunState & {
 } & (
     | { readonly for: "step"; readonly purpose: Purpose }
     | { readonly for: "compaction"; readonly purpose: Purpose }
+    | { readonly for: "handoff"; readonly purpose: Exclude<Purpose, "summary"> }
     | { readonly for: "finish"; readonly reason: Reason }
   );
 export type ModelRunning = RunState & {

@@ -110,9 +110,15 @@ export function nextStep(run: RunState, purpose: Exclude<Purpose, "summary">, at
   return { ...next, modelCallIndex: run.modelCallIndex + 1, attempt: 0, failing: null };
 }
 
-/** The run is about to end for this reason. */
+/** The run is about to end for this reason. No handoff comes any more. */
 export function finishRun(run: RunState, reason: Reason): Preparing {
-  return preparing(run, { for: "finish", reason });
+  return preparing(withoutHandoff(run), { for: "finish", reason });
+}
+
+export function withoutHandoff(run: RunState): RunState {
+  if (run.handoff === undefined) return run;
+  const { handoff: _, ...rest } = runOf(run);
+  return rest;
 }
 
 /**

@@ -13,7 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  handed_off: "stale",
   history_added: "stale",
   data_changed: "stale",
   session_changed: "stale",
@@ -51,6 +50,7 @@ const resting = {
   parent_notified: "stale",
   parent_told: "stale",
   child_waiting: "stale",
+  handed_off: "stale",
   tool_step_started: "stale",
   tool_step_finished: "stale",
   tool_asked: "stale",
@@ -89,6 +89,7 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     prepared: "applies",
     compaction_started: "applies",
     compacted: "applies",
+    handed_off: "applies",
     run_finished: "applies",
   },
   model_running: { ...active, model_finished: "applies", model_failed: "applies" },

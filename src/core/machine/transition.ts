@@ -15,6 +15,7 @@ import { recover } from "./call-transition.js";
 import { applyToCalls, applyToolStep, type Calling, settleCalls, skipUnstarted } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
+import { handedOff } from "./handoff.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { markUntold, parentTold } from "./parent.js";
 import type { ReservedEventType } from "./reserved-events.js";
@@ -133,6 +134,8 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       return hasCalls(state) ? applyToolStep(state, event) : state;
     case "timer_fired":
       return timerFired(state, event);
+    case "handed_off":
+      return state.status === "preparing" ? handedOff(state, event) : state;
     case "run_finished":
       return state.status === "preparing" ? runFinished(state, event) : state;
     default:
@@ -158,7 +161,9 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   if (isTerminal(state) && state.runId === event.runId) return state;
   const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
   if (waiting?.seq !== event.queuedSeq) return state;
-  const { v, seq, session, interrupted, context } = state;
+  const { v, seq, interrupted, context } = state;
+  const agent = event.options?.agent ?? (waiting?.kind === "run" ? waiting.agent : undefined);
+  const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
     v,
     seq,
@@ -200,8 +205,9 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
   const known =
     event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
   if (known) return state;
+  const agent = event.options?.agent;
   const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits } as const;
-  return { ...state, queue: [...state.queue, queued] };
+  return { ...state, queue: [...state.queue, agent === undefined ? queued : { ...queued, agent }] };
 }
 
 /**
@@ -308,7 +314,7 @@ function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): Sta
 /** Ends a run: with the end that it reached, or with one that was found while the named model call was prepared. */
 function runFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
-  const { parentUntold: _, ...ended } = runOf(state);
+  const { parentUntold: _, handoff: __, ...ended } = runOf(state);
   const run = {
     ...ended,
     stopping: null,

@@ -102,6 +102,7 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
     case "ask":
       if (decision.input !== undefined) changeInput(call, decision.input, decision.verdict === "ask");
       if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
+      if (decision.policy.handoff !== undefined) call.handoff = decision.policy.handoff;
       break;
     case "deny":
     case "block":

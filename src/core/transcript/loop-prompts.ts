@@ -61,6 +61,24 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
   }
 }
 
+/** The result of a call that asked to hand the session over; undefined if the call did not come that far. */
+export function handoffText(to: string, outcome: CallOutcome): string | undefined {
+  switch (outcome) {
+    case "ok":
+      return `Handed over to ${to}.`;
+    case "error":
+      return `Error: Not handed over to ${to}: this run was handed over as often as it may be. Go on without it.`;
+    case "not_run":
+      return `Error: Not handed over to ${to}: an earlier call of this step hands over already.`;
+    case "denied":
+    case "blocked":
+    case "skipped":
+    case "aborted":
+    case "interrupted":
+      return undefined;
+  }
+}
+
 /** Follows the result of a call that was interrupted after some of its tool steps. */
 export function finishedStepsText(names: string): string {
   return `Finished tool steps: ${names}.`;

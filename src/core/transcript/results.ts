@@ -40,6 +40,8 @@ export type CallRecord = {
   timesInRow: number;
   /** The question to the person, if a person is asked. */
   question?: string;
+  /** The agent that the call hands the session over to. */
+  handoff?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
   /** What its tool did durably; absent if nothing. */

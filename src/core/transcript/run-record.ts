@@ -14,7 +14,8 @@ export type RunRecord = {
   readonly startedAt: number;
   readonly startSeq: number;
   input: readonly UserMessage[];
-  readonly options: RunOptions;
+  /** What the run overrides, as far as it still holds. */
+  options: RunOptions;
   readonly limits: RunLimits;
   /** What hooks chose for the present step instead of the run's options. */
   choices: Choices;

@@ -59,3 +59,15 @@ export type Transcript = {
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };
+
+/** Events that change nothing of what a model sees. */
+export type UnseenEventType =
+  | "session_created"
+  | "compaction_started"
+  | "tool_waiting"
+  | "restarted"
+  | "after_run_hooks_called"
+  | "parent_notified"
+  | "parent_told"
+  | "child_waiting"
+  | "migrated";

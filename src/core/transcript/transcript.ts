@@ -26,8 +26,9 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
+import { handOver } from "./handoff.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, finishedStepsText, refusalText } from "./loop-prompts.js";
+import { approvedText, finishedStepsText, handoffText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import {
@@ -40,7 +41,7 @@ import {
 } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
-import type { Transcript } from "./transcript-record.js";
+import type { Transcript, UnseenEventType } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
 
@@ -116,24 +117,17 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "tool_finished":
       finish(transcript, seq, event);
       break;
+    case "handed_off":
+      handOver(transcript);
+      break;
     case "run_finished":
       endRun(transcript, seq, event);
       break;
     case "abort_requested":
       for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
       break;
-    case "session_created":
-    case "compaction_started":
-    case "tool_waiting":
-    case "restarted":
-    case "after_run_hooks_called":
-    case "parent_notified":
-    case "parent_told":
-    case "child_waiting":
-    case "migrated":
-      break;
     default:
-      event satisfies EventOf<ReservedEventType>;
+      event satisfies EventOf<ReservedEventType | UnseenEventType>;
   }
 }
 
@@ -341,6 +335,8 @@ function lastFault({ failed }: CallRecord): string | undefined {
 }
 
 function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  const handedOver = call.handoff === undefined ? undefined : handoffText(call.handoff, outcome);
+  if (handedOver !== undefined) return handedOver;
   if (outcome === "ok" && call.part.approvalId !== undefined) return approvedText;
   const finished = outcome === "interrupted" ? finishedSteps(call) : undefined;
   const text = refusalText(outcome, cause);

@@ -117,6 +117,8 @@ function bodiesOf(
       return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
+    case "handed_off":
+      return [handedOver(event)];
     case "run_finished":
       return withdrawals(event, transcript);
     case "prepared":
@@ -170,6 +172,7 @@ function messageEvents(
     runId,
     modelCallIndex,
     attempt,
+    agent: after.session?.agent ?? "",
     model,
     finishReason,
     usage,
@@ -292,6 +295,10 @@ function question(
 function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
   return { type: "approval_requested", ...call, runId, childId: sessionId };
+}
+
+function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
+  return { type, runId, callKey, from, to };
 }
 
 function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {

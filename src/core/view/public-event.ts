@@ -128,6 +128,15 @@ export type PublicEventBody =
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
     } & OfCall)
+  /** The session goes on with another agent. */
+  | {
+      readonly type: "handed_off";
+      readonly runId: string;
+      /** The call that asked for it. */
+      readonly callKey: string;
+      readonly from: string;
+      readonly to: string;
+    }
   /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
   | ({
       readonly type: "tool_failed";
@@ -148,6 +157,8 @@ export type PublicEventBody =
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
+      /** The agent whose step it was. */
+      readonly agent: string;
       readonly model: string;
       readonly finishReason: FinishReason;
       /** What the provider says about the whole message, for example the id of a container. */

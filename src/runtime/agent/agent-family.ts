@@ -14,6 +14,8 @@ import type { ItemsOf } from "./stream-types.js";
 /** An agent behind a tool. Its sessions are children of the parent's sessions, in the parent's store. */
 export type ChildAgent = {
   readonly name: string;
+  /** Whether it can drive the sessions of the agent of this name: its own name, or that of one that it hands over to. */
+  readonly reaches: (agentName: string) => boolean;
   /** The models without a price that a session of it may call, its own children included. */
   readonly unpriced: readonly string[];
   readonly limits: RunLimits;
@@ -22,8 +24,8 @@ export type ChildAgent = {
   readonly request: (input: unknown) => string;
   /** The shape of its answers; absent if they are texts. */
   readonly output?: CompiledInput;
-  /** The agents behind its own tools. */
-  readonly family: AgentFamily;
+  /** The agents behind the tools of the agents that it reaches. Those of the named agent come first. */
+  readonly families: (agentName: string | undefined) => readonly AgentFamily[];
   /** Takes a child session up in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
   /** If a child session is driven here and has nothing to do, resolves when its lease was given back. */
@@ -78,4 +80,14 @@ export async function takeUpParent(sessionId: string, { parent }: AgentFamily): 
   } catch {
     // Whoever waits for the parent gets the error of its own driver or follower.
   }
+}
+
+/** Several families as one. Of two tools with the same name, that of the first family counts. */
+export function joinedFamily(families: readonly AgentFamily[]): AgentFamily {
+  const [first, ...others] = families;
+  if (first !== undefined && others.length === 0) return first;
+  const children = new Map<string, ChildAgent>();
+  for (const family of families)
+    for (const [name, child] of family.children) if (!children.has(name)) children.set(name, child);
+  return { children };
 }

@@ -9,6 +9,7 @@ import {
   type OptionRule,
   type OptionTable,
   oneOf,
+  someText,
   trueOrFalse,
 } from "../../check-options.js";
 import { problemOfId, refusedId } from "../../core/data/ids.js";
@@ -31,6 +32,7 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   signal: aSignal,
   runId: anything,
   limits: anObject,
+  agent: someText,
   systemPrompt: anyText,
   activeTools: anything,
   toolChoice: anything,
@@ -82,7 +84,7 @@ const settings = { code: "bad_input", otherNames } as const;
 export function checkStartOptions(
   what: "run()" | "runStream()" | "iterate()",
   options: StartOptions,
-  agent: Pick<CompiledAgent, "tools" | "named">,
+  agent: NameOwner,
 ): void {
   checkOptions(what, what === "runStream()" ? streamRules : startRules, options, settings);
   checkToolNames(options, agent);
@@ -93,7 +95,7 @@ export function checkStartOptions(
 /** @throws PawlError `bad_input` */
 export function checkSendOptions(
   options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
-  agent: Pick<CompiledAgent, "tools" | "named">,
+  agent: NameOwner,
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
@@ -122,9 +124,20 @@ export function checkSessionId(id: string): void {
   if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
 }
 
+/** The names of what a run may choose: the agent's, and those of the agents that it reaches. Any of them may have the session. */
+type NameOwner = Pick<CompiledAgent, "tools" | "named" | "graph">;
+
+function namesIn(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<string, unknown> {
+  const { graph } = agent;
+  if (graph === null) return agent[kind];
+  return new Map(graph.names().flatMap((name): [string, unknown][] => [...(graph.partsOf(name)?.[kind] ?? [])]));
+}
+
 /** Only a model that the agent has by name can be chosen. @throws PawlError `bad_input` */
-function checkModelName({ model }: StartOptions, { named }: Pick<CompiledAgent, "named">): void {
-  if (model === undefined || named.has(model)) return;
+function checkModelName({ model }: StartOptions, agent: NameOwner): void {
+  if (model === undefined || agent.named.has(model)) return;
+  const named = namesIn(agent, "named");
+  if (named.has(model)) return;
   const near = nearestName(model, named.keys());
   const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
   const known =
@@ -136,10 +149,9 @@ function checkModelName({ model }: StartOptions, { named }: Pick<CompiledAgent, 
 }
 
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames(
-  { activeTools, toolChoice, stopWhen }: StartOptions,
-  { tools }: Pick<CompiledAgent, "tools" | "named">,
-): void {
+function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: NameOwner): void {
+  if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
+  const tools = namesIn(agent, "tools");
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && tools.has(name)) return;
     const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;

@@ -18,7 +18,7 @@ import type { AnyTool, CanExecuteTool, RepairToolCall } from "../../ports/tool.j
 import type { CalledModel, CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
-import { type CompiledTool, compileTool, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
@@ -58,8 +58,20 @@ export type CompiledAgent = {
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
   readonly family: AgentFamily;
+  /** The agents that can be reached through handoffs; null if it hands over to none. */
+  readonly graph: AgentGraph | null;
   /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
   readonly toolOutput?: CompiledInput;
+};
+
+/** The agents that an agent can reach through handoffs, itself included. */
+export type AgentGraph = {
+  /** Looks the agents up, itself included. @throws PawlError `bad_configuration` */
+  readonly names: () => readonly string[];
+  /** The parts of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
+  readonly partsOf: (name: string) => CompiledAgent | undefined;
+  /** The agents that were compiled, without the first. */
+  readonly compiled: () => readonly CompiledAgent[];
 };
 
 /** @throws PawlError `bad_configuration` */
@@ -84,9 +96,10 @@ const shortestLeaseMs = 100;
  */
 export function compileTools(
   tools: Tools,
+  handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
 ): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst"> {
-  const own = normaliseTools(tools);
+  const own = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
   const compiled = new Map(own);
   if (own.size > 0) for (const tool of builtIn) if (!own.has(tool.name)) compiled.set(tool.name, compileTool(tool));
   const specificationsOf = (some: typeof own) => freeze([...some.values()].map((one) => one.specification));
@@ -96,21 +109,61 @@ export function compileTools(
 }
 
 /** What the lease holder fills in for a message whose sender has no agent. */
-export function holderDefaults({ limits, models }: Pick<CompiledAgent, "limits" | "models">): HolderDefaults {
+export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
+  const { limits, models } = partsNear(parts, state);
   return { limits, model: models[0].model.id };
 }
 
+/**
+ * The parts of the agent that has the session now. Every effect, draft, replay and read of a session takes its parts from
+ * here. Null if the given agent does not reach that agent.
+ */
+export function partsIn(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
+  if (session === null || session.agent === parts.name) return parts;
+  return parts.graph?.partsOf(session.agent) ?? null;
+}
+
+/** The same for what is no work of an agent: if the agent that has the session is not reached, the given one. */
+export function partsNear(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
+  return partsIn(parts, state) ?? parts;
+}
+
+/** The agents behind the tools of the agent that has the session. */
+export function familyIn(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
+  return partsNear(parts, state).family;
+}
+
+/** Whether the agent can drive the sessions of an agent of this name. */
+export function reaches({ name, graph }: Pick<CompiledAgent, "name" | "graph">, agent: string): boolean {
+  return agent === name || graph?.names().includes(agent) === true;
+}
+
+/** The agents behind the tools of all agents that can be reached. Those of the named agent come first. */
+export function familiesOf(
+  { name, family, graph }: Pick<CompiledAgent, "name" | "family" | "graph">,
+  first: string | undefined,
+): readonly AgentFamily[] {
+  if (graph === null) return [family];
+  const names = [...new Set([first ?? name, ...graph.names()])];
+  return names.flatMap((reached) => graph.partsOf(reached)?.family ?? []);
+}
+
 /** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
-export function checkAgent(sessionId: string, { session }: State, { name, root }: CompiledAgent): void {
+export function checkAgent(sessionId: string, { session }: State, parts: CompiledAgent): void {
   if (session === null) return;
-  if (session.agent !== name)
-    throw new PawlError(
-      "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${session.agent}", not to "${name}". Carry it on with that agent, or start a new session.`,
-    );
+  const { root } = parts;
+  if (!reaches(parts, session.agent)) throw agentMismatch(sessionId, session.agent, parts);
   if (session.root !== undefined && root !== undefined && session.root !== root)
     throw new PawlError(
       "root_mismatch",
       `Session ${sessionId} works in ${session.root}, not in ${root}. Carry it on there, or start a new session.`,
     );
+}
+
+export function agentMismatch(sessionId: string, agent: string, { name, graph }: CompiledAgent): PawlError {
+  const reached = graph === null ? "" : ", which does not hand over to it";
+  return new PawlError(
+    "agent_mismatch",
+    `Session ${sessionId} belongs to the agent "${agent}", not to "${name}"${reached}. Carry it on with that agent, or start a new session.`,
+  );
 }

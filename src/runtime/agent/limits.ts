@@ -38,6 +38,7 @@ const limitRules: OptionTable<RunLimits> = {
   maxContinuations: wholeNumber(0),
   maxStopPreventions: wholeNumber(0),
   maxCompactions: wholeNumber(0),
+  maxHandoffs: wholeNumber(0),
   requireDoneTool: trueOrFalse,
 };
 

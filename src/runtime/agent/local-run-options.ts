@@ -26,8 +26,8 @@ export type LocalOptions = {
 };
 
 export type LocalRunState = {
-  /** Replaces the agent's `deps`. */
-  readonly deps?: { readonly value: unknown };
+  /** Gives the `deps` that hold instead of an agent's own; the same for the same. */
+  readonly deps?: (own: unknown) => unknown;
   /** The schema of the answer, with checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
   /** Present if some of the run's conditions are functions. */
@@ -38,16 +38,17 @@ export type LocalRunState = {
 export type LocalRunStates = Map<string, LocalRunState>;
 
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
-export function compileLocalOptions(
-  { output, stopWhen, dependencyOverrides }: LocalOptions,
-  deps: unknown,
-): LocalRunState | undefined {
+export function compileLocalOptions({
+  output,
+  stopWhen,
+  dependencyOverrides,
+}: LocalOptions): LocalRunState | undefined {
   const conditions = stopWhen === undefined ? undefined : functionsAmong(stopWhen);
   if (output === undefined && conditions === undefined && dependencyOverrides === undefined) return undefined;
   return {
     ...(conditions === undefined ? {} : { stopWhen: conditions }),
     ...(output === undefined ? {} : { output: compileOutput(output) }),
-    ...(dependencyOverrides === undefined ? {} : { deps: { value: overridden(deps, dependencyOverrides) } }),
+    ...(dependencyOverrides === undefined ? {} : { deps: overriding(dependencyOverrides) }),
   };
 }
 
@@ -68,8 +69,8 @@ export function depsOf(
   { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
   runId: string,
 ): unknown {
-  const own = locals.get(runId)?.deps;
-  return own === undefined ? deps : own.value;
+  const override = locals.get(runId)?.deps;
+  return override === undefined ? deps : override(deps);
 }
 
 /** The schema as the log stores it and as a model sees it. */
@@ -87,7 +88,12 @@ export function compileOutput(output: InputSchema<unknown>, what = "The option o
   }
 }
 
-/** Replaces the named dependencies, and keeps the others. */
-function overridden(deps: unknown, overrides: { readonly [name: string]: unknown }): unknown {
-  return typeof deps === "object" && deps !== null ? { ...deps, ...overrides } : overrides;
+/** Replaces the named dependencies, and keeps the others. A run that is handed over has several agents. */
+function overriding(overrides: { readonly [name: string]: unknown }): (own: unknown) => unknown {
+  const known = new Map<unknown, unknown>();
+  return (own) => {
+    const changed = known.get(own) ?? (typeof own === "object" && own !== null ? { ...own, ...overrides } : overrides);
+    known.set(own, changed);
+    return changed;
+  };
 }

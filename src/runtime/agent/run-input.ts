@@ -5,6 +5,7 @@
 import { checkJson } from "../../core/data/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
+import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { SessionInfo } from "../../core/machine/state.js";
@@ -31,6 +32,11 @@ export type StartOptions = {
   readonly runId?: string;
   /** Replaces these of the agent's limits for this run. */
   readonly limits?: Limits;
+  /**
+   * The agent that the run begins with: this agent's name, or that of one that it reaches through handoffs. Default: the
+   * agent that has the session; for a new session, this agent.
+   */
+  readonly agent?: string;
   readonly systemPrompt?: string;
   /** The names of the tools that the model may use. Default: all. */
   readonly activeTools?: readonly string[];
@@ -75,10 +81,24 @@ export function inputBody(
     runId,
     input: messages,
     limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
-    session: sessionInfo(agent, titleOf(messages)),
+    session: sessionInfo(beginningWith(options.agent, agent), titleOf(messages)),
     ...(runOptions === undefined ? {} : { options: runOptions }),
     ...steering,
   };
+}
+
+/** The agent that a run begins with. @throws PawlError `unknown_handoff` */
+function beginningWith(name: string | undefined, agent: CompiledAgent): CompiledAgent {
+  if (name === undefined || name === agent.name) return agent;
+  const reached = agent.graph?.partsOf(name);
+  if (reached !== undefined) return reached;
+  const names = agent.graph?.names() ?? [agent.name];
+  const near = nearestName(name, names);
+  const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
+  throw new PawlError(
+    "unknown_handoff",
+    `The run names the agent ${JSON.stringify(name.slice(0, 100))}, which "${agent.name}" does not reach through its handoffs.${hint} It reaches ${names.join(", ")}.`,
+  );
 }
 
 /** What a steer does besides adding its input. */
@@ -135,10 +155,11 @@ const longestRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
-  const { systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
+  const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
   const output = outputSchemaOf(options);
   const stopWhen = recordedConditions(options);
   const stored: RunOptions = {
+    ...(agent === undefined ? {} : { agent }),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(activeTools === undefined ? {} : { activeTools }),
     ...(toolChoice === undefined ? {} : { toolChoice: toolChoiceOf(toolChoice) }),

@@ -4,43 +4,41 @@
 import { callOf, type SessionBinding } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 import { type AgentFamily, type ChildAgent, childAgentOf } from "../agent/agent-family.js";
-import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
 
 /**
  * The agent that a child session belongs to, by the chain of its parents; null if the chain does not begin with a session
  * of the given agent, or if a tool on the way is gone.
  */
-export async function agentBelow(
-  sessionId: string,
-  parts: Pick<CompiledAgent, "name" | "store" | "family">,
-): Promise<ChildAgent | null> {
+export async function agentBelow(sessionId: string, parts: Above): Promise<ChildAgent | null> {
   return childOf(sessionId, parts, new Set());
 }
 
-async function childOf(
-  sessionId: string,
-  parts: Pick<CompiledAgent, "name" | "store" | "family">,
-  seen: Set<string>,
-): Promise<ChildAgent | null> {
+type Above = Pick<CompiledAgent, "name" | "store" | "family" | "graph">;
+
+async function childOf(sessionId: string, parts: Above, seen: Set<string>): Promise<ChildAgent | null> {
   if (seen.has(sessionId)) return null;
   seen.add(sessionId);
   const { store } = parts;
   const binding = await bindingOf(store, sessionId);
   const parent = binding?.parent;
   if (parent === undefined) return null;
-  const isOurs = (await bindingOf(store, parent.sessionId))?.agent === parts.name;
-  const family: AgentFamily | undefined = isOurs
-    ? parts.family
-    : (await childOf(parent.sessionId, parts, seen))?.family;
+  const agent = (await bindingOf(store, parent.sessionId))?.agent;
+  const families =
+    agent !== undefined && reaches(parts, agent)
+      ? familiesOf(parts, agent)
+      : await childOf(parent.sessionId, parts, seen).then((child) => child?.families(agent) ?? []);
+  const [family] = families;
   if (family === undefined) return null;
   const state = (await store.load(parent.sessionId))?.state;
   const call = state === undefined ? undefined : callOf(state, parent.callKey);
-  return (call !== undefined && childAgentOf(call.name, family)) || agentNamed(binding?.agent, family);
+  return (call !== undefined && childAgentOf(call.name, family)) || agentNamed(binding?.agent, families);
 }
 
 /** The parent has gone on without the child's result, for example after an abort. The child still has to end. */
-function agentNamed(name: string | undefined, { children }: AgentFamily): ChildAgent | null {
-  for (const child of children.values()) if (child.name === name) return child;
+function agentNamed(name: string | undefined, families: readonly AgentFamily[]): ChildAgent | null {
+  if (name === undefined) return null;
+  for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
   return null;
 }
 

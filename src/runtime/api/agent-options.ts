@@ -13,6 +13,7 @@ import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
 import type { CanExecuteTool, RepairToolCall } from "../../ports/tool.js";
+import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
 import type { WatchOptions } from "../observers/listeners.js";
@@ -51,6 +52,8 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly retry?: RetryOptions | RetryPolicy;
     /** How long to wait for a model, in milliseconds. */
     readonly timeouts?: ModelTimeouts;
+    /** The agents that the model can hand a session over to. The conversation stays; prompt, tools and model change. */
+    readonly handoffs?: readonly Handoff[];
     /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
     readonly canExecuteTool?: CanExecuteTool;
     /**
@@ -87,6 +90,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   fallbacks: aList,
   retry: anObject,
   timeouts: anObject,
+  handoffs: aList,
   canExecuteTool: aFunction,
   repairToolCall: { takes: (value) => value === null || typeof value === "function", wanted: "a function or null" },
   hooks: aList,
@@ -141,7 +145,6 @@ const otherNames = {
   callbacks: "hooks, observers, or onText and its like",
   onStepEnd: "onStepFinish",
   onFinish: "onResponse",
-  handoffs: "tools, with agent.asTool()",
   subagents: "tools, with agent.asTool()",
   context_window: "compaction.contextWindow",
   contextWindow: "compaction.contextWindow",
@@ -164,6 +167,7 @@ const records = [
   "models",
   "settings",
   "timeouts",
+  "handoffs",
   "hooks",
   "stopWhen",
   "usage",

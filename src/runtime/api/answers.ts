@@ -31,18 +31,23 @@ type Answering = Answers & {
   readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
 };
 
+type AgentInHand = Pick<CompiledAgent, "services" | "tools" | "clock">;
+
 /**
  * @param load the state of the session; throws `no_session` if there is none
  * @param childSession gives a child session for answers; undefined if the tool that started it is gone
  */
 export function createAnswering(
   id: string,
-  parts: Pick<CompiledAgent, "store" | "clock" | "makeId" | "services" | "tools">,
+  parts: Pick<CompiledAgent, "store" | "clock" | "makeId"> & {
+    /** What is known of the agent that has the session. */
+    readonly partsAt: (state: State) => AgentInHand;
+  },
   load: () => Promise<State>,
   post: Post,
-  childSession: (toolName: string, childId: string) => Answers | undefined,
+  childSession: (toolName: string, childId: string, state: State) => Answers | undefined,
 ): Answering {
-  const { store, clock, makeId } = parts;
+  const { store, clock, makeId, partsAt } = parts;
 
   async function answer(
     callKey: string,
@@ -72,7 +77,7 @@ export function createAnswering(
     const hash = inputHash === undefined ? {} : { inputHash };
     const answered = answerOf(call, decision);
     if (answered.type === "modify") await checkEdit(call, answered.input, (name) => schemaOf(name, state));
-    const given = await capResult(answered, call.name);
+    const given = await capResult(answered, call.name, state);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
@@ -100,7 +105,7 @@ export function createAnswering(
   }
 
   async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {
-    const own = parts.tools.get(name)?.specification;
+    const own = partsAt(state).tools.get(name)?.specification;
     const found = own ?? (await sessionTools(store, id, state)).find((tool) => tool.name === name);
     return found?.inputSchema;
   }
@@ -126,7 +131,7 @@ export function createAnswering(
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
-    const shown = await capOutput(toToolOutput(output), call.name, id, parts);
+    const shown = await capOutput(toToolOutput(output), call.name, id, partsAt(state));
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
   }
@@ -150,12 +155,13 @@ export function createAnswering(
     );
   }
 
-  async function capResult(given: Answer, toolName: string): Promise<Answer> {
-    return given.type === "result" ? { ...given, output: await capOutput(given.output, toolName, id, parts) } : given;
+  async function capResult(given: Answer, toolName: string, state: State): Promise<Answer> {
+    if (given.type !== "result") return given;
+    return { ...given, output: await capOutput(given.output, toolName, id, partsAt(state)) };
   }
 
   function children(state: State): readonly Answers[] {
-    return childCallsOf(state).flatMap(({ name, childId }) => childSession(name, childId) ?? []);
+    return childCallsOf(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
   }
 
   const pendingApprovals = async () => freeze(await openQuestions(store, id, await load()));

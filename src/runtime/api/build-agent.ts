@@ -3,41 +3,23 @@
  * nothing globally (LOOP-1).
  */
 
-import { compileCompaction } from "../../context/compaction-options.js";
-import { compileContext } from "../../context/context-options.js";
-import { compileServices, outputToolsOf } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
-import type { PriceTable } from "../../ports/services.js";
-import type { Holder, Store } from "../../ports/store.js";
-import type { AnyTool, Tool } from "../../ports/tool.js";
+import type { Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
-import {
-  type AgentToolOptions,
-  type BindChild,
-  type BoundChild,
-  familyOf,
-  makeAgentTool,
-} from "../agent/agent-tool.js";
+import { bindAgent, createGraph } from "../agent/agent-graph.js";
+import { type AgentToolOptions, type BindChild, type BoundChild, makeAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { checkedClock } from "../agent/checked-clock.js";
-import { compileHooks } from "../agent/compile-hooks.js";
-import { type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
-import { limitsOf, unpricedModels } from "../agent/limits.js";
-import { compileSettings } from "../agent/model-settings.js";
+import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
+import { unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
-import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
-import { makeRandomId, systemClock } from "../lib/clock.js";
-import { checkedStore } from "../log/checked-store.js";
 import { shutDownError } from "../log/driver-errors.js";
-import { compileModels } from "../model/models.js";
-import { compileListeners } from "../observers/listeners.js";
 import { replaySession } from "../replay/replay-session.js";
 import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
 import type { InterruptedRuns } from "../session/interrupted-runs.js";
@@ -51,9 +33,9 @@ import {
 import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
 import { itemsOf } from "../subscribers/subscription.js";
-import { listTools } from "../tools/compile-tools.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
+import { type AgentDefaults, compileParts, compileReached, type Surroundings } from "./compile-parts.js";
 import { runItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
@@ -110,25 +92,16 @@ export type Agent<ModelLike = Model> = {
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** What an agent uses if its author gives nothing else. */
-export type AgentDefaults<ModelLike> = {
-  readonly asModel: (model: ModelLike) => Model;
-  readonly createStore: () => Store;
-  readonly createHolder: () => Holder;
-  readonly isDead: (holder: Holder) => boolean;
-  readonly listPrices: PriceTable;
-  readonly contextWindows: { readonly [modelId: string]: number };
-  readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
-};
-
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
 export function buildAgent<ModelLike>(
   given: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
+  lineage: object = {},
 ): Agent<ModelLike> {
   checkAgentOptions(given);
   const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
-  const assembled = assemble(options, surroundings);
+  const self = () => agent;
+  const assembled = assemble(options, surroundings, self);
   const { parts, live, session, shutdown, interrupted } = assembled;
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
     startRun(what, input, startOptions, parts, live, interrupted);
@@ -143,7 +116,7 @@ export function buildAgent<ModelLike>(
     return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
-  return {
+  const agent: Agent<ModelLike> = {
     options,
     // The cast trusts the schema: its parsed value has the type that the schema declares.
     run: run as RunMethod,
@@ -155,7 +128,7 @@ export function buildAgent<ModelLike>(
     session,
     with: (changes) => {
       const { store = options.store } = changes;
-      return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings);
+      return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings, lineage);
     },
     asTool(toolOptions) {
       if (options.name === undefined)
@@ -164,11 +137,20 @@ export function buildAgent<ModelLike>(
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
       const bind: BindChild = (link, shared, toolOutput) =>
-        childAgent(assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }));
+        childAgent(
+          assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }, self),
+        );
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
   };
+  bindAgent(agent, {
+    name: parts.name,
+    lineage,
+    handoffs: options.handoffs ?? [],
+    compile: (inherited, { link, parent }) => compileReached(options, surroundings, inherited, link, parent),
+  });
+  return agent;
 }
 
 /** An agent in this process, with its sessions and the agents behind its tools. */
@@ -185,12 +167,10 @@ type Assembled = {
   readonly interrupted: InterruptedRuns;
 };
 
-/** What an agent gets from the agent whose tool it is. */
-type OfParent = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput">;
-
 function assemble<ModelLike>(
   options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & OfParent,
+  surroundings: Surroundings<ModelLike>,
+  self: () => Agent<ModelLike>,
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
@@ -199,7 +179,9 @@ function assemble<ModelLike>(
       if (isPosted && ending === null) await takeUp(live(sessionId));
     },
   };
-  const parts = compileParts(options, surroundings, link);
+  const graph =
+    options.handoffs === undefined ? null : createGraph(self, () => parts, { link, parent: surroundings.parent });
+  const parts: CompiledAgent = compileParts(options, surroundings, link, graph);
   const { store, clock, leaseMs } = parts;
   const sessions = new Map<string, LocalSession>();
   const interrupted: InterruptedRuns = new Map();
@@ -259,7 +241,8 @@ function assemble<ModelLike>(
   }
 
   async function shutDown(graceMs: number): Promise<void> {
-    const children = [...parts.family.children.values()];
+    const compiled = [parts, ...(parts.graph?.compiled() ?? [])];
+    const children = compiled.flatMap(({ family }) => [...family.children.values()]);
     await Promise.all([
       ...[...sessions.values()].map((one) => drainLocalSession(one, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
@@ -277,7 +260,8 @@ function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, repla
     name: parts.name,
     unpriced: unpricedModels(parts),
     limits: parts.limits,
-    family: parts.family,
+    reaches: (agentName) => reaches(parts, agentName),
+    families: (agentName) => familiesOf(parts, agentName),
     sessionInfo: (title) => sessionInfo(parts, title),
     takeUp: async (sessionId) => {
       if (!isShutDown()) await takeUp(live(sessionId));
@@ -292,56 +276,4 @@ function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, repla
     replay,
     shutdown,
   };
-}
-
-function compileParts<ModelLike>(
-  options: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike> & OfParent,
-  link: ParentLink,
-): CompiledAgent {
-  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
-  const shared = {
-    store: checkedStore(options.store ?? surroundings.createStore()),
-    clock: checkedClock(options.clock ?? systemClock),
-    makeId: options.makeId ?? makeRandomId,
-    leaseMs: checkLease(leaseMs),
-  };
-  const services = compileServices(options, surroundings.listPrices, shared.store);
-  const context = compileContext(options.context);
-  const ofSources = context.sources.flatMap(({ tools: own = [] }) => own);
-  const compiled = compileTools(
-    [...listTools(tools), ...ofSources],
-    outputToolsOf(options, services, surroundings.createOutputTools),
-  );
-  const family = familyOf(compiled.tools, link, shared, surroundings.parent);
-  const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
-  return {
-    name: checkName(name),
-    ...budgeted,
-    compaction: compileCompaction(options.compaction, surroundings),
-    context,
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
-    ...compiled,
-    limits: limitsOf(limits, budgeted),
-    ...defined({ canExecuteTool, repairToolCall: options.repairToolCall }),
-    hooks: compileHooks(options.hooks ?? []),
-    stopWhen: conditionsOf(options, compiled.tools),
-    deps: options.deps,
-    locals: new Map(),
-    ...(root === undefined ? {} : { root }),
-    ...shared,
-    ...defined({ toolOutput: surroundings.toolOutput }),
-    ...compileListeners(options),
-  };
-}
-
-function conditionsOf(
-  { stopWhen }: Pick<AgentOptions, "stopWhen">,
-  tools: CompiledAgent["tools"],
-): CompiledAgent["stopWhen"] {
-  if (stopWhen === undefined) return null;
-  const conditions = compileStopWhen(stopWhen, "stopWhen");
-  checkConditionTools(conditions, tools);
-  return conditions;
 }

@@ -119,10 +119,10 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
     await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
   }
 
-  const noAgent = { tools: new Map(), services: servicesOf(store) };
+  const noAgent = { tools: new Map(), services: servicesOf(store), clock };
   const childSession = (_: string, childId: string) => clientSession(childId, store, clock, makeId);
   const load = () => loadKnown(store, id);
-  const answering = createAnswering(id, { store, clock, makeId, ...noAgent }, load, post, childSession);
+  const answering = createAnswering(id, { store, clock, makeId, partsAt: () => noAgent }, load, post, childSession);
   return {
     id,
     ...answering,

@@ -10,7 +10,8 @@
 import { freeze } from "../../core/data/freeze.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
-import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
+import { type AgentFamily, childAgentOf, joinedFamily } from "../agent/agent-family.js";
+import { type CompiledAgent, familiesOf } from "../agent/compiled-agent.js";
 import type { FamilyItem, ItemsOf, OfFamily, StreamItem } from "../agent/stream-types.js";
 import { childIdOf } from "../effects/children.js";
 import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
@@ -55,8 +56,6 @@ type Member = {
   asked: Promise<IteratorResult<StreamItem, unknown>> | null;
   stop: () => void;
 };
-
-const noFamily: AgentFamily = { children: new Map() };
 
 export async function* familyStream(options: FamilyStreamOptions): AsyncGenerator<FamilyItem, void, undefined> {
   const { sessionId, store, live, from, tellsRest, mostOpen = mostOpenSessions } = options;
@@ -108,7 +107,7 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
     const agent = childAgentOf(name, parent.family);
     const member: Member = {
       of: { sessionId: childId, parent: { sessionId: parent.of.sessionId, callKey }, depth: parent.of.depth + 1 },
-      family: agent?.family ?? noFamily,
+      family: joinedFamily(agent?.families(undefined) ?? []),
       itemsOf: agent?.items ?? parent.itemsOf,
       above: parent,
       runId: childIdOf(childId, callKey),
@@ -259,14 +258,13 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
 export function runItems(
   sessionId: string,
   subscription: Subscription,
-  { parts: { store, family }, itemsOf }: { readonly parts: FamilyParts; readonly itemsOf: ItemsOf },
+  { parts, itemsOf }: { readonly parts: CompiledAgent; readonly itemsOf: ItemsOf },
 ): AsyncGenerator<FamilyItem, void, undefined> {
   const from = { place: subscription.seen, children: new Map() };
   const live = { items: itemsOfSubscription(subscription), stop: () => endSubscription(subscription) };
-  return familyStream({ sessionId, store, family, itemsOf, from, tellsRest: true, live });
+  const family = joinedFamily(familiesOf(parts, undefined));
+  return familyStream({ sessionId, store: parts.store, family, itemsOf, from, tellsRest: true, live });
 }
-
-type FamilyParts = Pick<FamilyStreamOptions, "store" | "family">;
 
 type ChildCall = { readonly callKey: string; readonly name: string; readonly childId: string };
 

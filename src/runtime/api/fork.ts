@@ -3,10 +3,10 @@
  *
  * A run that was under way at that entry ends in the copy, so that the fork runs nothing that its source may run, too.
  */
-import { advance } from "../../core/machine/consequences.js";
+import { advance, consequences } from "../../core/machine/consequences.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { Event } from "../../core/machine/event.js";
-import { initialState, isResting, type State } from "../../core/machine/state.js";
+import { hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
@@ -101,11 +101,25 @@ type Ended = { readonly state: State; readonly events: readonly Event[] };
 function endOf(state: State, at: number): Ended {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
-  const aborted = advance(state, { type: "abort_requested", runId, note: "forked", at });
+  const settled = settledCalls(state, at);
+  const aborted = advance(settled.state, { type: "abort_requested", runId, note: "forked", at });
   const given = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
-  const events = [...aborted.events, ...given.events];
+  const events = [...settled.events, ...aborted.events, ...given.events];
   if (isResting(given.state)) return { state: given.state, events };
   // Child sessions belong to the session that was copied: the copy does not wait for them.
   const ended = advance(given.state, { type: "timer_fired", runId, timer: "grace", at });
   return { state: ended.state, events: [...events, ...ended.events] };
+}
+
+/** The results that the machine makes for calls belong to the entry that they follow from. */
+function settledCalls(before: State, at: number): Ended {
+  let state = before;
+  const events: Event[] = [];
+  for (let follow = consequences(state); hasCalls(state) && follow.length > 0; follow = consequences(state))
+    for (const body of follow) {
+      const event: Event = { at, ...body };
+      state = transition(state, event);
+      events.push(event);
+    }
+  return { state, events };
 }

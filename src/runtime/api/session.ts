@@ -10,10 +10,11 @@ import { initialState, isResting, type State } from "../../core/machine/state.js
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
-import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
+import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
+import { checkGraph } from "../agent/agent-graph.js";
 import type { Answers } from "../agent/answer-types.js";
 import { checkResumeOptions, checkSendOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
-import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, familiesOf, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions, type SteerOptions } from "../agent/run-input.js";
@@ -39,6 +40,7 @@ export type SendOptions = Pick<
   | "signal"
   | "runId"
   | "limits"
+  | "agent"
   | "systemPrompt"
   | "activeTools"
   | "toolChoice"
@@ -137,6 +139,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   async function send(input: Input, options: SendOptions = {}) {
+    checkGraph(parts);
     checkSendOptions(options, parts);
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
@@ -152,12 +155,14 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return { runId, isNew: said === "said" };
   }
 
-  const childSession = (name: string, childId: string) => childAgentOf(name, parts.family)?.session(childId);
-  const answering = createAnswering(id, parts, known, post, childSession);
+  const childSession = (name: string, childId: string, state: State) =>
+    childAgentOf(name, familyIn(parts, state))?.session(childId);
+  const partsAt = (state: State) => partsNear(parts, state);
+  const answering = createAnswering(id, { store, clock, makeId, partsAt }, known, post, childSession);
 
   async function resume(options: LocalOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
-    const locals = compileLocalOptions(options, parts.deps);
+    const locals = compileLocalOptions(options);
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
     if (ended !== null && locals !== undefined)
@@ -170,6 +175,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   async function resumeRun(): Promise<RunResult> {
+    checkGraph(parts);
     // In this order: a request leaves the inbox in the commit that begins the session.
     const isPosted = (await store.inbox(id)).length > 0;
     const state = await load();
@@ -186,7 +192,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
-    if (waits) await takeUpChildren(state, parts.family);
+    if (waits) await takeUpChildren(state, familyIn(parts, state));
     const waiting = waits ? await result() : null;
     return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
@@ -209,7 +215,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
     const from = parseFamilyCursor(after);
     const { seq } = await known();
-    const whole = { sessionId: id, store, family: parts.family, itemsOf, from, tellsRest: false };
+    const family = joinedFamily(familiesOf(parts, undefined));
+    const whole = { sessionId: id, store, family, itemsOf, from, tellsRest: false };
     if (!follow) return yield* familyStream({ ...whole, live: null });
     const controller = new AbortController();
     const stop = () => controller.abort();

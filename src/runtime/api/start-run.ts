@@ -3,6 +3,7 @@
  */
 import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
+import { checkGraph } from "../agent/agent-graph.js";
 import { checkStartOptions } from "../agent/check-run-options.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { compileLocalOptions } from "../agent/local-run-options.js";
@@ -34,10 +35,11 @@ export function startRun(
   live: (sessionId: string) => LocalSession,
   interrupted: InterruptedRuns,
 ): Started {
+  checkGraph(parts);
   checkStartOptions(what, options, parts);
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
   const body = inputBody(input, options, parts, runId, "queue");
-  const locals = compileLocalOptions(options, parts.deps);
+  const locals = compileLocalOptions(options);
   const shared = options.runId !== undefined;
   const begin = (subscription?: Subscription): Promise<RunResult> => {
     const message = { id: `run/${runId}`, at: parts.clock.now(), body };

@@ -7,7 +7,7 @@ import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
-import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
@@ -22,7 +22,7 @@ export type Draft = {
 
 export type DraftOptions = {
   readonly sessionId: string;
-  readonly parts: Pick<CompiledAgent, "hooks">;
+  readonly parts: CompiledAgent;
   readonly transcript: Transcript;
   readonly questions: KnownQuestions;
 };
@@ -48,7 +48,9 @@ export function createDraft(
   function append(given: Event): void {
     const before = state;
     const event =
-      given.type === "run_finished" && hasEndHooks(parts) ? { ...given, afterRunHooksPending: true as const } : given;
+      given.type === "run_finished" && hasEndHooks(partsNear(parts, before))
+        ? { ...given, afterRunHooksPending: true as const }
+        : given;
     const after = transition(before, event);
     if (after === before) return;
     const entry = { seq: after.seq, event };

@@ -41,7 +41,6 @@ import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import { readReported } from "../log/open-questions.js";
-import type { EffectContext } from "../work/effect-context.js";
 import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { commit, type WriteResult } from "./committer.js";
@@ -49,6 +48,7 @@ import { createDraft, type Draft } from "./draft-commit.js";
 import type { Driver, DriverOptions, Job } from "./driver-parts.js";
 import { holdOf } from "./lease-keeper.js";
 import { createRecorder } from "./recorder.js";
+import { withoutAgent, workIn } from "./work-in.js";
 
 export type { Driver, DriverOptions } from "./driver-parts.js";
 
@@ -196,7 +196,9 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   for (const effect of effectsOf(driver, draft.state())) {
     if (!isImmediate(effect) || effect.type === "sleep" || driver.jobs.has(effect.key)) continue;
     const cancellation = createCancellation();
-    const settled = perform(effect, workIn(driver, draft.state()), cancellation);
+    const work = workIn(driver, draft.state());
+    if (work === null) return false;
+    const settled = perform(effect, work, cancellation);
     if (settled instanceof Promise) {
       settled.catch(() => {});
       driver.jobs.set(effect.key, { cancellation, early: settled });
@@ -206,11 +208,6 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
     }
   }
   return applied;
-}
-
-function workIn(driver: Driver, state: State): EffectContext {
-  const { sessionId, parts, transcript, memory, hold, recorder, hearers } = driver;
-  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, hearers };
 }
 
 /** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
@@ -245,14 +242,14 @@ function isStarted(job: Job | undefined): boolean {
 }
 
 function start(driver: Driver, effect: Effect): void {
-  if (effect.type === "sleep") {
-    sleep(driver, effect);
-    return;
-  }
+  const work = workIn(driver, driver.state);
+  if (work === null) close(driver, withoutAgent(driver));
+  else if (effect.type === "sleep") sleep(driver, effect);
+  if (work === null || effect.type === "sleep") return;
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
   driver.jobs.set(effect.key, { cancellation });
-  const settled = begun?.early ?? perform(effect, workIn(driver, driver.state), cancellation);
+  const settled = begun?.early ?? perform(effect, work, cancellation);
   Promise.resolve(settled).then(
     (event) => settle(driver, effect.key, event),
     (error) => close(driver, closingOf(error)),
@@ -312,7 +309,7 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
   for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
   await Promise.all(
     fresh.map((one) =>
-      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts)), { consume: one.id }),
+      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts, state)), { consume: one.id }),
     ),
   );
 }

@@ -12,6 +12,7 @@ import { type Call, type CallPolicy, callOf, type Recover } from "../../core/mac
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { agentBehind } from "../agent/agent-tool.js";
+import { handoffOf } from "../agent/handoffs.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -232,6 +233,8 @@ function questionOf(
 function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   const { graceMs } = tool;
   const recover = recoverOf(tool);
+  const handoff = handoffOf(tool);
+  if (handoff !== undefined) return { recover, handoff };
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
     ...(tool.durable === true ? { durable: true } : {}),

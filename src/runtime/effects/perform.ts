@@ -13,13 +13,23 @@ import { cancelChild, notifyParent, tellParent } from "./children.js";
 import { compact } from "./compact.js";
 import { decide } from "./decide.js";
 import { afterRun, finish } from "./finish.js";
+import { handOver } from "./hand-over.js";
 import { prepare } from "./prepare.js";
 import { reconcileTool } from "./reconcile-tool.js";
 import { runTool } from "./run-tool.js";
 
 /** Effects that touch nothing outside. If they settle at once, their event joins the commit that wanted them. */
 export function isImmediate({ type }: Effect): boolean {
-  return type === "prepare" || type === "decide" || type === "finish" || type === "call_after_run_hooks";
+  switch (type) {
+    case "prepare":
+    case "decide":
+    case "hand_over":
+    case "finish":
+    case "call_after_run_hooks":
+      return true;
+    default:
+      return false;
+  }
 }
 
 /**
@@ -44,6 +54,8 @@ export function perform(
       return runCoroutine(runTool(effect, context, cancellation));
     case "reconcile":
       return runCoroutine(reconcileTool(effect, context, cancellation));
+    case "hand_over":
+      return runCoroutine(handOver(context, cancellation));
     case "finish":
       return runCoroutine(finish(context, cancellation));
     case "call_after_run_hooks":

@@ -9,6 +9,7 @@ import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
 import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
+import { endOverrides } from "../../core/transcript/handoff.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
@@ -30,7 +31,13 @@ export async function loadTranscript(store: Pick<Store, "read">, sessionId: stri
     for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendFrozen(transcript, entry);
   }
   for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
+  // The entry that says so may come before `readFrom`.
+  if (readFrom > 1 && wasHandedOver(state) && transcript.run !== null) endOverrides(transcript.run);
   return transcript;
+}
+
+function wasHandedOver(state: State): boolean {
+  return state.status !== "idle" && (state.counters.handoffs ?? 0) > 0;
 }
 
 /** The entries before `readFrom` that the transcript needs: queued inputs, and the start and the request of the run. */

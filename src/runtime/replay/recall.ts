@@ -18,7 +18,7 @@ import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
 import { compileHooks } from "../agent/compile-hooks.js";
-import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
@@ -52,17 +52,17 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
-  const tools = new Map(
-    [...parts.tools].map(([name, tool]) => [name, runsAgain(tool) ? tool : noting(tool, () => (reached = true))]),
-  );
+  const toolsOf = replayed((tool) => (runsAgain(tool) ? tool : noting(tool, () => (reached = true))));
   /** A durable tool that runs again may wait for something, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
   const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
+    const own = partsNear(parts, state);
+    const tools = toolsOf(own);
     const present: CompiledAgent = {
-      ...parts,
+      ...own,
       store,
       clock,
       tools,
@@ -101,7 +101,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       },
     };
     const inPlace = (one: CalledModel): CalledModel => ({ ...one, model: recorded });
-    const [first, ...others] = parts.models;
+    const [first, ...others] = partsNear(parts, state).models;
     const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
     const named = new Map([...parts.named].map(([name, one]) => [name, inPlace(one)]));
     return act(effect, state, transcript, { models: [inPlace(first), ...others.map(inPlace)], named });
@@ -155,6 +155,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
         const real = { clock: waitingClock };
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
+      case "handed_off":
+        return act({ type: "hand_over", key: "replay", runId: event.runId }, state, transcript);
       case "steered":
         return event.source === "user" || state.status === "idle"
           ? undefined
@@ -199,6 +201,16 @@ function withoutTexts({ name }: ContextSource): ContextSource {
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
+
+/** The tools of each agent, as a replay calls them. */
+function replayed(of: (tool: CompiledTool) => CompiledTool): (parts: CompiledAgent) => CompiledAgent["tools"] {
+  const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
+  return ({ tools }) => {
+    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, of(tool)]));
+    known.set(tools, found);
+    return found;
+  };
+}
 
 /** A replay writes nothing. */
 const nothingRecorded: Recorder = {

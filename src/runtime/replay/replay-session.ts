@@ -17,8 +17,8 @@ import { initialState, type State } from "../../core/machine/state.js";
 import { refusal, transition } from "../../core/machine/transition.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
-import { childAgentOf } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
+import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
+import { type CompiledAgent, checkAgent, familyIn } from "../agent/compiled-agent.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
@@ -38,7 +38,7 @@ export async function replaySession(
   const { policy = "present", prompt = "present", durable = "recorded", model } = options;
   const own = model === undefined ? {} : { model };
   const recall = createRecall({ sessionId, parts, store: scratch, policy, durable, ...own });
-  const children = new Map<string, string>();
+  const children: Children = new Map();
   const transcript = createTranscript();
   let state: State = initialState;
   let entries = 0;
@@ -52,7 +52,7 @@ export async function replaySession(
   for await (const entry of readEntries(parts.store, sessionId, 0)) {
     const difference = await differenceAt(entry, state, transcript, recall, prompt);
     if (difference !== undefined) return replayWith(difference);
-    noteChild(entry, state, children);
+    noteChild(entry, state, parts, children);
     state = transition(state, entry.event);
     appendFrozen(transcript, entry);
     entries += 1;
@@ -158,25 +158,27 @@ function differenceAtEnd(state: State, stored: State): Finding | undefined {
   return { seq: state.seq, event: null, ...difference, message };
 }
 
-/** Notes by which tool a child session was started. */
-function noteChild({ event }: Entry, state: State, children: Map<string, string>): void {
+type Children = Map<string, ChildAgent | undefined>;
+
+/** Notes the agent behind the tool that started a child session. */
+function noteChild({ event }: Entry, state: State, parts: CompiledAgent, children: Children): void {
   if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);
-  if (call !== undefined) children.set(event.childId, call.name);
+  if (call !== undefined) children.set(event.childId, childAgentOf(call.name, familyIn(parts, state)));
 }
 
 async function withChildren(
   replay: Replay,
-  children: ReadonlyMap<string, string>,
-  { store, family }: CompiledAgent,
+  children: Children,
+  { store }: CompiledAgent,
   options: ReplayOptions,
 ): Promise<Replay> {
   let { entries, sessions } = replay;
-  for (const [childId, name] of children) {
+  for (const [childId, agent] of children) {
     const child = await store.load(childId);
     // A fork contains the calls of its source, but their children belong to the source.
     if (child?.state.session?.parent?.sessionId !== replay.sessionId) continue;
-    const replayed = await childAgentOf(name, family)?.replay(childId, options);
+    const replayed = await agent?.replay(childId, options);
     if (replayed === undefined) continue;
     entries += replayed.entries;
     sessions += replayed.sessions;

@@ -9,8 +9,8 @@
 import { childCallsOf } from "../../core/machine/parent.js";
 import type { State } from "../../core/machine/state.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
-import type { Store } from "../../ports/store.js";
 import { type AgentFamily, childAgentOf } from "../agent/agent-family.js";
+import { type CompiledAgent, familyIn } from "../agent/compiled-agent.js";
 import { presentResult } from "../log/present-result.js";
 import {
   closeWaiters,
@@ -27,7 +27,7 @@ import {
 export type Attended = Map<string, () => void>;
 
 type Parent = WaitedFor & {
-  readonly parts: { readonly store: Store; readonly family: AgentFamily };
+  readonly parts: CompiledAgent;
   /** Not null: the session is driven here. */
   readonly driver: object | null;
   readonly following: object | null;
@@ -38,7 +38,7 @@ type Parent = WaitedFor & {
 /** Settles those who wait if the run waits for a person, and attends to the children for those who wait on. */
 export async function whileWaitedFor(session: Parent, state: State): Promise<void> {
   if (state.status === "awaiting_human" && session.waiters.some(isWaitingForPeople)) {
-    await letAskingGo(state, session.parts.family);
+    await letAskingGo(state, familyIn(session.parts, state));
     const result = await presentResult(session.parts.store, session.sessionId, state);
     if (result !== null && session.driver === null) {
       settleRun(session, result, Number.MAX_SAFE_INTEGER);
@@ -75,7 +75,7 @@ function attendChildren(session: Parent, state: State): void {
       leave();
     }
   for (const { name, childId } of children) {
-    const child = childAgentOf(name, session.parts.family);
+    const child = childAgentOf(name, familyIn(session.parts, state));
     if (child === undefined || session.attended?.has(childId) === true) continue;
     session.attended ??= new Map();
     const leave = child.attend(childId, (error) => {

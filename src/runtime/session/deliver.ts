@@ -73,7 +73,9 @@ async function deliverAll(
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
   const said = messages.map((message) =>
-    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts)), { record: message.id }),
+    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts, state)), {
+      record: message.id,
+    }),
   );
   return (await Promise.all(said)).every((durable) => durable);
 }

@@ -11,7 +11,7 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
 import { drain } from "../driver/drain.js";
 import { createDriver, type Driver, dispatch, lose, takeMessages, wake } from "../driver/driver.js";
@@ -163,7 +163,7 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const questions: KnownQuestions = new Map();
   const reading = readReported(parts.store, questions, state, messages);
   if (reading !== undefined) await reading;
-  const cancelling = cancelChildren(sessionId, state, messages, parts);
+  const cancelling = cancelChildren(sessionId, state, messages, partsNear(parts, state));
   if (cancelling !== undefined) await cancelling;
   // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
@@ -206,13 +206,15 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
     void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);
   }
   // A child may have said that it waits for a person.
-  void takeMessages(driver, messages).then(() => takeUpChildren(driver.state, parts.family, { atWork: true }));
+  void takeMessages(driver, messages).then(() =>
+    takeUpChildren(driver.state, familyIn(parts, driver.state), { atWork: true }),
+  );
 }
 
 function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
   broadcastCommitted(live, steps, transcript);
   if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
-    void takeUpChildren(state, live.parts.family, { atWork: true });
+    void takeUpChildren(state, familyIn(live.parts, state), { atWork: true });
   const parent = state.session?.parent;
   if (parent !== undefined && steps.some(({ entry }) => entry.event.type === "parent_told"))
     void takeUpParent(parent.sessionId, live.parts.family);

@@ -7,7 +7,7 @@
  * 2. After `patienceMs` the world stops waiting and its clock goes on, so that timeouts and aborts take effect.
  * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
  */
-import type { Agent, AnyModel } from "../../create-agent.js";
+import type { Agent, AgentOptions, AnyModel } from "../../create-agent.js";
 import { asModel } from "../../models/ai-sdk/adapter.js";
 import type { Model } from "../../ports/model.js";
 import type { Holder, Store } from "../../ports/store.js";
@@ -32,22 +32,45 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
   return enterWorld(world, (self, { holder, name }) => {
     const { options } = agent;
     const place: CrashPoint = { world, self, patienceMs };
-    return agent.with({
+    return watchAgent(place, agent, new Map(), {
       store: ownedStore(storeOf(world, self), holder, (other) => sameHost && isKilled(world, other)),
       clock: clockOf(world, self),
       makeId: () => `id${world.number()}`,
       leaseMs,
-      model: watchModel(place, options.model),
-      tools: [...normaliseTools(options.tools ?? []).values()].map(({ tool }) => watchTool(place, tool)),
       observers: [
         ...(options.observers ?? []),
         { onDelta: (delta) => world.note({ type: "delta", sessionId: world.sessionId, process: name, delta }) },
       ],
-      ...(options.canExecuteTool === undefined
-        ? {}
-        : { canExecuteTool: watchPermissions(place, options.canExecuteTool) }),
     });
   });
+}
+
+/** The agent, and all that it can hand its session over to, with models and tools that take turns in the world. */
+function watchAgent(
+  place: CrashPoint,
+  agent: Agent,
+  watched: Map<object, Agent>,
+  changes: Partial<AgentOptions>,
+): Agent {
+  const { model, tools = [], handoffs, canExecuteTool } = agent.options;
+  const known = watched.get(agent);
+  if (known !== undefined) return known;
+  const own = agent.with({
+    ...changes,
+    model: watchModel(place, model),
+    tools: [...normaliseTools(tools).values()].map(({ tool }) => watchTool(place, tool)),
+    ...(canExecuteTool === undefined ? {} : { canExecuteTool: watchPermissions(place, canExecuteTool) }),
+    ...(handoffs === undefined
+      ? {}
+      : {
+          handoffs: handoffs.map((handoff) => ({
+            ...handoff,
+            agent: () => watchAgent(place, handoff.agent() as Agent, watched, {}),
+          })),
+        }),
+  });
+  watched.set(agent, own);
+  return own;
 }
 
 /** Claims leases for the simulated process instead of the real one, which holds all processes of the world. */

@@ -4,7 +4,8 @@
 import type { Observer } from "../../../src/ports/observer.js";
 import type { AnyTool } from "../../../src/ports/tool.js";
 import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
-import { type Agent, type AgentDefaults, buildAgent } from "../../../src/runtime/api/build-agent.js";
+import { type Agent, buildAgent } from "../../../src/runtime/api/build-agent.js";
+import type { AgentDefaults } from "../../../src/runtime/api/compile-parts.js";
 import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
 import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
 import { storeOf } from "../../../src/testing/world/store.js";

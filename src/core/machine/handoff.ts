@@ -1,0 +1,61 @@
+/**
+ * Handoffs: a call passes the session on to another agent.
+ *
+ * 1. No code runs for such a call: the machine makes its result. It does so when nothing else of the step is open, so
+ *    everything that the step asked for belongs to the agent that asked for it.
+ * 2. The first handoff in the order of the calls counts. A stop, a limit or a done tool that comes before ends them all.
+ * 3. The session changes its agent at `handed_off` and at the start of a run, and nowhere else.
+ */
+import type { EventOf } from "./event.js";
+import type { Call, CallOutcome, CallPolicy, Preparing, RunState } from "./state.js";
+import { nextStep, withoutHandoff } from "./steps.js";
+
+/** How often a run may be handed over if its limits do not say. */
+export const defaultMaxHandoffs = 10;
+
+type Handoff = Extract<Call, { readonly status: "ready" }> & {
+  readonly policy: CallPolicy & { readonly handoff: string };
+};
+
+/** Whether the call waits to hand the session over. */
+export function isHandoff(call: Call): call is Handoff {
+  return call.status === "ready" && call.policy.handoff !== undefined;
+}
+
+/** What became of the handoffs of a step, once nothing else of it is open. */
+export type SettledHandoffs = { readonly calls: readonly Call[]; readonly handoff?: RunState["handoff"] };
+
+/** Settles the handoffs of a step if nothing else of it is open; undefined if there are none, or if it is too early. */
+export function settleHandoffs(
+  { counters, limits, seq }: RunState,
+  calls: readonly Call[],
+): SettledHandoffs | undefined {
+  const first = calls.find(isHandoff);
+  if (first === undefined || !calls.every((call) => call.status === "done" || isHandoff(call))) return undefined;
+  const isExhausted = (counters.handoffs ?? 0) >= (limits.maxHandoffs ?? defaultMaxHandoffs);
+  const outcomeOf = (call: Call): CallOutcome => (isExhausted ? "error" : call === first ? "ok" : "not_run");
+  const settled = calls.map((call): Call => {
+    if (!isHandoff(call)) return call;
+    const { callKey, name, inputSeq, inputHash } = call;
+    const identity = { callKey, name, inputSeq, ...(inputHash === undefined ? {} : { inputHash }) };
+    return { status: "settling", outcome: outcomeOf(call), causeSeq: seq + 1, ...identity };
+  });
+  if (isExhausted) return { calls: settled };
+  return { calls: settled, handoff: { to: first.policy.handoff, callKey: first.callKey } };
+}
+
+/** The session goes on with another agent, which begins with its own model and its own retries. */
+export function handedOff(state: Preparing, event: EventOf<"handed_off">): Preparing {
+  const { handoff, session } = state;
+  if (state.for !== "handoff" || state.stopping !== null || handoff === undefined || session === null) return state;
+  if (event.callKey !== handoff.callKey || event.to !== handoff.to || event.from !== session.agent) return state;
+  const { counters } = state;
+  const run: RunState = {
+    ...withoutHandoff(state),
+    session: { ...session, agent: event.to },
+    fallback: 0,
+    failing: null,
+    counters: { ...counters, handoffs: (counters.handoffs ?? 0) + 1 },
+  };
+  return nextStep(run, state.purpose, event.at);
+}

@@ -1,0 +1,125 @@
+/**
+ * The agents that an agent can reach through handoffs, itself included. It drives the sessions of all of them.
+ *
+ * 1. Agents may hand over to each other, so the agents are looked up when they are first needed, and compiled one by
+ *    one when a session needs them.
+ * 2. An agent that was reached works in the process of the agent that was called first: with its store, clock, ids,
+ *    lease, observers, redaction and parent.
+ * 3. A name belongs to one agent of a graph. An agent that `with` has changed takes the place of the one that it was made
+ *    from.
+ */
+import { PawlError } from "../../errors.js";
+import type { ParentLink } from "./agent-family.js";
+import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
+import type { Handoff, HandoffAgent } from "./handoffs.js";
+
+/** What an agent hands to those that it reaches. */
+export type Inherited = Pick<
+  CompiledAgent,
+  "store" | "clock" | "makeId" | "leaseMs" | "listeners" | "redact" | "locals"
+> & { readonly graph: AgentGraph };
+
+type Binding = {
+  readonly name: string;
+  /** The same for all agents that were made from each other by `with`. */
+  readonly lineage: object;
+  readonly handoffs: readonly Handoff[];
+  /** Compiles the agent for the process of another agent. */
+  readonly compile: CompileReached;
+};
+
+type CompileReached = (inherited: Inherited, links: FamilyLinks) => CompiledAgent;
+
+/** How the agents behind tools find the sessions of this process, and how those find their parents. */
+export type FamilyLinks = { readonly link: ParentLink; readonly parent: ParentLink | undefined };
+
+const bindings = new WeakMap<object, Binding>();
+
+/** Notes what other agents need to hand over to this one. */
+export function bindAgent(agent: HandoffAgent, binding: Binding): void {
+  bindings.set(agent, binding);
+}
+
+/**
+ * The agents that can be reached, by name, the given one included.
+ * @throws PawlError `bad_configuration`
+ */
+export function reachableAgents(agent: HandoffAgent): ReadonlyMap<string, HandoffAgent> {
+  const own = bindings.get(agent);
+  const found = new Map<string, HandoffAgent>([[own?.name ?? agent.options.name ?? "agent", agent]]);
+  // A map gives the entries, too, that are added meanwhile.
+  for (const [from, reached] of found)
+    for (const handoff of bindings.get(reached)?.handoffs ?? []) {
+      const next = agentOf(from, handoff);
+      const known = found.get(handoff.name);
+      if (known === undefined) found.set(handoff.name, next);
+      else if (lineageOf(known) !== lineageOf(next)) throw twoOfOneName(handoff.name);
+    }
+  return found;
+}
+
+/** What an agent has in common with those that `with` made from it; agents of different origin have different ones. */
+export function lineageOf(agent: HandoffAgent): object {
+  return bindings.get(agent)?.lineage ?? agent;
+}
+
+/** Two agents of one name: a session that is handed over could go on with either. */
+export function twoOfOneName(name: string): PawlError {
+  return misconfigured(
+    `Two different agents are named "${name}", and both can be reached through handoffs. Rename one of them, or hand over to the same agent.`,
+  );
+}
+
+function agentOf(from: string, { name, agent }: Handoff): HandoffAgent {
+  const found: unknown = agent();
+  const binding = typeof found === "object" && found !== null ? bindings.get(found) : undefined;
+  if (binding === undefined)
+    throw misconfigured(
+      `The handoff of "${from}" to "${name}" gives no agent. Its option agent is a function that returns an agent made by createAgent.`,
+    );
+  if (binding.name !== name)
+    throw misconfigured(
+      `The handoff of "${from}" to "${name}" gives an agent that is named "${binding.name}". Make the names the same.`,
+    );
+  return found as HandoffAgent;
+}
+
+/**
+ * @param self the agent, and `own` its parts. Neither may be there before the graph is first asked.
+ */
+export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, links: FamilyLinks): AgentGraph {
+  const compiled = new Map<string, CompiledAgent>();
+  let agents: ReadonlyMap<string, HandoffAgent> | null = null;
+  const reachable = () => {
+    agents ??= reachableAgents(self());
+    return agents;
+  };
+  const graph: AgentGraph = {
+    names: () => [...reachable().keys()],
+    partsOf(name) {
+      const first = own();
+      if (name === first.name) return first;
+      const agent = reachable().get(name);
+      const binding = agent === undefined ? undefined : bindings.get(agent);
+      if (binding === undefined) return undefined;
+      const known = compiled.get(name);
+      if (known !== undefined) return known;
+      const { store, clock, makeId, leaseMs, listeners, redact, locals } = first;
+      const inherited = { store, clock, makeId, leaseMs, listeners, redact, locals, graph };
+      const parts = binding.compile(inherited, links);
+      compiled.set(name, parts);
+      return parts;
+    },
+    compiled: () => [...compiled.values()],
+  };
+  return graph;
+}
+
+/** Looks the agents up before a run needs them. @throws PawlError `bad_configuration` */
+export function checkGraph({ graph }: Pick<CompiledAgent, "graph">): void {
+  graph?.names();
+}
+
+function misconfigured(message: string): PawlError {
+  return new PawlError("bad_configuration", message);
+}

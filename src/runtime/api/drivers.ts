@@ -1,0 +1,29 @@
+/**
+ * Which of a worker's agents drives the sessions of which agent.
+ */
+import { lineageOf, reachableAgents, twoOfOneName } from "../agent/agent-graph.js";
+import type { HandoffAgent } from "../agent/handoffs.js";
+
+/**
+ * The agent that drives the sessions of each name: the one of that name or, if the worker has none, one that reaches it
+ * through handoffs.
+ * @throws PawlError `bad_configuration`
+ */
+export function driversByName<Agent extends HandoffAgent>(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const owners = new Map<string, HandoffAgent>();
+  const drivers = new Map<string, Agent>();
+  const note = (name: string, owner: HandoffAgent, driver: Agent): void => {
+    if (drivers.has(name)) return;
+    drivers.set(name, driver);
+    owners.set(name, owner);
+  };
+  for (const agent of agents) note(agent.options.name ?? "agent", agent, agent);
+  for (const driver of agents)
+    for (const [name, owner] of reachableAgents(driver)) {
+      if (owner === driver) continue;
+      const known = owners.get(name);
+      if (known !== undefined && lineageOf(known) !== lineageOf(owner)) throw twoOfOneName(name);
+      note(name, owner, driver);
+    }
+  return drivers;
+}

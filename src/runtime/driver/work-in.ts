@@ -1,0 +1,33 @@
+/**
+ * What an effect of a session has in hand: the parts of the agent that has the session in the state that wants the effect.
+ */
+import type { State } from "../../core/machine/state.js";
+import { agentMismatch, type CompiledAgent, partsIn } from "../agent/compiled-agent.js";
+import type { Closing } from "../log/closing.js";
+import type { EffectContext } from "../work/effect-context.js";
+
+type Worker = Omit<EffectContext, "now">;
+
+/** Null if the session has an agent that this process cannot drive: another process gave it to that one. */
+export function workIn(
+  { sessionId, parts: own, transcript, memory, hold, recorder, hearers }: Worker,
+  state: State,
+): EffectContext | null {
+  const parts = partsIn(own, state);
+  if (parts === null) return null;
+  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, hearers };
+}
+
+/** The session is left to a process that has its agent. */
+export function withoutAgent({
+  sessionId,
+  state,
+  parts,
+}: {
+  readonly sessionId: string;
+  readonly state: State;
+  readonly parts: CompiledAgent;
+}): Closing {
+  const error = agentMismatch(sessionId, state.session?.agent ?? "", parts);
+  return { type: "interrupted", reason: "lease_lost", error };
+}

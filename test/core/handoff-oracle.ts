@@ -1,0 +1,89 @@
+/**
+ * What must hold of handoffs: which call hands over, when, and what becomes of the others.
+ */
+import { type Call, type Event, hasCalls, type State } from "../../src/core/index.js";
+import { check } from "./check.js";
+import type { Session } from "./session.js";
+
+/** Watches the entries of one session. */
+export function watchHandoffs({ transcript }: Session) {
+  /** The agent that each call of the step would hand over to, in the order of the calls; and how the call ended. */
+  const asked = new Map<string, { readonly to: string; outcome?: string }>();
+  const open = new Set<string>();
+  let agent = "";
+  let handoffs = 0;
+  let most = 10;
+  const queued = new Map<number, string>();
+
+  function observe(event: Event, before: State, after: State): void {
+    switch (event.type) {
+      case "session_created":
+        agent = event.agent;
+        break;
+      case "run_queued":
+        if (event.options?.agent !== undefined) queued.set(after.seq, event.options.agent);
+        break;
+      case "run_started":
+        agent = event.options?.agent ?? queued.get(event.queuedSeq ?? 0) ?? agent;
+        handoffs = 0;
+        most = event.limits.maxHandoffs ?? 10;
+        break;
+      case "model_finished":
+        asked.clear();
+        open.clear();
+        if (hasCalls(after)) for (const call of after.calls) open.add(call.callKey);
+        break;
+      case "tool_decided":
+        asked.delete(event.callKey);
+        if ("policy" in event.decision && event.decision.policy.handoff !== undefined)
+          asked.set(event.callKey, { to: event.decision.policy.handoff });
+        break;
+      case "tool_finished": {
+        open.delete(event.callKey);
+        const handoff = asked.get(event.callKey);
+        if (handoff !== undefined) handoff.outcome = event.outcome;
+        if (handoff !== undefined && event.outcome === "ok" && event.causeSeq !== undefined)
+          check(
+            [...open].every((key) => asked.has(key)),
+            "a handoff is decided while another call of its step is open",
+          );
+        break;
+      }
+      case "handed_off": {
+        check(open.size === 0, "handed over before all calls of the step were done");
+        const order = [...asked].sort(([a], [b]) => Number(a.split("/").at(-1)) - Number(b.split("/").at(-1)));
+        const first = order.find(([, { outcome }]) => outcome === "ok" || outcome === "not_run");
+        check(first?.[0] === event.callKey && first[1].outcome === "ok", "a later handoff of the step counts");
+        check(first[1].to === event.to && agent === event.from, "handed over to or by another agent");
+        check(handoffs < most, "handed over more often than allowed");
+        handoffs += 1;
+        agent = event.to;
+        break;
+      }
+      default:
+        break;
+    }
+    if (event.type === "migrated") return;
+    check((after.session?.agent ?? "") === agent, "the session has another agent");
+    if (after.status === "idle") return;
+    check((after.counters.handoffs ?? 0) === handoffs, "handoffs are counted differently");
+    if (event.type === "handed_off") {
+      check(after.fallback === 0 && after.failing === null, "an agent begins with the failures of another");
+      // The next run may have begun already, in the same commit.
+      const { systemPrompt, activeTools, toolChoice } =
+        transcript.run?.runId === event.runId ? transcript.run.options : {};
+      check(
+        [systemPrompt, activeTools, toolChoice].every((one) => one === undefined),
+        "what a run overrides goes over",
+      );
+      check(before.status === "preparing" && before.for === "handoff", "handed over from nowhere");
+    }
+  }
+
+  return { observe };
+}
+
+/** A handoff waits until nothing else of its step is open. */
+export function isWaitingHandoff(call: Call): boolean {
+  return call.status === "ready" && call.policy.handoff !== undefined;
+}
