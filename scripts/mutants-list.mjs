@@ -295,4 +295,19 @@ export const mutants = [
     replace: "",
     check: "conformance",
   },
+  {
+    name: "a list that the log names is not sent",
+    file: "src/runtime/effects/model-request.ts",
+    find: "const list = sentList === null ? null : yield* wait(findList(sentList, memory.texts));",
+    replace:
+      "const list = sentList === null || effect.attempt > 1 ? null : yield* wait(findList(sentList, memory.texts));",
+    check: "seeds",
+  },
+  {
+    name: "a message of a list is named and not kept",
+    file: "src/runtime/work/message-lists.ts",
+    find: "texts.unwritten = [...texts.unwritten, { hash, bytes }];",
+    replace: "texts.unwritten = texts.unwritten.slice();",
+    check: "seeds",
+  },
 ];

@@ -29,6 +29,8 @@ export type TracedAttempt = TraceSpan & {
   /** Milliseconds from the start to the first delta. */
   readonly firstDeltaMs?: number;
   readonly finishReason?: FinishReason;
+  /** What the provider could not do of what was asked. */
+  readonly warnings?: readonly string[];
   readonly failure?: ModelFailure;
   /** What followed a failure. */
   readonly next?: AfterFailure["type"];
@@ -114,6 +116,11 @@ export type TraceRecord =
         readonly purpose: Purpose;
         /** The number of messages that the model was sent. */
         readonly messages: number;
+        /**
+         * What is the same as in the call before, and may come from a provider's cache: how many leading messages; the
+         * system prompt; the tools, and which of them may be used.
+         */
+        readonly reused: { readonly messages: number; readonly prompt: boolean; readonly tools: boolean };
         /** The number of the last entry of the log that these messages show. */
         readonly contextSeq: number;
         readonly attempts: readonly TracedAttempt[];

@@ -1,7 +1,7 @@
 /**
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
-import type { Model, ModelDelta, Session } from "../../src/index.js";
+import type { Hook, Message, Model, ModelDelta, Session } from "../../src/index.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
@@ -43,6 +43,15 @@ function failing(isFailing: boolean): string {
   if (isFailing) throw new Error("not now");
   return "done";
 }
+
+/** A list with a message in a blob, one in its entry and the conversation; then nothing; then settings of the call. */
+const chooseForCall: NonNullable<Hook["beforeLLMCall"]> = ({ modelCallIndex, messages }) => {
+  if (modelCallIndex === 2) return undefined;
+  if (modelCallIndex === 3) return { settings: { seed: 3, stopSequences: ["END"], reasoning: "low" } };
+  const said = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+  const list = [said("The rules. ".repeat(120)), ...messages, said("In short.")];
+  return { messages: list, model: "fast", activeTools: ["look"] };
+};
 
 /** A tool that keeps what it has done. */
 const order = tool("order", {
@@ -494,6 +503,36 @@ export const scenarios: readonly RecordedScenario[] = [
             model: createScriptedModel([{ text: "## Keep\n- Do it.\n\n## Summary\nIt was looked at." }], {
               id: "short",
             }),
+          },
+        },
+      ),
+    play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
+    name: "model-calls",
+    about: "calls with messages, a model, settings and tools of their own, and a compaction between them",
+    parts: () =>
+      agentOf(
+        steps(
+          {},
+          {
+            text: "Then, at length. ".repeat(20),
+            calls: [call("data")],
+            usage: { inputTokens: 700, outputTokens: 90 },
+          },
+          { text: "Done.", warnings: ["topK: not supported"] },
+        ),
+        {
+          models: {
+            fast: createScriptedModel([{ text: "First, at length. ".repeat(20), calls: [call("look")] }], {
+              id: "fast",
+            }),
+          },
+          settings: { temperature: 0, topK: 4 },
+          hooks: [{ name: "choose", beforeLLMCall: chooseForCall }],
+          compaction: {
+            contextWindow: 1_000,
+            model: createScriptedModel([{ text: "It was looked at." }], { id: "short" }),
           },
         },
       ),

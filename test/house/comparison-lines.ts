@@ -28,7 +28,8 @@ function modelOf(...steps: readonly ScriptedStep[]) {
   return createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]);
 }
 
-const plainTool = (name: string) => defineTool({ name, description: name, input, execute: () => "done" });
+const plainTool = (name: string) =>
+  defineTool({ name, description: name, input, readOnly: true, execute: () => "done" });
 
 const eventsOf = ({ log }: CrashPlay, type: string) => log.filter(({ event }) => event.type === type);
 
@@ -139,6 +140,20 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     expect(await stream.result).toMatchObject({ status: "completed", text: "Found." });
   },
 
+  async Handoffs(line) {
+    await crashTest({
+      agent() {
+        const billing = createAgent({ name: "billing", model: modelOf({ text: "no" }, { text: "It is paid." }) });
+        return line.run({ createAgent, billing, model: modelOf({ calls: [{ name: "transfer_to_billing" }] }) });
+      },
+      input: "Is invoice 7 paid?",
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "It is paid." });
+        expect(eventsOf(play, "handed_off")).toMatchObject([{ event: { from: "triage", to: "billing" } }]);
+      },
+    });
+  },
+
   async "The events of a child on its parent's stream"(line) {
     const researcher = createAgent({ name: "researcher", model: modelOf({ text: "90 EUR." }) });
     const research = researcher.asTool({ name: "research", description: "Researches." });
@@ -218,6 +233,18 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
         expect(eventsOf(play, "model_finished")).toHaveLength(2);
       },
     });
+  },
+
+  async Guardrails(line) {
+    const tellsSecrets = (text: string) => text.includes("hunter2");
+    const guarded = (text: string) =>
+      createAgent({ model: modelOf({ text }), hooks: [line.run({ guard: pawl.guard, tellsSecrets })] });
+    const stream = guarded("The password is hunter2.").runStream("Tell me.");
+    const items: unknown[] = [];
+    for await (const item of stream) items.push(item);
+    expect(await stream.result).toMatchObject({ status: "failed", reason: "output_refused" });
+    expect(JSON.stringify(items)).not.toContain("hunter2");
+    expect(await guarded("Nothing here.").run("Tell me.")).toMatchObject({ status: "completed" });
   },
 
   async "Skills and AGENTS.md"(line) {

@@ -36,6 +36,9 @@ function rowOf(line: string): Row {
   return { program: name, source, code, kill };
 }
 
+/** The sections with a line of Pawl. The others say that there is none yet. */
+const written = sections.filter(({ rows }) => rows.at(-1)?.code !== "not yet");
+
 /** A line as the page has it. It counts how often it ran. */
 function lineOf({ heading, rows }: Section): Line & { readonly count: () => number } {
   const code = /^`([^`]+)`$/.exec(rows.at(-1)?.code ?? "")?.[1];
@@ -65,7 +68,7 @@ function evaluate(code: string, surroundings: { readonly [name: string]: unknown
 
 describe("the page that compares", () => {
   test("has the six programs in each table, each with its source", () => {
-    expect(sections.length).toBeGreaterThan(0);
+    expect(written.length).toBeGreaterThan(10);
     for (const { heading, rows } of sections) {
       expect({ heading, programs: rows.map(({ program }) => program) }).toEqual({ heading, programs });
       for (const { program, source, kill } of rows) {
@@ -76,12 +79,12 @@ describe("the page that compares", () => {
   });
 
   test("has a run for each of its lines, and no other", () => {
-    expect(Object.keys(runs).sort()).toEqual(sections.map(({ heading }) => heading).sort());
+    expect(Object.keys(runs).sort()).toEqual(written.map(({ heading }) => heading).sort());
   });
 });
 
 describe("the line of Pawl for", () => {
-  for (const section of sections)
+  for (const section of written)
     test(section.heading, async () => {
       const line = lineOf(section);
       await runs[section.heading]?.(line);

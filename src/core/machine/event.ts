@@ -107,6 +107,9 @@ export type AfterFailure =
 
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry";
 
+/** A request for a summary, as the log names it. */
+export type SummaryRequest = { readonly prompt: string; readonly text: string; readonly attempts: number };
+
 type OfRun = { readonly runId: string };
 type OfStep = OfRun & { readonly modelCallIndex: number };
 type OfCall = OfRun & { readonly callKey: string };
@@ -195,6 +198,8 @@ type Body =
       readonly tokensAfter?: number;
       /** The model that wrote the summary. */
       readonly model?: string;
+      /** What that model was asked: the blobs of the system prompt and of the text, and how often each was sent. */
+      readonly requests?: readonly SummaryRequest[];
       readonly timing?: Timing;
       readonly usage?: Usage;
       /** Why nothing changes. */

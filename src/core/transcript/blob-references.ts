@@ -77,7 +77,11 @@ export function blobsOf(event: Event): readonly string[] {
       (event.messages ?? []).flatMap(blobOfRef),
       blobsOfSources(event.sources),
     ].flat();
-  if (event.type === "compacted") return blobsOfSources(event.sources?.list);
+  if (event.type === "compacted")
+    return [
+      ...(event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]),
+      ...blobsOfSources(event.sources?.list),
+    ];
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
 }

@@ -16,6 +16,7 @@ import {
 import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
+import { forgetSent } from "./reuse.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -62,6 +63,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   transcript.countedTokens = null;
   transcript.sentList = null;
   transcript.settings = null;
+  forgetSent(transcript.lastSent);
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;

@@ -10,6 +10,7 @@ import { type AssistantMessage, guardTripped, type Message } from "../data/messa
 import type { EventOf } from "../machine/event.js";
 import { userText } from "./compaction.js";
 import { continuePrompt, cutOffNote } from "./loop-prompts.js";
+import { changedFrom } from "./reuse.js";
 import type { AnswerAttempt, CutOff, LastMessage, RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -67,6 +68,7 @@ function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): v
   if (refusedSeq <= run.startSeq) return;
   const { messages, seqs, origins } = transcript;
   const first = firstSince(transcript, refusedSeq);
+  changedFrom(transcript.lastSent, first);
   for (let index = messages.length - 1; index >= first; index -= 1) {
     if (isOfUser(messages[index])) continue;
     messages.splice(index, 1);

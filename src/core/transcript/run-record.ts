@@ -109,3 +109,15 @@ export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">
   const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
   run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
 }
+
+/** What hooks chose for a call. Most calls share one object. */
+export function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noChoices;
+  return {
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+}
+
+const noChoices: Choices = {};

@@ -56,8 +56,22 @@ export type Transcript = {
   settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
+  readonly lastSent: LastSent;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
+};
+
+/** The last model call, and what it had in common with the call before. */
+export type LastSent = {
+  /** What it was sent, if that was not the conversation as it is; and how many messages. */
+  list: readonly ListedMessage[] | null;
+  count: number;
+  /** How many leading messages are those of the call before. */
+  reused: number;
+  /** The names of the tools that the model might use; undefined: all. */
+  activeTools: readonly string[] | undefined;
+  /** Whether it might use the same tools as in the call before. */
+  sameChoice: boolean;
 };
 
 /** Events that change nothing of what a model sees. */

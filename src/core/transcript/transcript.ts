@@ -31,14 +31,8 @@ import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, finishedStepsText, handoffText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
-import {
-  type Choices,
-  forgetAttempts,
-  noteFailedAttempt,
-  noteHooks,
-  noteWarning,
-  type RunRecord,
-} from "./run-record.js";
+import { changedFrom, noteSent, nothingSent } from "./reuse.js";
+import { choicesIn, forgetAttempts, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
 import type { Transcript, UnseenEventType } from "./transcript-record.js";
@@ -66,6 +60,7 @@ export function createTranscript(): Transcript {
     sources: null,
     settings: null,
     sentList: null,
+    lastSent: nothingSent(),
     countedTokens: null,
   };
 }
@@ -237,6 +232,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
     transcript.appended = { seq, messages: event.append };
   }
   transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
+  noteSent(transcript, run);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -244,20 +240,16 @@ function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
   return purpose === "unpause" && calls.size === 0;
 }
 
-function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
-  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noOptions;
-  return {
-    ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-  };
-}
-
 /** A hook may change the input of a run before a model has seen it. */
-function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+function changeInput(
+  { messages, seqs, origins, lastSent }: Transcript,
+  run: RunRecord,
+  input: readonly UserMessage[],
+): void {
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
   if (from === -1) return;
+  changedFrom(lastSent, from);
   const count = seqs.lastIndexOf(run.startSeq) - from + 1;
   messages.splice(from, count, ...input);
   seqs.splice(from, count, ...input.map(() => run.startSeq));

@@ -33,6 +33,7 @@ export function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
     runStartSeq: _run,
     timing: _timing,
     dataBlob: _dataBlob,
+    requests: _requests,
     ...publicFields
   } = event;
   return publicFields;

@@ -72,6 +72,13 @@ export function promptHashes(
   };
 }
 
+/** The hash of a text that an entry names, and the text as the store gives it back. It is written with the next commit. */
+export function nameText(known: PromptBlobs, source: string): { readonly hash: string; readonly text: string } {
+  const found = hashed(source);
+  known.unwritten = [...known.unwritten, found];
+  return { hash: found.hash, text: decoder.decode(found.bytes) };
+}
+
 /** Writes the texts that were named since the last call; undefined if there are none. */
 export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined {
   const { sessionId, store, unwritten } = known;

@@ -141,6 +141,10 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
       const bench = { world, ledger, process, hasSlowSchemas };
       return {
         model: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }),
+        models: {
+          fast: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }, "fast"),
+        },
+        settings: { temperature: 0 },
         tools: createTools(bench),
         canExecuteTool: createPermissions(bench),
         ...(habits.window === null
