@@ -1,5 +1,6 @@
 /**
- * What a tool may do beside giving a result: show how far it is, and be tried again.
+ * What a tool may do beside giving a result: show how far it is, be tried again, and be called by a
+ * name that is nearly its own.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";
@@ -53,6 +54,8 @@ const shown: unknown[] = [];
 const run = agent.runStream("How many words are there?");
 for await (const item of run) {
   if (item.type === "preliminary") shown.push(item.output);
+  if (item.type === "tool_call" && item.repair !== undefined)
+    console.log(`${item.repair.problem}: ${item.name} is called`);
   if (item.type === "tool_failed")
     console.log(`${item.name} failed: ${item.fault.message}; again in ${item.retryInMs} ms`);
   if (item.type === "tool_result") console.log(`${item.name} gave`, item.output);
@@ -63,4 +66,4 @@ assert.equal((await run.result).text, "Three pages, 9 words.");
 const [result] = model.requests[1]?.messages.at(-1)?.parts ?? [];
 assert.ok(result?.type === "tool_result");
 assert.deepEqual(result.output, { type: "json", value: { pages: 3, words: 9 } });
-assert.equal(requests, 3);
+assert.equal(requests, 3); // The model wrote "FetchTitle", and fetch_title was meant.

@@ -370,6 +370,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-11",
   "TOOL-14",
   "TOOL-15",
+  "TOOL-16",
   "TOOL-8",
   "TOOL-9",
   "TOOL-10",

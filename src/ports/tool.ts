@@ -3,7 +3,7 @@
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
-import type { JsonSchema, ProviderToolReference } from "./model.js";
+import type { JsonSchema, ProviderToolReference, ToolSpecification } from "./model.js";
 import type { Services } from "./services.js";
 
 export type ToolContext<Deps = unknown> = {
@@ -230,5 +230,24 @@ export type Permission =
  * denied.
  */
 export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
+
+/** A call that cannot be used as the model wrote it. */
+export type RepairRequest = {
+  readonly call: ToolCallPart;
+  readonly problem: {
+    readonly kind: "unknown_tool" | "invalid_json" | "invalid_input";
+    readonly message: string;
+  };
+  /** What the model was told of the tool; absent if it named none that this run may use. */
+  readonly specification?: ToolSpecification;
+};
+
+/**
+ * Mends a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
+ * like any other call, once. A function that throws, or takes more than 10 s, mends nothing.
+ */
+export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing mends nothing.
+export type Repaired = { readonly name?: string; readonly input?: unknown } | null | undefined | void;
 
 export type { ToolOutput };

@@ -93,9 +93,26 @@ export function randomPolicy(chance: Chance): CallPolicy {
 }
 
 export function randomDecision({ state, at }: Session, chance: Chance): PolicyDecision {
-  const changed = chance.once(4) ? { input: { changed: true } } : {};
-  const stops = chance.once(12) ? { stopRun: true } : {};
+  const changed = chance.once(4) ? { input: { changed: true } as const } : {};
+  const stops = chance.once(12) ? { stopRun: true as const } : {};
   const policy = randomPolicy(chance);
+  return { ...plainDecision(policy, changed, stops, { state, at }, chance), ...randomRepair(chance) };
+}
+
+/** The call may have been mended first. */
+function randomRepair(chance: Chance): Pick<PolicyDecision, "repair"> {
+  if (!chance.once(6)) return {};
+  const name = chance.once(2) ? { name: chance.pick(["one", "two"]) } : {};
+  return { repair: { by: chance.pick(["near_name", "json", "custom"]), problem: "no such tool", ...name } };
+}
+
+function plainDecision(
+  policy: CallPolicy,
+  changed: { readonly input?: { readonly changed: true } },
+  stops: { readonly stopRun?: true },
+  { state, at }: Pick<Session, "state" | "at">,
+  chance: Chance,
+): PolicyDecision {
   return chance.pick<PolicyDecision>([
     { verdict: "allow", policy, ...changed },
     { verdict: "allow", policy },

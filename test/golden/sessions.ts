@@ -40,6 +40,11 @@ async function* endless(text: string): AsyncGenerator<ModelDelta> {
   await new Promise(() => {});
 }
 
+function failing(isFailing: boolean): string {
+  if (isFailing) throw new Error("not now");
+  return "done";
+}
+
 /** A list with a message in a blob, one in its entry and the conversation; then nothing; then settings of the call. */
 const chooseForCall: NonNullable<Hook["beforeLLMCall"]> = ({ modelCallIndex, messages }) => {
   if (modelCallIndex === 2) return undefined;
@@ -241,6 +246,21 @@ export const scenarios: readonly RecordedScenario[] = [
       await bench.settle();
       await session.provideResult("r/1/2", "given");
       await bench.settle();
+    },
+  },
+  {
+    name: "tool-retries",
+    about: "calls whose attempts failed and were tried again, one in vain, and one that a model had named badly",
+    parts: () =>
+      agentOf(steps({ calls: [call("FLAKY"), call("hopeless")] }, { text: "Done." }), {
+        tools: [
+          tool("flaky", { recover: "rerun", retry: {}, execute: (_, { attempt }) => failing(attempt < 3) }),
+          tool("hopeless", { readOnly: true, retry: { attempts: 2 }, execute: () => failing(true) }),
+        ],
+      }),
+    async play({ bench, ask }) {
+      await ask("Do it.", "r");
+      await bench.clock.runUntilIdle({ maxMs: 20_000 });
     },
   },
   {

@@ -140,6 +140,25 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     expect(await stream.result).toMatchObject({ status: "completed", text: "Found." });
   },
 
+  async "Repair of calls that do not fit"(line) {
+    const aliases = { look_up: "search" };
+    await crashTest({
+      agent: () =>
+        line.run({
+          createAgent,
+          aliases,
+          model: modelOf({ calls: [{ name: "look_up" }] }, { text: "Found." }),
+          tools: [plainTool("search")],
+        }),
+      input: "Search.",
+      check(play) {
+        expect(play.result).toMatchObject({ status: "completed", text: "Found." });
+        expect(eventsOf(play, "tool_finished")).toMatchObject([{ event: { outcome: "ok" } }]);
+        expect(eventsOf(play, "tool_decided")).toMatchObject([{ event: { decision: { repair: { by: "custom" } } } }]);
+      },
+    });
+  },
+
   async Handoffs(line) {
     await crashTest({
       agent() {

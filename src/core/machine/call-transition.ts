@@ -1,7 +1,7 @@
 /**
  * The next state of one tool call after an event, an answer or a restart.
  */
-import type { Answer, EventOf } from "./event.js";
+import type { Answer, EventOf, Repair } from "./event.js";
 import { reportIn, withReport } from "./parent.js";
 import {
   type Call,
@@ -170,13 +170,13 @@ function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): {
 
 function decidedIdentity(
   call: Call,
-  decision: { readonly input?: unknown; readonly inputHash?: string },
+  decision: { readonly input?: unknown; readonly inputHash?: string; readonly repair?: Repair },
   seq: number,
 ): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
   const inputHash = decision.inputHash ?? call.inputHash;
   return {
     callKey: call.callKey,
-    name: call.name,
+    name: decision.repair?.name ?? call.name,
     inputSeq: decision.input === undefined ? call.inputSeq : seq,
     ...(inputHash === undefined ? {} : { inputHash }),
   };

@@ -67,7 +67,7 @@ export type RunToolChoice =
 /** When an attempt or a call ran: epoch milliseconds and milliseconds. */
 export type Timing = { readonly startedAt: number; readonly durationMs: number; readonly firstDeltaMs?: number };
 
-/** How a call that could not be used was mended. Reserved. */
+/** How a call that could not be used was mended: what was wrong with it, and the tool that is called instead. */
 export type Repair = {
   readonly by: "near_name" | "json" | "custom";
   readonly problem: string;
@@ -93,8 +93,9 @@ export type PolicyDecision = (
   /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
   | { readonly verdict: "reject"; readonly message: string }
 ) & {
-  /** Reserved: how the call was mended, and the rule that decided. */
+  /** How the call was mended. Its `input` is then the mended one. */
   readonly repair?: Repair;
+  /** Reserved: the rule that decided. */
   readonly rule?: PermissionRule;
 };
 

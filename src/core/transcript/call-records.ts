@@ -93,6 +93,10 @@ export function recordSkip(records: CallRecords, seq: number): void {
 
 function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {
   call.decided = true;
+  if (decision.repair !== undefined) {
+    call.repair = decision.repair;
+    if (decision.repair.name !== undefined) call.tool = decision.repair.name;
+  }
   switch (decision.verdict) {
     case "allow":
     case "ask":

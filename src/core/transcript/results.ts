@@ -4,7 +4,7 @@
 
 import type { Fault, Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { EventOf } from "../machine/event.js";
+import type { EventOf, Repair } from "../machine/event.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
 import {
@@ -24,6 +24,10 @@ export type CallRecord = {
   readonly part: ToolCallPart;
   /** The input that would run now: after hooks and edits. */
   input: Json;
+  /** The tool that runs in the place of the one that the model named, if the call was mended. */
+  tool?: string;
+  /** How the call was mended. */
+  repair?: Repair;
   /** The call was decided, so its `tool_call` event is public. */
   decided: boolean;
   /** A hook or a person changed the input that the model wrote. */
@@ -62,6 +66,11 @@ export type FailedTry = {
   readonly durationMs: number;
   readonly retryInMs: number;
 };
+
+/** The name of the tool that a call runs. */
+export function toolOf({ tool, part }: Pick<CallRecord, "tool" | "part">): string {
+  return tool ?? part.name;
+}
 
 /** Facts about all results that the model is shown. */
 export type ShownResults = {

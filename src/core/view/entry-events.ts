@@ -15,13 +15,14 @@ import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
+import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
-import { attemptsOf, failedTry } from "./failed-tries.js";
+import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
-import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
+import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
 import { questionText } from "./tool-questions.js";
 import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
@@ -223,7 +224,7 @@ function callEvent(
 ): readonly PublicEventBody[] {
   const record = transcript.calls.get(callKey);
   if (record === undefined) return [];
-  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: record.part.name }, record);
+  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: toolOf(record) }, record);
 }
 
 function positionOf(state: State, callKey: string) {
@@ -239,7 +240,9 @@ function decidedEvents(
   return callEvent(transcript, event, (call, record) => {
     const was = positionOf(before, event.callKey);
     const first = was?.status === "deciding" && was.edited === undefined;
-    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
+    const bodies: PublicEventBody[] = first
+      ? [{ type: "tool_call", input: record.input, ...repairIn(event), ...call }]
+      : [];
     const now = positionOf(after, event.callKey);
     bodies.push(...externalRequest(now, call, record));
     if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
@@ -302,10 +305,6 @@ function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): 
 
 function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
   return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
-}
-
-function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
-  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** A restart may turn calls that were running into questions. */

@@ -1,7 +1,7 @@
 /**
  * The failed attempts of a tool call, and of the model call that asked for it, in public events.
  */
-import type { EventOf } from "../machine/event.js";
+import type { EventOf, Repair } from "../machine/event.js";
 import type { CallRecord } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import type { FailedTryOf, OfCall, PublicEventBody } from "./public-event.js";
@@ -27,3 +27,8 @@ export function attemptsOf(
 }
 
 const noAttempts = {};
+
+/** How the call was mended before it was decided on. */
+export function repairIn({ decision: { repair } }: EventOf<"tool_decided">): { readonly repair?: Repair } {
+  return repair === undefined ? noAttempts : { repair };
+}

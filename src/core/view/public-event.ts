@@ -15,7 +15,7 @@ import type {
   UserMessage,
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { AfterFailure, HookPoint } from "../machine/event.js";
+import type { AfterFailure, HookPoint, Repair } from "../machine/event.js";
 import type { HistorySource } from "../machine/history.js";
 import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
@@ -88,7 +88,8 @@ export type PublicEventBody =
       readonly attempt: number;
     }
   | ({ readonly type: "call_start" } & OfCall)
-  | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
+  | ({ readonly type: "tool_call"; readonly input: Json; readonly repair?: Repair } & OfCall)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({

@@ -85,3 +85,7 @@ function isOver(state: State): state is TerminalState {
 function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
   return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
 }
+
+export function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
+  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
+}

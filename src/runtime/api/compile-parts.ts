@@ -88,7 +88,7 @@ export function compileParts<ModelLike>(
     ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
     ...compiled,
     limits: limitsOf(limits, budgeted),
-    ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
+    ...defined({ canExecuteTool, repairToolCall: options.repairToolCall }),
     hooks: compileHooks(options.hooks ?? []),
     stopWhen: conditionsOf(options, compiled.tools),
     deps: options.deps,

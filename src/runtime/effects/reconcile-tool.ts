@@ -3,7 +3,7 @@
  */
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
-import type { CallRecord } from "../../core/transcript/results.js";
+import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
@@ -111,6 +111,6 @@ function* finished(
     output: toToolOutput(found.output),
   };
   const { outcome, output, records } = yield* callAfterToolCall(reported, record, 0, context);
-  const cut = yield* wait(capOutput(output, record.part.name, context.sessionId, context.parts));
+  const cut = yield* wait(capOutput(output, toolOf(record), context.sessionId, context.parts));
   return { type: "tool_finished", runId, callKey, outcome, output: cut, ...hookRecords(records) };
 }

@@ -5,7 +5,7 @@
 import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
-import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
+import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { hookRecords } from "../hooks/step-hooks.js";
@@ -39,7 +39,7 @@ export function* runTool(
 ): Coroutine<EventBody | undefined> {
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = childAgentOf(record.part.name, context.parts.family);
+  const child = childAgentOf(toolOf(record), context.parts.family);
   if (child !== undefined) return yield* askChild(effect, record, child, context, cancellation);
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
@@ -71,12 +71,12 @@ export function* runTool(
 function triedAgain(
   { error }: { readonly error: unknown },
   effect: EffectOf<"run_tool">,
-  { part }: CallRecord,
+  record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
 ): { readonly next: NextTry | undefined; readonly records: readonly HookRecord[] } {
   const records: HookRecord[] = [];
-  const tool = context.parts.tools.get(part.name)?.tool;
+  const tool = context.parts.tools.get(toolOf(record))?.tool;
   return { next: nextTry(error, tool, effect, context, cancellation, records), records };
 }
 
@@ -99,9 +99,9 @@ function* askChild(
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
   const { runId, callKey, attempt } = effect;
-  const compiled = context.parts.tools.get(record.part.name);
+  const compiled = context.parts.tools.get(toolOf(record));
   if (compiled === undefined)
-    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
+    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(toolOf(record))) };
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (cancellation.isCancelled) return notStarted(effect, cancellation);
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
@@ -121,11 +121,11 @@ type Outcome = Finished & {
 /** The output as the log keeps it. */
 function* capped(
   { outcome, output, done, isFinalText }: Outcome,
-  { part }: CallRecord,
+  record: CallRecord,
   { sessionId, parts }: EffectContext,
 ): Coroutine<Finished> {
   try {
-    const cut = yield* wait(capOutput(output, part.name, sessionId, parts));
+    const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
     if (done === undefined) return { outcome, output: cut };
     return { outcome, output: cut, done: isFinalText === true ? { message: textOfOutput(cut) } : {} };
   } catch (error) {
@@ -140,8 +140,8 @@ function* outcomeOf(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Outcome | null> {
-  const compiled = context.parts.tools.get(record.part.name);
-  if (compiled === undefined) return failed(unknownTool(record.part.name));
+  const compiled = context.parts.tools.get(toolOf(record));
+  if (compiled === undefined) return failed(unknownTool(toolOf(record)));
   if (!isAsApproved(record, context)) return failed(inputNotApproved);
   const { tool } = compiled;
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));

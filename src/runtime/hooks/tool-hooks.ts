@@ -4,7 +4,7 @@
 
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
-import type { CallRecord } from "../../core/transcript/results.js";
+import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { ToolCallSubject, ToolResultSubject } from "../../ports/hook.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -24,7 +24,7 @@ export type BeforeToolCall = {
 };
 
 /** An entry of the log has a bound, and holds more than the input. */
-const mostInputBytes = 900_000;
+export const mostInputBytes = 900_000;
 
 export function callBeforeToolCall(
   record: CallRecord,
@@ -50,13 +50,14 @@ export const noHooks: BeforeToolCall = { records: [] };
 
 function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
   const { callKey, part, edited } = record;
+  const name = toolOf(record);
   return {
     point: "beforeToolCall",
     initial: {},
     subjectOf: ({ input = record.input }): ToolCallSubject => ({
       callKey,
       toolCallId: part.toolCallId,
-      name: part.name,
+      name,
       readOnly: tool.readOnly === true,
       input,
       isEdited: edited,
@@ -100,18 +101,15 @@ function* askAfter<Outcome extends FinalToolOutcome>(
   return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };
 }
 
-function afterToolCall(
-  { outcome, output }: ToolOutcome,
-  { callKey, part, input }: CallRecord,
-  durationMs: number,
-): HookCall<ToolOutput> {
+function afterToolCall({ outcome, output }: ToolOutcome, record: CallRecord, durationMs: number): HookCall<ToolOutput> {
+  const { callKey, part, input } = record;
   return {
     point: "afterToolCall",
     initial: output,
     subjectOf: (present): ToolResultSubject => ({
       callKey,
       toolCallId: part.toolCallId,
-      name: part.name,
+      name: toolOf(record),
       input,
       output: present,
       isError: outcome === "error",

@@ -148,6 +148,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "tool_finished": {
         const call = callOf(state, event.callKey);
         if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
+        if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
