@@ -254,6 +254,24 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     });
   },
 
+  async "Beginning from a conversation from elsewhere"(line) {
+    const messages = [
+      { role: "user", content: "My name is Ada." },
+      { role: "assistant", content: "Good day, Ada." },
+    ];
+    const model = createScriptedModel([{ text: "Yes, Ada." }]);
+    expect(await line.run({ agent: createAgent({ model }), messages })).toMatchObject({ status: "completed" });
+    expect(model.requests[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  },
+
+  async "Partial structured output"(line) {
+    const report = { type: "object", properties: { files: { type: "array", items: { type: "string" } } } } as const;
+    const model = modelOf({ text: '{"files": ["a.ts", "b.ts", "c.ts"]}', chunk: 4 });
+    const shown: unknown[] = [];
+    await line.run({ agent: createAgent({ model }), report, show: (value: unknown) => shown.push(value) });
+    expect(shown.length).toBeGreaterThan(0);
+  },
+
   async Guardrails(line) {
     const tellsSecrets = (text: string) => text.includes("hunter2");
     const guarded = (text: string) =>
