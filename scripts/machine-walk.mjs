@@ -82,6 +82,7 @@ function kindOf(state) {
     backoff === null,
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
+    state.handoff !== undefined,
     interrupted.length > 0,
     calls?.map(({ status, why, on, policy, childSeq, askedAt, open, failures }) => [
       status,
@@ -90,6 +91,7 @@ function kindOf(state) {
       policy?.recover,
       policy?.external,
       policy?.retry !== undefined,
+      policy?.handoff,
       open?.length,
       failures,
       childSeq !== undefined,
@@ -100,7 +102,7 @@ function kindOf(state) {
 
 function eventsIn(state) {
   if (state.session === null) return [...created(), migrated(state)];
-  if (state.status === "idle") return [...started(state), migrated(state)];
+  if (state.status === "idle") return [...started(state), historyAdded, migrated(state)];
   return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
 }
 
@@ -118,6 +120,8 @@ function started({ seq, queue }) {
     ...queued.map(({ runId, limits, seq: queuedSeq }) => ({ type: "run_started", runId, limits, queuedSeq, at: 0 })),
   ];
 }
+
+const historyAdded = { type: "history_added", messages: input, source: "pawl", at: 0 };
 
 function migrated(state) {
   return { type: "migrated", from: 0, state: { ...state }, at: 0 };
@@ -147,7 +151,7 @@ function fromOutside(state) {
 }
 
 function fromInside(state) {
-  const { runId, modelCallIndex, attempt, seq, purpose, reason } = state;
+  const { runId, modelCallIndex, attempt, seq, purpose, reason, handoff, session } = state;
   switch (state.status) {
     case "preparing":
       return [
@@ -158,6 +162,7 @@ function fromInside(state) {
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, afterRunHooksPending: true },
         { type: "steered", input, source: "before_stop" },
+        ...(handoff === undefined ? [] : [{ type: "handed_off", runId, from: session.agent, ...handoff }]),
       ];
     case "model_running":
       return modelEvents({ runId, modelCallIndex, attempt });
@@ -201,8 +206,9 @@ function callEvents(runId, { callKey, childSeq = 0, attempt = 0, open = [] }) {
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
   const retried = { recover: "rerun", retry: { attempts: 2, baseMs: 5, maxMs: 5 } };
+  const handedOver = { recover: "fail", handoff: "b" };
   const decisions = [
-    ...[...policies, external, retried].map((policy) => ({ verdict: "allow", policy })),
+    ...[...policies, external, retried, handedOver].map((policy) => ({ verdict: "allow", policy })),
     ...[policies[0], external].map((policy) => ({ verdict: "ask", policy, inputHash: "h", expiresAt: 0 })),
     { verdict: "deny", reason: "x" },
     { verdict: "deny", reason: "x", stopRun: true },

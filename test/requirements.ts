@@ -316,6 +316,10 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
   "SEC-3": ["library", "server"],
+  // change: another agent from the next step on; filters: what it sees of the history.
+  "AGENT-1": ["change", "filters"],
+  // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
+  "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
@@ -460,9 +464,9 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-21",
   "STRM-10",
   "TOOL-18",
-  "AGENT-1",
+  "AGENT-1#change",
   "TOOL-12",
-  "TOOL-13",
+  "TOOL-13#ask",
   "AGENT-2",
   "CHAT-5",
   "SEC-3#library",

@@ -187,7 +187,9 @@ function handover(session: Session, chance: Chance): EventBody {
   const { runId, modelCallIndex, handoff } = state;
   if (chance.once(10))
     return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...leaving(chance) };
-  const hooks = chance.once(3) ? { hooks: [{ name: "h", hook: "afterStep", ms: 1, outcome: "ok" }] as const } : {};
+  const hooks = chance.once(3)
+    ? { hooks: [{ name: `h${state.seq}`, hook: "afterStep", ms: 1, outcome: "ok" }] as const }
+    : {};
   return { type: "handed_off", runId, ...handoff, from: state.session?.agent ?? "", ...hooks };
 }
 

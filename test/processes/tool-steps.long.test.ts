@@ -11,7 +11,7 @@ import { verifies } from "../verifies.js";
 
 const script = fileURLToPath(new URL("../fixtures/durable-agent.mjs", import.meta.url));
 
-test("no recorded step of a killed process runs again", verifies("TOOL-12", "TOOL-13", "REC-3"), async () => {
+test("no recorded step of a killed process runs again", verifies("TOOL-12", "TOOL-13#ask", "REC-3"), async () => {
   const report = await killTest({
     script,
     openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }),

@@ -23,7 +23,7 @@ import { collect, deferred, ofType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
-const proven = verifies("TOOL-13");
+const proven = verifies("TOOL-13#ask");
 
 function agentOf(execute: (context: ToolContext) => unknown, beside: object = {}, more: Partial<AnyTool> = {}) {
   const tool: AnyTool = {

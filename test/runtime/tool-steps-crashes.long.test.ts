@@ -76,7 +76,7 @@ async function sweep(work: Work, { output, pairs = true, check, tool = {} }: Opt
 }
 
 const proven = verifies("TOOL-12", "REC-1");
-const askProven = verifies("TOOL-13", "REC-1");
+const askProven = verifies("TOOL-13#ask", "REC-1");
 
 test("steps in a sequence", proven, async () => {
   const report = await sweep(
