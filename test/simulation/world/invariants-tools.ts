@@ -94,15 +94,15 @@ function lateResultsAreKept({ facts, log }: History): string | undefined {
   const settled = settledUndisturbed(facts);
   for (const { event } of log) {
     if (event.type !== "tool_finished" || event.outcome !== "interrupted" || !settled.has(event.callKey)) continue;
-    if (settlements(facts, event.callKey) <= failedAttempts(log, event.callKey)) continue;
+    if (startedAttempts(facts, event.callKey) <= failedAttempts(log, event.callKey)) continue;
     if (!log.some((entry) => entry.event.type === "late_result" && entry.event.callKey === event.callKey))
       return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
 }
 
-function settlements(facts: readonly Fact[], callKey: string): number {
-  return facts.filter((fact) => fact.type === "tool_settled" && fact.callKey === callKey).length;
+function startedAttempts(facts: readonly Fact[], callKey: string): number {
+  return facts.filter((fact) => fact.type === "tool_started" && fact.callKey === callKey).length;
 }
 
 /** Attempts whose failure is in the log. A run may stop before the next attempt of a call has begun. */
