@@ -73,7 +73,7 @@ export function buildContext(
       append,
       records,
     } as const;
-    if (shown === null || built.messages === undefined) return { ...result, shown: null, list: null };
+    if (shown === null || built.messages === undefined) return { shown: null, list: null, ...result };
     return withList(result, built.messages, built.append, shown, state);
   } catch (error) {
     return { type: "failed", message: textOfError(error) };
