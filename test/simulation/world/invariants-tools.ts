@@ -94,20 +94,24 @@ function lateResultsAreKept({ facts, log }: History): string | undefined {
   const settled = settledUndisturbed(facts);
   for (const { event } of log) {
     if (event.type !== "tool_finished" || event.outcome !== "interrupted" || !settled.has(event.callKey)) continue;
-    if (startedAttempts(facts, event.callKey) <= failedAttempts(log, event.callKey)) continue;
+    if (lastStarted(facts, event.callKey) <= lastFailed(log, event.callKey)) continue;
     if (!log.some((entry) => entry.event.type === "late_result" && entry.event.callKey === event.callKey))
       return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
 }
 
-function startedAttempts(facts: readonly Fact[], callKey: string): number {
-  return facts.filter((fact) => fact.type === "tool_started" && fact.callKey === callKey).length;
+function lastStarted(facts: readonly Fact[], callKey: string): number {
+  const attempts = facts.map((fact) => (fact.type === "tool_started" && fact.callKey === callKey ? fact.attempt : 0));
+  return Math.max(0, ...attempts);
 }
 
-/** Attempts whose failure is in the log. A run may stop before the next attempt of a call has begun. */
-function failedAttempts(log: History["log"], callKey: string): number {
-  return log.filter(({ event }) => event.type === "tool_failed" && event.callKey === callKey).length;
+/** The last attempt whose failure is in the log. A run may stop before the next attempt of a call has begun. */
+function lastFailed(log: History["log"], callKey: string): number {
+  const attempts = log.map(({ event }) =>
+    event.type === "tool_failed" && event.callKey === callKey ? event.attempt : 0,
+  );
+  return Math.max(0, ...attempts);
 }
 
 /**
