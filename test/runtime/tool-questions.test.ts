@@ -4,11 +4,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import {
-  type AnyTool,
   createAgent,
   createClient,
   createMemoryStore,
-  type Event,
   type PendingApproval,
   pendingApprovals,
   type RunResult,
@@ -20,32 +18,14 @@ import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { askPerson } from "../../src/tools/index.js";
 import { collect, deferred, ofType } from "../support/agents.js";
+import { agentOf, logOf } from "../support/durable-tool.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 const proven = verifies("TOOL-13#ask");
 
-function agentOf(execute: (context: ToolContext) => unknown, beside: object = {}, more: Partial<AnyTool> = {}) {
-  const tool: AnyTool = {
-    name: "work",
-    description: "Works.",
-    input: { type: "object" },
-    durable: true,
-    execute: (_input: unknown, context: ToolContext) => execute(context),
-    ...more,
-  };
-  const model = createScriptedModel(({ messages }) =>
-    messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "work" }] },
-  );
-  return createAgent({ model, tools: [tool], ...beside });
-}
-
 function approvalsIn(result: RunResult): readonly PendingApproval[] {
   return result.status === "awaiting_human" ? result.approvals : [];
-}
-
-async function logOf(store: Store): Promise<readonly Event[]> {
-  return (await store.read("s")).map(({ event }) => event);
 }
 
 async function outputOf(store: Store): Promise<unknown> {
@@ -86,7 +66,7 @@ describe("a tool that asks", () => {
       ran.push(`answered in ${attempt}`);
       return said;
     };
-    const waiting = await agentOf(work, { store }).run("Go", ids);
+    const waiting = await agentOf(work, {}, { store }).run("Go", ids);
     expect(approvalsIn(waiting)).toMatchObject([
       { callKey, name: "work", why: "tool", question: "Pay from DE01?", questionId: "ask", schema: { type: "object" } },
     ]);
@@ -98,7 +78,7 @@ describe("a tool that asks", () => {
     expect(await person.answer(callKey, { type: "reply", value: { amount: 7 } }, { by: "Ada" })).toBe("first");
     expect(await person.answer(callKey, { type: "reply", value: { amount: 8 } })).toBe("second");
     expect(await person.answerTo(callKey)).toMatchObject({ type: "reply", value: { amount: 7 }, by: "Ada" });
-    const result = await agentOf(work, { store }).session("s").resume();
+    const result = await agentOf(work, {}, { store }).session("s").resume();
     expect(result).toMatchObject({ status: "completed" });
     expect(await outputOf(store)).toEqual({ type: "answered", value: { amount: 7 }, by: "Ada" });
     expect(ran).toEqual(["look in 1", "answered in 2"]);
@@ -106,7 +86,7 @@ describe("a tool that asks", () => {
 
   test("shows its question and the answer as events", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "Which?", url: "https://example.org/pay" }), { store });
+    const agent = agentOf(({ ask }) => ask({ message: "Which?", url: "https://example.org/pay" }), {}, { store });
     await agent.run("Go", ids);
     await agent.session("s").answer(callKey, { type: "decline", note: "not now" });
     await agent.session("s").resume();
@@ -134,6 +114,7 @@ describe("a tool that asks", () => {
         ]);
         return [one, two, three];
       },
+      {},
       { store },
     );
     const session = agent.session("s");
@@ -157,7 +138,7 @@ describe("a tool that asks", () => {
   test("is told when its question expires, and when nobody can be asked", proven, async () => {
     const store = createMemoryStore();
     const clock = createTestClock();
-    const agent = agentOf(({ ask }) => ask({ message: "Now?", expiresInMs: 1_000 }), { store, clock });
+    const agent = agentOf(({ ask }) => ask({ message: "Now?", expiresInMs: 1_000 }), {}, { store, clock });
     expect(await agent.run("Go", ids)).toMatchObject({ status: "awaiting_human" });
     await clock.advance(2_000);
     expect(await agent.session("s").answer(callKey, { type: "reply", value: 1 })).toBe("second");
@@ -167,13 +148,16 @@ describe("a tool that asks", () => {
     expect(await outputOf(store)).toEqual({ type: "expired" });
 
     const other = createMemoryStore();
-    await agentOf(({ ask }) => ask({ message: "Now?" }), { store: other }).run("Go", { ...ids, interactive: false });
+    await agentOf(({ ask }) => ask({ message: "Now?" }), {}, { store: other }).run("Go", {
+      ...ids,
+      interactive: false,
+    });
     expect(await outputOf(other)).toMatchObject({ type: "declined", note: expect.stringContaining("nobody") });
   });
 
   test("gets no answer that does not fit", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "How many?", schema: { type: "number" } }), { store });
+    const agent = agentOf(({ ask }) => ask({ message: "How many?", schema: { type: "number" } }), {}, { store });
     await agent.run("Go", ids);
     const session = agent.session("s");
     const wrong = [
@@ -192,11 +176,12 @@ describe("a tool that asks", () => {
   test("must be durable, and may not ask within a step", proven, async () => {
     const store = createMemoryStore();
     const ask = ({ ask }: ToolContext) => ask({ message: "?" }).catch((error: StepError) => error.code);
-    await agentOf(ask, { store }, { durable: false }).run("Go", ids);
+    await agentOf(ask, { durable: false }, { store }).run("Go", ids);
     expect(await outputOf(store)).toBe("not_durable");
     const other = createMemoryStore();
     await agentOf(
       ({ ask, step }) => step("outer", () => ask({ message: "?" }).catch((error: StepError) => error.code)),
+      {},
       { store: other },
     ).run("Go", ids);
     expect(await outputOf(other)).toBe("step_nested");
@@ -204,7 +189,7 @@ describe("a tool that asks", () => {
 
   test("ends interrupted if the run is aborted", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "?" }), { store });
+    const agent = agentOf(({ ask }) => ask({ message: "?" }), {}, { store });
     await agent.run("Go", ids);
     await agent.session("s").answer(callKey, { type: "abort" });
     expect(await agent.session("s").result()).toMatchObject({ status: "aborted" });
@@ -226,6 +211,7 @@ describe("a tool that asks", () => {
         ];
         return Promise.all(both);
       },
+      {},
       { store },
     );
     const running = agent.run("Go", ids);
@@ -241,7 +227,7 @@ describe("a tool that asks", () => {
 
   test("in a child session makes its parent wait, and the answer reaches it", proven, async () => {
     const store = createMemoryStore();
-    const child = agentOf(({ ask }) => ask({ message: "Which account?" }), { store, name: "child" });
+    const child = agentOf(({ ask }) => ask({ message: "Which account?" }), {}, { store, name: "child" });
     const model = createScriptedModel(({ messages }) =>
       messages.some(({ role }) => role === "tool")
         ? { text: "All done." }

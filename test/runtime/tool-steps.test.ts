@@ -4,42 +4,20 @@
 import { describe, expect, test } from "vitest";
 import {
   type AnyTool,
-  createAgent,
   createMemoryStore,
   defineTool,
-  type Event,
   StepError,
   type Store,
   type ToolContext,
   traceSession,
 } from "../../src/index.js";
-import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, deferred, ofType } from "../support/agents.js";
+import { agentOf, logOf } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
-
-/** An agent whose model calls the tool once, and then ends. */
-function agentOf(execute: (context: ToolContext) => unknown, more: Partial<AnyTool> = {}, beside: object = {}) {
-  const tool: AnyTool = {
-    name: "work",
-    description: "Works.",
-    input: { type: "object" },
-    durable: true,
-    execute: (_input: unknown, context: ToolContext) => execute(context),
-    ...more,
-  };
-  const model = createScriptedModel(({ messages }) =>
-    messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "work" }] },
-  );
-  return createAgent({ model, tools: [tool], ...beside });
-}
-
-async function logOf(store: Store): Promise<readonly Event[]> {
-  return (await store.read("s")).map(({ event }) => event);
-}
 
 async function stepsOf(store: Store) {
   return (await logOf(store)).filter((event) => event.type === "tool_step_finished");
