@@ -1,0 +1,293 @@
+/**
+ * The AI SDK's own chat and transport, unmodified, against durable sessions over HTTP.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import {
+  AbstractChat,
+  type ChatState,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  type UIMessage,
+} from "ai";
+import { afterEach, describe, expect, test } from "vitest";
+import { type Agent, createAgent, createMemoryStore, defineTool, PawlError, type Store } from "../../src/index.js";
+import { type ChatHost, postChat, resumeChat } from "../../src/protocols/ui/chat.js";
+import { uiMessages } from "../../src/protocols/ui/messages.js";
+import { uiStreamBody, uiStreamHeaders } from "../../src/protocols/ui/response.js";
+import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
+import { createEcho, deferred } from "../support/agents.js";
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+/** Serves the chats of an agent, as an application does. */
+async function serve(agent: Agent): Promise<{ readonly api: string; readonly cut: () => void }> {
+  const host: ChatHost = {
+    sessionOf: (chatId) => agent.session(chatId),
+    carryOn: (sessionId) => void agent.session(sessionId).resume(),
+    by: "Ada",
+  };
+  const server = createServer(async (request, response) => {
+    try {
+      const [, chatId] = /^\/chat\/([^/]+)\/stream$/.exec(request.url ?? "") ?? [];
+      const left = new AbortController();
+      response.on("close", () => left.abort());
+      const chunks =
+        chatId === undefined
+          ? await postChat(await new Response(Readable.toWeb(request) as ReadableStream).json(), host, left.signal)
+          : await resumeChat(agent.session(chatId), left.signal);
+      response.writeHead(chunks === null ? 204 : 200, uiStreamHeaders);
+      if (chunks === null) response.end();
+      else Readable.fromWeb(uiStreamBody(chunks) as never).pipe(response);
+    } catch (error) {
+      if (!(error instanceof PawlError)) throw error;
+      response.writeHead(400).end(error.message);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = () => server.closeAllConnections();
+  closing.push(() => {
+    cut();
+    server.close();
+  });
+  return { api: `http://127.0.0.1:${(server.address() as AddressInfo).port}/chat`, cut };
+}
+
+/** A page: its messages are kept in a list, as `useChat` keeps them in React's state. */
+class Page extends AbstractChat<UIMessage> {
+  constructor(api: string, messages: readonly UIMessage[] = []) {
+    const state: ChatState<UIMessage> = {
+      status: "ready",
+      error: undefined,
+      messages: [...messages],
+      pushMessage(message) {
+        state.messages = [...state.messages, message];
+      },
+      popMessage() {
+        state.messages = state.messages.slice(0, -1);
+      },
+      replaceMessage(index, message) {
+        state.messages = state.messages.map((one, at) => (at === index ? structuredClone(message) : one));
+      },
+      snapshot: (thing) => structuredClone(thing),
+    };
+    super({
+      id: "chat-1",
+      state,
+      transport: new DefaultChatTransport({ api }),
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    });
+  }
+
+  get last(): UIMessage {
+    const last = this.messages.at(-1);
+    if (last === undefined) throw new Error("no message");
+    return last;
+  }
+}
+
+function textOf({ parts }: UIMessage): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("|");
+}
+
+function callsOf({ parts }: UIMessage) {
+  return parts.filter((part) => part.type === "dynamic-tool");
+}
+
+/** What two pages show of a message. Providers' data and the state of a text are no part of it. */
+function shown({ role, parts }: UIMessage): unknown {
+  return {
+    role,
+    parts: parts.map((part) =>
+      part.type === "dynamic-tool"
+        ? { name: part.toolName, state: part.state, input: part.input, output: part.output, id: part.toolCallId }
+        : part.type === "text" || part.type === "reasoning"
+          ? { type: part.type, text: part.text }
+          : { type: part.type },
+    ),
+  };
+}
+
+const pay = { calls: [{ name: "pay", input: { cents: 5 } }] };
+
+function paying(script: Script, store: Store = createMemoryStore()) {
+  const paid: unknown[] = [];
+  const tool = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object", properties: { cents: { type: "number" } } },
+    needsApproval: true,
+    execute: (input) => {
+      paid.push(input);
+      return "paid";
+    },
+  });
+  const { tool: echo } = createEcho();
+  return { agent: createAgent({ model: createScriptedModel(script), tools: [tool, echo], store }), paid, store };
+}
+
+async function settled(page: Page): Promise<void> {
+  await expect.poll(() => page.status).toMatch(/ready|error/);
+}
+
+describe("a chat of the AI SDK", () => {
+  test("streams text, reasoning, calls and results, and keeps the session for the next message", async () => {
+    const { agent } = paying([
+      { reasoning: "I look.", text: "Looking.", calls: [{ name: "echo", input: { a: 1 }, raw: '{"a":1}' }], chunk: 2 },
+      { text: "Found it." },
+      { text: "Again." },
+    ]);
+    const page = new Page((await serve(agent)).api);
+    await page.sendMessage({ text: "Find it." });
+    expect(page.error).toBeUndefined();
+    expect(textOf(page.last)).toBe("Looking.|Found it.");
+    expect(callsOf(page.last)).toMatchObject([
+      { toolName: "echo", state: "output-available", input: { a: 1 }, toolCallId: expect.stringMatching(/\/1\/1$/) },
+    ]);
+    expect(page.last.metadata).toMatchObject({ sessionId: "chat-1", status: "completed", steps: 2 });
+    await page.sendMessage({ text: "Once more." });
+    expect(page.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    expect(textOf(page.last)).toBe("Again.");
+    const loaded = await uiMessages(agent.session("chat-1"));
+    expect(loaded.map((one) => shown(one as UIMessage))).toEqual(page.messages.map(shown));
+  });
+
+  test("asks, and goes on after a yes in the same message", async () => {
+    const { agent, paid } = paying([{ text: "I pay.", ...pay }, { text: "Paid." }]);
+    const page = new Page((await serve(agent)).api);
+    await page.sendMessage({ text: "Pay." });
+    const [asked] = callsOf(page.last);
+    expect(asked).toMatchObject({ state: "approval-requested", input: { cents: 5 } });
+    expect(paid).toEqual([]);
+    await page.addToolApprovalResponse({ id: asked?.approval?.id ?? "", approved: true });
+    await settled(page);
+    expect(page.error).toBeUndefined();
+    expect(textOf(page.last)).toBe("I pay.|Paid.");
+    expect(callsOf(page.last)).toMatchObject([{ state: "output-available", output: "paid" }]);
+    expect(page.messages).toHaveLength(2);
+    expect(paid).toEqual([{ cents: 5 }]);
+  });
+
+  test("takes a no with its reason", async () => {
+    const { agent, paid } = paying([pay, { text: "Then not." }]);
+    const page = new Page((await serve(agent)).api);
+    await page.sendMessage({ text: "Pay." });
+    await page.addToolApprovalResponse({
+      id: callsOf(page.last)[0]?.approval?.id ?? "",
+      approved: false,
+      reason: "No.",
+    });
+    await settled(page);
+    expect(textOf(page.last)).toBe("Then not.");
+    expect(callsOf(page.last)).toMatchObject([{ state: "output-denied" }]);
+    expect(paid).toEqual([]);
+  });
+
+  test("is resumed whole by a page that lost its stream, and by a new one", async () => {
+    const gate = deferred();
+    async function* slow() {
+      yield { kind: "text-start", id: "1" } as const;
+      yield { kind: "text-delta", id: "1", text: "One " } as const;
+      await gate.promise;
+      yield { kind: "text-delta", id: "1", text: "two." } as const;
+      yield { kind: "text-end", id: "1" } as const;
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+    }
+    const { agent } = paying([{ text: "First.", calls: [{ name: "echo" }] }, { deltas: slow() }]);
+    const { api, cut } = await serve(agent);
+    const page = new Page(api);
+    const sending = page.sendMessage({ text: "Go." });
+    await expect.poll(() => page.messages.length === 2 && textOf(page.last)).toBe("First.|One ");
+    cut();
+    await sending;
+    expect(page.status).toBe("error");
+    const resuming = page.resumeStream();
+    const other = new Page(api, page.messages.slice(0, 1));
+    const joining = other.resumeStream();
+    await expect.poll(() => other.messages.length === 2 && textOf(other.last)).toBe("First.|One ");
+    gate.resolve();
+    await Promise.all([resuming, joining]);
+    expect(textOf(page.last)).toBe("First.|One two.");
+    expect(textOf(other.last)).toBe("First.|One two.");
+    expect(page.messages).toHaveLength(2);
+    expect(other.messages).toHaveLength(2);
+    // At rest there is nothing to resume.
+    await other.resumeStream();
+    expect(other.messages).toHaveLength(2);
+  });
+
+  test("is resumed while it waits for a person, and after the answer came from elsewhere", async () => {
+    const { agent } = paying([{ text: "I pay.", ...pay }, { text: "Paid." }]);
+    const { api } = await serve(agent);
+    const page = new Page(api);
+    await page.sendMessage({ text: "Pay." });
+    const reloaded = new Page(api, page.messages.slice(0, 1));
+    await reloaded.resumeStream();
+    expect(callsOf(reloaded.last)).toMatchObject([{ state: "approval-requested" }]);
+    const [waiting] = await agent.session("chat-1").pendingApprovals();
+    await agent.session("chat-1").answer(waiting?.callKey ?? "", { type: "approve" });
+    const joining = reloaded.resumeStream();
+    await agent.session("chat-1").resume();
+    await joining;
+    const loaded = await uiMessages(agent.session("chat-1"));
+    expect(textOf(loaded.at(-1) as UIMessage)).toBe("I pay.|Paid.");
+  });
+
+  test("starts one run for a request that is sent twice", async () => {
+    const { agent } = paying([{ text: "Once." }, { text: "Twice." }]);
+    const { api } = await serve(agent);
+    const message = { id: "m-1", role: "user", parts: [{ type: "text", text: "Go." }] };
+    const body = JSON.stringify({ id: "chat-1", messages: [message], trigger: "submit-message" });
+    const post = async () => (await fetch(api, { method: "POST", body })).text();
+    const first = await post();
+    expect(await post()).toBe(first);
+    expect(first).toContain("Once.");
+    expect(first.endsWith("data: [DONE]\n\n")).toBe(true);
+    expect((await agent.session("chat-1").state()).status).toBe("completed");
+  });
+
+  test("refuses an answer to another input, and what no transport sends", async () => {
+    const { agent, paid } = paying([pay, { text: "Paid." }]);
+    const { api } = await serve(agent);
+    const page = new Page(api);
+    await page.sendMessage({ text: "Pay." });
+    const [asked] = callsOf(page.last);
+    const part = {
+      ...asked,
+      input: { cents: 500 },
+      state: "approval-responded",
+      approval: { id: "x", approved: true },
+    };
+    const post = async (body: unknown) => {
+      const response = await fetch(api, { method: "POST", body: JSON.stringify(body) });
+      return `${response.status} ${await response.text()}`;
+    };
+    const messages = [{ id: "a", role: "assistant", parts: [part] }];
+    expect(await post({ id: "chat-1", messages })).toMatch(/^400 The answer to the call .* is to another input/);
+    expect(await post({ id: "chat-1", messages, tools: [] })).toMatch(/unknown field "tools"/);
+    expect(await post({ id: "chat-1", messages: [], trigger: "regenerate-message" })).toMatch(/not supported/);
+    expect(await post({ id: "chat-1", messages: [] })).toMatch(/no parts/);
+    expect(await post({ id: "chat-1", messages: [{ role: "user", id: "", parts: [] }] })).toMatch(/id of the message/);
+    expect(paid).toEqual([]);
+  });
+
+  test("tells a failure and an abort", async () => {
+    const gate = deferred();
+    const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;
+    const { agent } = paying([{ error: failure }, { text: "Never", wait: gate.promise }]);
+    const { api } = await serve(agent);
+    const page = new Page(api);
+    await page.sendMessage({ text: "Go." });
+    expect(page.status).toBe("error");
+    expect(page.error?.message).toContain("The key is wrong.");
+    const sending = page.sendMessage({ text: "Again." });
+    await expect.poll(async () => (await agent.session("chat-1").state()).status).toBe("model_running");
+    await agent.session("chat-1").abort();
+    await sending;
+    expect(page.last.metadata).toMatchObject({ status: "aborted" });
+  });
+});
