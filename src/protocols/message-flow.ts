@@ -41,7 +41,7 @@ export type TextKind = "text" | "reasoning";
 
 /** An item that the protocols map each in its own way. */
 export type PlainItem =
-  | Exclude<PublicEvent, { readonly type: "text" | "reasoning" | "message" }>
+  | Exclude<PublicEvent, { readonly type: "text" | "reasoning" | "message" | "suspended" }>
   | Extract<StreamItem, { readonly type: "progress" | "preliminary" | "partial_output" }>;
 
 type Part = { readonly kind: TextKind; readonly name: string; given: number; isOpen: boolean };
@@ -95,10 +95,12 @@ export function createMessageFlow(): (item: StreamItem) => readonly FlowItem[] {
       case "lagged":
         // The message of the step has the texts, and a snapshot follows what was dropped.
         return flow;
+      case "suspended":
+        endStep(flow);
+        return flow;
       case "attempt_failed":
       case "restarted":
       case "run_started":
-      case "suspended":
       case "final":
         endStep(flow);
         break;

@@ -5,8 +5,10 @@
  * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
  * 3. The tools are dynamic ones: the page knows them by name, not by type.
  */
-import type { PublicEvent, StreamItem, ToolOutput } from "../../index.js";
+import type { PublicEvent, StreamItem } from "../../index.js";
 import type { FlowItem, PlainItem } from "../message-flow.js";
+import type { Waiting } from "../run-flow.js";
+import { shownOutput, textOfOutput } from "../shown-output.js";
 
 /** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
 export type UiChunk =
@@ -80,8 +82,7 @@ export type RunMetadata = {
 /** The calls whose parts the page has. */
 export type KnownCalls = Set<string>;
 
-/** The chunks of one item. `final` and `suspended` have those of their end elsewhere: only the reader knows whether it is one. */
-export function chunksOf(item: FlowItem, known: KnownCalls): readonly UiChunk[] {
+export function chunksOf(item: FlowItem | Waiting, known: KnownCalls): readonly UiChunk[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "start-step" }];
@@ -101,6 +102,8 @@ export function chunksOf(item: FlowItem, known: KnownCalls): readonly UiChunk[] 
       return [failedCall(item.callKey, "The model did not finish this call.")];
     case "whole_part":
       return wholePart(item.part);
+    case "waiting":
+      return [{ type: "finish", finishReason: "tool-calls" }];
     case "item":
       return plainChunks(item.item, known);
   }
@@ -252,20 +255,4 @@ function finalChunks({ result }: Extract<StreamItem, { readonly type: "final" }>
     default:
       return [metadata, { type: "finish", finishReason: "stop" }];
   }
-}
-
-function shownOutput(output: ToolOutput): unknown {
-  switch (output.type) {
-    case "text":
-      return output.text;
-    case "json":
-      return output.value;
-    case "content":
-      return output.parts;
-  }
-}
-
-function textOfOutput(output: ToolOutput): string {
-  const value = shownOutput(output);
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

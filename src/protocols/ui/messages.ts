@@ -5,8 +5,9 @@
  */
 import type { PublicEvent } from "../../index.js";
 import { createMessageFlow } from "../message-flow.js";
+import type { ReadableSession } from "../run-flow.js";
 import { chunksOf, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
-import { messageIdOf, type ReadableSession } from "./run-chunks.js";
+import { messageIdOf } from "./run-chunks.js";
 
 type UiPart = { readonly type: string; readonly [key: string]: unknown };
 
