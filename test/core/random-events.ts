@@ -12,9 +12,12 @@ import {
   formatVersion,
   hasCalls,
   isResting,
+  type Message,
+  type MessageRef,
   reasons,
   type State,
 } from "../../src/core/index.js";
+import { referencesTo } from "../../src/core/transcript/message-references.js";
 import { type Chance, createChance } from "./chance.js";
 import {
   afterFailure,
@@ -172,7 +175,24 @@ function handover(session: Session, chance: Chance): EventBody {
   if (chance.once(10))
     return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...leaving(chance) };
   const hooks = chance.once(3) ? { hooks: [{ name: "h", hook: "afterStep", ms: 1, outcome: "ok" }] as const } : {};
-  return { type: "handed_off", runId, ...handoff, from: state.session?.agent ?? "", ...hooks };
+  const from = state.session?.agent ?? "";
+  return { type: "handed_off", runId, ...handoff, from, ...filtered(session, chance), ...hooks };
+}
+
+/** What a filter leaves of the conversation: some turns of it, some in other words, and something in front. */
+function filtered({ transcript }: Session, chance: Chance): { readonly messages?: readonly MessageRef[] } {
+  if (chance.once(2)) return {};
+  const { messages, seqs } = transcript;
+  const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index] as Message;
+    const turn = [message];
+    if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
+    if (chance.once(3)) continue;
+    list.push(...(message.role === "user" && chance.once(4) ? [userMessage("in other words")] : turn));
+  }
+  const keep = (message: Message) => ({ message });
+  return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
 function preparation(session: Session, chance: Chance): EventBody {

@@ -64,6 +64,7 @@ function blobOfRef(ref: MessageRef): readonly string[] {
 
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
+  if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobOfRef);
   if (event.type === "prepared")
     return [event.promptHash ?? [], event.toolsHash ?? [], (event.messages ?? []).flatMap(blobOfRef)].flat();
   const output = outputIn(event);

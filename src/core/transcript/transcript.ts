@@ -102,7 +102,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       finish(transcript, seq, event);
       break;
     case "handed_off":
-      handOver(transcript);
+      handOver(transcript, seq, event);
       break;
     case "run_finished":
       endRun(transcript, seq, event);

@@ -101,7 +101,7 @@ function withList(
   return { type: "failed", message: checked.reason };
 }
 
-function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
+export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
   const { root, context } = parts;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
