@@ -6,10 +6,21 @@
  *   2. With nothing else installed, every entry point loads, its types compile (those of other packages are checked, too), and the
  *      command line starts. Parts that need an optional peer report that it is missing.
  *   3. With the packages that the README names, the README's program works. Its model is a local server.
+ *   4. With the packages that they import, the examples of the package work, as copies that a user made.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -35,6 +46,7 @@ try {
   install(tarball);
   checkBare();
   await checkReadme();
+  checkExamples();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -97,6 +109,31 @@ async function checkReadme() {
       `The README's program makes small refunds, and asks about large ones, on ${run(node, ["--version"]).trim()}.`,
     );
   }
+}
+
+/** Runs the examples that the package brings. */
+function checkExamples() {
+  cpSync(join(folder, "node_modules", name, "examples"), join(folder, "examples"), { recursive: true });
+  const sources = readdirSync(join(folder, "examples"), { recursive: true })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(join(folder, "examples", file), "utf8"));
+  const peers = ["@modelcontextprotocol/client", "libsql"];
+  const imported = Object.keys(devDependencies).filter((dependency) =>
+    sources.some((source) => new RegExp(`from "${dependency}["/]`).test(source)),
+  );
+  install(...[...new Set([...peers, ...imported])].map((dependency) => `${dependency}@${lockedVersion(dependency)}`));
+  const compilerOptions = {
+    module: "nodenext",
+    target: "es2023",
+    types: ["node"],
+    typeRoots: [resolve("node_modules/@types")],
+    strict: true,
+    skipLibCheck: true,
+    rootDir: "examples",
+    outDir: "temp/examples",
+  };
+  writeFileSync(join(folder, "tsconfig.examples.json"), JSON.stringify({ compilerOptions, include: ["examples"] }));
+  for (const node of nodes) console.log(run(node, [resolve("scripts/examples.mjs")], { cwd: folder }).trimEnd());
 }
 
 /** Runs the program with a model that requests a refund of this many cents and then reports it. */

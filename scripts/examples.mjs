@@ -4,6 +4,9 @@
  *     npm run examples                 all of them
  *     npm run examples -- NAME …       these
  *
+ * The examples are those of the current folder, with the packages that are installed there.
+ * scripts/check-package.mjs runs those of an installed package.
+ *
  * An example is examples/NAME.ts or examples/NAME/main.ts. It runs in an empty folder with its own PAWL_HOME, and
  * without the environment's model keys. It fails if its exit code is not 0, or if it takes longer than a minute.
  */
@@ -12,6 +15,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const compiled = "temp/examples";
 const timeoutMs = 60_000;
@@ -60,7 +64,7 @@ function succeeds({ name, program }) {
       HOME: folder,
       PAWL_HOME: join(folder, "pawl"),
       // An example starts a published MCP server, which a user has installed beside Pawl.
-      NODE_PATH: resolve("scripts/checks/node_modules"),
+      NODE_PATH: fileURLToPath(new URL("checks/node_modules", import.meta.url)),
     },
     encoding: "utf8",
     timeout: timeoutMs,

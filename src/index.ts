@@ -7,6 +7,7 @@ export type { ContextOptions } from "./context/context-options.js";
 export { estimateTokens } from "./context/estimate.js";
 export type { ServiceOptions } from "./context/services.js";
 export * from "./core/data/message.js";
+export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.js";
 export type {
   Entry,
   Event,
@@ -109,6 +110,7 @@ export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
+export type { FamilyItem, OfFamily, Preliminary, Snapshot, StreamItem } from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,
@@ -127,7 +129,6 @@ export type { Fallback } from "./runtime/model/models.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
-export type { Preliminary, Snapshot, StreamItem } from "./runtime/subscribers/subscription.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";

@@ -227,9 +227,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "step_finished":
       closeLine(state);
       break;
-    case "session_created":
-    case "call_start":
-    case "suspended":
+    default:
       break;
   }
 }

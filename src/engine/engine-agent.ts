@@ -13,10 +13,11 @@ import type { Contributions } from "./contributions.js";
 /** The options of `createAgent`, except that a name is required, the store is the engine's, and models can be names. */
 export type EngineAgent<ModelLike> = Omit<
   AgentOptions<ModelLike>,
-  "name" | "model" | "fallbacks" | "tools" | "store"
+  "name" | "model" | "models" | "fallbacks" | "tools" | "store"
 > & {
   readonly name: string;
   readonly model: ModelLike | string;
+  readonly models?: { readonly [name: string]: ModelLike | string | Fallback<ModelLike | string> };
   readonly fallbacks?: readonly (ModelLike | string | Fallback<ModelLike | string>)[];
   /**
    * The tools, or a function that returns them. The function gets the engine's earlier agents by name:
@@ -38,11 +39,12 @@ export async function withShared<ModelLike>(
   agent: EngineAgent<ModelLike>,
   shared: Shared<ModelLike>,
 ): Promise<AgentOptions<ModelLike>> {
-  const { model, fallbacks, tools = [], hooks = [], observers = [], ...own } = agent;
+  const { model, models, fallbacks, tools = [], hooks = [], observers = [], ...own } = agent;
   const { contributions, modelNamed } = shared;
   return {
     ...own,
     model: await modelOf(model, modelNamed),
+    ...(models === undefined ? {} : { models: await namedModelsOf(models, modelNamed) }),
     ...(fallbacks === undefined ? {} : { fallbacks: await fallbacksOf(fallbacks, modelNamed) }),
     tools: toolsFor(typeof tools === "function" ? tools(shared.agentNamed) : tools, shared),
     hooks: [...contributions.hooks, ...hooks],
@@ -94,10 +96,23 @@ function fallbacksOf<ModelLike>(
   fallbacks: NonNullable<EngineAgent<ModelLike>["fallbacks"]>,
   modelNamed: Shared<ModelLike>["modelNamed"],
 ): Promise<readonly (ModelLike | Fallback<ModelLike>)[]> {
-  return Promise.all(
-    fallbacks.map(async (fallback): Promise<ModelLike | Fallback<ModelLike>> => {
-      if (!isFallback<ModelLike | string>(fallback)) return modelOf(fallback, modelNamed);
-      return { ...fallback, model: await modelOf(fallback.model, modelNamed) };
-    }),
+  return Promise.all(fallbacks.map((fallback) => fallbackOf(fallback, modelNamed)));
+}
+
+async function namedModelsOf<ModelLike>(
+  models: NonNullable<EngineAgent<ModelLike>["models"]>,
+  modelNamed: Shared<ModelLike>["modelNamed"],
+): Promise<NonNullable<AgentOptions<ModelLike>["models"]>> {
+  const named = Object.entries(models).map(
+    async ([name, model]) => [name, await fallbackOf(model, modelNamed)] as const,
   );
+  return Object.fromEntries(await Promise.all(named));
+}
+
+async function fallbackOf<ModelLike>(
+  fallback: ModelLike | string | Fallback<ModelLike | string>,
+  modelNamed: Shared<ModelLike>["modelNamed"],
+): Promise<ModelLike | Fallback<ModelLike>> {
+  if (!isFallback<ModelLike | string>(fallback)) return modelOf(fallback, modelNamed);
+  return { ...fallback, model: await modelOf(fallback.model, modelNamed) };
 }

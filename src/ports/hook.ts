@@ -19,6 +19,7 @@ import type {
   UserMessage,
   UserPart,
 } from "../core/data/message.js";
+import type { ModelSettings } from "../core/data/model-settings.js";
 import type { Reason } from "../core/data/reasons.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 import type { CallOutcome, Purpose } from "../core/machine/state.js";
@@ -53,6 +54,10 @@ export type ModelCallSubject = StepSubject & {
   readonly activeTools: readonly string[];
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
+  /** The model that the run or a hook before this one chose by name. */
+  readonly model?: string;
+  /** Those of the agent, the run and the hooks before this one, together. */
+  readonly settings?: ModelSettings;
 };
 
 export type ModelCallChange = {
@@ -61,6 +66,13 @@ export type ModelCallChange = {
   readonly activeTools?: readonly string[];
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
+  /**
+   * The name of one of the agent's `models`, for this call. If its retry policy gives it up, the call goes on with the
+   * model that the run has otherwise.
+   */
+  readonly model?: string;
+  /** Settings of this call. They go before those of the agent and of the run. */
+  readonly settings?: ModelSettings;
   /**
    * What this call sends instead. Messages may be left out, shortened or added; those that stay are the very objects
    * that the hook was shown. The list is for this call and its retries only: the conversation stays as it is.
@@ -158,8 +170,8 @@ export type Hook = {
   readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
   readonly beforeStep?: Call<StepSubject, Nothing>;
   /**
-   * It may choose among the agent's tools, and change the system prompt, tool choice, provider options and messages of
-   * this call.
+   * It may choose among the agent's tools and models, and change the system prompt, tool choice, settings, provider
+   * options and messages of this call.
    */
   readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
   /** Called after each attempt that ended with an answer or a failure. */

@@ -11,6 +11,7 @@ import type {
   ToolOutput,
   Usage,
 } from "../core/data/message.js";
+import type { ModelSettings } from "../core/data/model-settings.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 
 /** A JSON Schema object: draft 7, or those parts of 2020-12 that draft 7 has too. */
@@ -39,23 +40,23 @@ export type RequestIdentity = {
   readonly attempt: number;
 };
 
-export type ModelRequest = RequestIdentity & {
-  /** Sent once, before the conversation. */
-  readonly systemPrompt?: string;
-  /**
-   * The conversation. Every tool call in it has exactly one result, and call ids are unique. The last message is from
-   * the user or a tool; or from the assistant, if its provider paused and is to go on. The array does not change while the call runs, but grows afterwards: copy it to keep it.
-   */
-  readonly messages: readonly Message[];
-  /** The same array from one call to the next, as long as the tools do not change. */
-  readonly tools: readonly ToolSpecification[];
-  readonly toolChoice?: ToolChoice;
-  readonly maxOutputTokens?: number;
-  readonly temperature?: number;
-  readonly providerOptions?: RunOptions["providerOptions"];
-  /** Asks for JSON by the provider's JSON mode, if it has one. */
-  readonly responseFormat?: { readonly type: "json"; readonly schema?: JsonSchema; readonly name?: string };
-};
+/** A model that cannot honour a setting says so in the `warnings` of its first delta. */
+export type ModelRequest = RequestIdentity &
+  ModelSettings & {
+    /** Sent once, before the conversation. */
+    readonly systemPrompt?: string;
+    /**
+     * The conversation. Every tool call in it has exactly one result, and call ids are unique. The last message is from
+     * the user or a tool; or from the assistant, if its provider paused and is to go on. The array does not change while the call runs, but grows afterwards: copy it to keep it.
+     */
+    readonly messages: readonly Message[];
+    /** The same array from one call to the next, as long as the tools do not change. */
+    readonly tools: readonly ToolSpecification[];
+    readonly toolChoice?: ToolChoice;
+    readonly providerOptions?: RunOptions["providerOptions"];
+    /** Asks for JSON by the provider's JSON mode, if it has one. */
+    readonly responseFormat?: { readonly type: "json"; readonly schema?: JsonSchema; readonly name?: string };
+  };
 
 /**
  * One increment of an attempt's stream, as a model yields it.

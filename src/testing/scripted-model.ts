@@ -14,6 +14,8 @@ export type ScriptedStep = {
   readonly finish?: FinishReason["unified"];
   /** Default 10 tokens in and 5 out. */
   readonly usage?: Usage;
+  /** What the model says that it could not do of what was asked. */
+  readonly warnings?: readonly string[];
   /** Ends the answer, after its reasoning, text and calls were streamed. */
   readonly error?: ModelFailure;
   /** Thrown instead of an end, as by a model that breaks the rules. */
@@ -114,8 +116,8 @@ async function* play(step: ScriptedStep, count: number, signal: AbortSignal): As
 }
 
 function* deltasOf(step: ScriptedStep, count: number): Generator<ModelDelta> {
-  const { reasoning, text, calls = [], chunk } = step;
-  yield { kind: "start" };
+  const { reasoning, text, calls = [], chunk, warnings } = step;
+  yield warnings === undefined ? { kind: "start" } : { kind: "start", warnings };
   if (reasoning !== undefined) {
     yield { kind: "reasoning-start", id: "reasoning" };
     for (const piece of pieces(reasoning, chunk)) yield { kind: "reasoning-delta", id: "reasoning", text: piece };

@@ -210,7 +210,12 @@ function preparation(session: Session, chance: Chance): EventBody {
   const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
   // A chance of its own: the sessions that a seed draws stay as they are.
   const own = createChance(state.seq + session.at);
-  return own.once(4) ? { ...call, messages: randomReferences(session, own) } : call;
+  return {
+    ...call,
+    ...(own.once(4) ? { messages: randomReferences(session, own) } : {}),
+    ...(own.once(4) ? { model: own.pick(["fast", "smart"]) } : {}),
+    ...(own.once(4) ? { settings: own.once(3) ? null : { temperature: own.below(2) } } : {}),
+  };
 }
 
 function compaction({ state, transcript }: Session, chance: Chance): EventBody {

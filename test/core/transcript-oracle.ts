@@ -39,6 +39,11 @@ export function watchTranscript(session: Session) {
       if (state.status === "model_running") {
         const prepared = session.log.findLast(({ event }) => event.type === "prepared");
         checkSent(transcript, prepared);
+        checkSettings(transcript, session.log);
+        const since = session.log.slice(prepared?.seq ?? 0);
+        const isGivenUp = since.some(({ event }) => event.type === "model_failed" && event.next.type === "fallback");
+        const chosen = prepared?.event.type === "prepared" && !isGivenUp ? prepared.event.model : undefined;
+        check(state.model === chosen, "another model is called than was chosen");
         check(
           state.purpose === "unpause" || later.every((seq) => seq > state.contextSeq),
           "the model is not shown what it should see",
@@ -54,6 +59,17 @@ export function watchTranscript(session: Session) {
       }
     },
   };
+}
+
+/** The settings that the log says last, since its last compaction. */
+function checkSettings({ settings }: Transcript, log: readonly Entry[]): void {
+  const named = log.findLast(
+    ({ event }) =>
+      (event.type === "prepared" && event.settings !== undefined) ||
+      (event.type === "compacted" && event.summary !== undefined),
+  );
+  const expected = named?.event.type === "prepared" ? (named.event.settings ?? null) : null;
+  check(settings === expected, "other settings are sent than the log names");
 }
 
 /** What the model is sent instead of the conversation, looked up the long way. */

@@ -148,6 +148,7 @@ test("every event has a row that tells its public events, and every public event
     attempt_withdrawn: true,
     call_start: true,
     tool_call: true,
+    child_started: true,
     approval_requested: true,
     approval_answered: true,
     handed_off: true,

@@ -1,17 +1,25 @@
 /**
  * Settings of a model call, as the log keeps them.
  */
-import type { Json } from "./message.js";
+
+/** How much a model thinks before it answers, from not at all to as much as it can. */
+export type ReasoningEffort = "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /** Settings of a model call. All are optional. A model that cannot honour a setting reports a warning. */
 export type ModelSettings = {
+  /** 0 or more. A higher one makes answers more varied. */
   readonly temperature?: number;
+  /** From 0 to 1: only the likeliest tokens, which together have this probability. */
   readonly topP?: number;
+  /** Only so many of the likeliest tokens. */
   readonly topK?: number;
+  /** The most tokens of an answer. */
   readonly maxOutputTokens?: number;
+  /** Texts at which the answer ends. At most 64. */
   readonly stopSequences?: readonly string[];
+  /** A whole number. Providers that take one try to give the same answer again. */
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  readonly reasoning?: Json;
+  readonly reasoning?: ReasoningEffort;
 };

@@ -158,10 +158,8 @@ function endEffects({
   parentNotificationPending,
   afterRunHooksPending,
 }: TerminalState): readonly Effect[] {
-  if (parentNotificationPending !== true && afterRunHooksPending !== true) return none;
-  const wanted: Effect[] = [];
-  if (afterRunHooksPending === true) wanted.push({ type: "call_after_run_hooks", key: `${runId}/leave`, runId });
-  if (parentNotificationPending === true && session?.parent !== undefined)
-    wanted.push({ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent });
-  return wanted;
+  if (afterRunHooksPending === true) return [{ type: "call_after_run_hooks", key: `${runId}/leave`, runId }];
+  // A parent gets the result after everything else of the child's run: whoever follows both sees the run before it.
+  if (parentNotificationPending !== true || session?.parent === undefined) return none;
+  return [{ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent }];
 }

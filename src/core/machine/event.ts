@@ -40,11 +40,11 @@ export type RunOptions = {
   readonly output?: { readonly [key: string]: Json };
   /** The conditions on which the run stops between two steps. */
   readonly stopWhen?: readonly RecordedCondition[];
-  /** The agent that the run begins with, if it is not the one that has the session. */
-  readonly agent?: string;
-  /** Reserved: its model by name, and settings of its model calls. */
+  /** The name of one of the agent's `models`, which takes the place of its `model`. */
   readonly model?: string;
   readonly settings?: ModelSettings;
+  /** The agent that the run begins with, if it is not the one that has the session. */
+  readonly agent?: string;
 };
 
 /** Whether a model may, must or must not call tools, or which tool it must call. */
@@ -167,9 +167,11 @@ type Body =
       readonly resultBytes?: number;
       /** What this call is sent instead of the conversation, which stays as it is. */
       readonly messages?: readonly MessageRef[];
-      /** Reserved: the model by name, its settings, and context sources. */
+      /** The model of this call, by its name among the agent's `models`. */
       readonly model?: string;
+      /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
       readonly settings?: ModelSettings | null;
+      /** Reserved: context sources. */
       readonly sources?: readonly {
         readonly name: string;
         readonly path: string;
@@ -221,7 +223,7 @@ type Body =
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** The context window ended the message, and nothing can be done about it. */
       readonly cut?: "context";
-      /** Reserved: what the provider could not do of what was asked. */
+      /** What the provider could not do of what was asked. */
       readonly warnings?: readonly string[];
     })
   | (OfStep & {

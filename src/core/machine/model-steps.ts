@@ -19,7 +19,8 @@ export function prepared(state: Preparing, event: EventOf<"prepared">): State {
   if (state.for !== "step" || state.stopping !== null || event.modelCallIndex !== state.modelCallIndex) return state;
   if (event.purpose !== state.purpose || event.contextSeq < state.startSeq || event.contextSeq > state.seq)
     return state;
-  const running = modelRunning(state, { purpose: state.purpose, contextSeq: event.contextSeq, backoff: null });
+  const call = { purpose: state.purpose, contextSeq: event.contextSeq, backoff: null };
+  const running = modelRunning(state, event.model === undefined ? call : { ...call, model: event.model });
   if (state.purpose === "unpause") return { ...running, attempt: state.attempt + 1 };
   const queue = state.queue.filter((queued) => queued.kind === "run" || queued.seq > event.contextSeq);
   return { ...running, attempt: state.attempt + 1, queue };
@@ -117,8 +118,10 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
       return next.inMs > 0
         ? { ...failed, backoff: { until: event.at + next.inMs, ms: next.inMs } }
         : { ...failed, attempt: state.attempt + 1 };
-    case "fallback":
-      return { ...failed, fallback: next.index, failing: null, attempt: state.attempt + 1 };
+    case "fallback": {
+      const { model: _givenUp, ...run } = failed;
+      return { ...run, fallback: next.index, failing: null, attempt: state.attempt + 1 };
+    }
     case "compact":
       return mayCompact(state) ? compacting(failed, state.purpose) : endOrSum(failed, "context_limit", event.at, fault);
     case "give_up":

@@ -239,7 +239,7 @@ export type ModelRunning = RunState & {
   readonly purpose: Purpose;
   /** The model sees the log up to this entry, the same in each attempt. */
   readonly contextSeq: number;
-  /** Reserved: the model that was chosen by name for this call. */
+  /** The model that was chosen by name for this call. Gone when its retry policy gives it up. */
   readonly model?: string;
   /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
   readonly backoff: { readonly until: number; readonly ms: number } | null;

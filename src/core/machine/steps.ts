@@ -64,11 +64,15 @@ export function preparing(run: RunState, beside: Beside<Preparing>): Preparing {
   return state as Preparing;
 }
 
-export function modelRunning(run: RunState, { purpose, contextSeq, backoff }: Beside<ModelRunning>): ModelRunning {
+export function modelRunning(
+  run: RunState,
+  { purpose, contextSeq, backoff, model }: Beside<ModelRunning>,
+): ModelRunning {
   const state = runOf(run) as Begun<ModelRunning>;
   state.status = "model_running";
   state.purpose = purpose;
   state.contextSeq = contextSeq;
+  if (model !== undefined) state.model = model;
   state.backoff = backoff;
   return state;
 }

@@ -62,6 +62,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   transcript.shownResults.keptSeq = keptSeqAfter(transcript, keptFrom);
   transcript.countedTokens = null;
   transcript.sentList = null;
+  transcript.settings = null;
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;

@@ -4,6 +4,7 @@
 
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
 import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { CallRecord, ShownResults } from "./results.js";
@@ -48,6 +49,8 @@ export type Transcript = {
    */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
+  settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
   /** How many tokens a provider has counted; null if no provider has. */

@@ -55,6 +55,7 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    settings: null,
     sentList: null,
     countedTokens: null,
   };
@@ -223,6 +224,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.settings !== undefined) transcript.settings = event.settings;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);

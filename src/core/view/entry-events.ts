@@ -92,7 +92,9 @@ function bodiesOf(
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
       return callEvent(transcript, event, (call, record) =>
-        externalRequest(positionOf(after, event.callKey), call, record),
+        event.childId === undefined
+          ? externalRequest(positionOf(after, event.callKey), call, record)
+          : [{ type: "child_started", childId: event.childId, ...call }],
       );
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
@@ -133,7 +135,7 @@ function messageEvents(
   transcript: Transcript,
   after: State,
 ): readonly PublicEventBody[] {
-  const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata } = event;
+  const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata, warnings } = event;
   const usage = transcript.run?.stepUsage.usage ?? event.usage;
   const { parts } = event.message;
   const bodies: PublicEventBody[] = [];
@@ -159,7 +161,11 @@ function messageEvents(
     usage,
     durationMs,
   } as const;
-  bodies.push(providerMetadata === undefined ? step : { ...step, providerMetadata });
+  bodies.push(
+    providerMetadata === undefined && warnings === undefined
+      ? step
+      : { ...step, ...defined({ providerMetadata, warnings }) },
+  );
   return bodies;
 }
 

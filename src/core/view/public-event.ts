@@ -62,6 +62,8 @@ export type PublicEventBody =
     }
   | ({ readonly type: "call_start" } & OfCall)
   | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** The call started a child session, and waits for it. */
+  | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
@@ -109,6 +111,8 @@ export type PublicEventBody =
       readonly finishReason: FinishReason;
       /** What the provider says about the whole message, for example the id of a container. */
       readonly providerMetadata?: ProviderMetadata;
+      /** What the provider could not do of what was asked, for example a setting that it does not know. */
+      readonly warnings?: readonly string[];
       /** The usage of the whole step, with its failed attempts. */
       readonly usage: Usage;
       readonly durationMs: number;

@@ -22,6 +22,7 @@ import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 import { createPromptConverter } from "./prompt.js";
 import { takesInResults } from "./result-files.js";
+import { unsentSettings } from "./settings.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
 export type AiSdkOptions = {
@@ -117,7 +118,7 @@ async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<ModelDelta, void, void> {
   if (signal.aborted) return;
-  const answer = createStreamReader();
+  const answer = createStreamReader(unsentSettings(request, model.specificationVersion));
   let reader: Opened | undefined;
   try {
     reader = await open(model, convert(request, signal), signal);

@@ -2,6 +2,7 @@
  * The arguments of the AI SDK's `doStream`, as far as Pawl uses them, for specifications v3 and v4.
  */
 import type { Json, ProviderMetadata } from "../../core/data/message.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { JsonSchema, ModelRequest } from "../../ports/model.js";
 
 export type SpecificationVersion = "v3" | "v4";
@@ -84,12 +85,13 @@ export type PromptToolChoice =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "tool"; readonly toolName: string };
 
-export type CallOptions = {
+/** Settings. Specification v3 has no `reasoning`. */
+type CallSettings = Omit<ModelSettings, "stopSequences"> & { readonly stopSequences?: string[] };
+
+export type CallOptions = CallSettings & {
   readonly prompt: readonly PromptMessage[];
   readonly tools?: readonly (PromptTool | ProviderTool)[];
   readonly toolChoice?: PromptToolChoice;
-  readonly maxOutputTokens?: number;
-  readonly temperature?: number;
   readonly responseFormat?: NonNullable<ModelRequest["responseFormat"]>;
   readonly providerOptions?: ProviderMetadata;
   readonly abortSignal: AbortSignal;

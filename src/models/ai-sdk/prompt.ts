@@ -34,6 +34,7 @@ import type {
 import { withContainer } from "./container.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
+import { settingsOf } from "./settings.js";
 
 /**
  * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
@@ -99,8 +100,7 @@ export function createPromptConverter(
       ...(tools.length > 0 && { tools }),
       ...(tools.length > 0 &&
         request.toolChoice !== undefined && { toolChoice: convertToolChoice(request.toolChoice) }),
-      ...(request.maxOutputTokens !== undefined && { maxOutputTokens: request.maxOutputTokens }),
-      ...(request.temperature !== undefined && { temperature: request.temperature }),
+      ...settingsOf(request, version),
       ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
       providerOptions: withContainer(mergeOptions(defaults, request.providerOptions), request.messages, tools),
       abortSignal: signal,

@@ -54,10 +54,11 @@ type Part = { readonly type: PartType; readonly [field: string]: unknown };
 
 const none: readonly DeltaBody[] = [];
 
-export function createStreamReader(): StreamReader {
+/** @param unsent warnings about what the request could not say */
+export function createStreamReader(unsent: readonly string[] = []): StreamReader {
   let started = false;
   let ended = false;
-  let warnings: readonly string[] = [];
+  let warnings = unsent;
   let failure: ModelFailure | undefined;
   /** The provider has sent a part of its answer. */
   let answered = false;
@@ -85,7 +86,7 @@ export function createStreamReader(): StreamReader {
     if (part.type !== "stream-start" && part.type !== "error") answered = true;
     switch (part.type) {
       case "stream-start":
-        warnings = warningsOf(part.warnings);
+        warnings = [...unsent, ...warningsOf(part.warnings)];
         return none;
       case "response-metadata":
         return start(typeof part.modelId === "string" ? part.modelId : undefined);

@@ -9,6 +9,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
+import type { ItemsOf } from "./stream-types.js";
 
 /** An agent behind a tool. Its sessions are children of the parent's sessions, in the parent's store. */
 export type ChildAgent = {
@@ -35,6 +36,8 @@ export type ChildAgent = {
    * leave the session to others.
    */
   readonly attend: (sessionId: string, onEnd: (error?: unknown) => void) => () => void;
+  /** The items of a child session, which need not have begun. */
+  readonly items: ItemsOf;
   readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
@@ -77,4 +80,14 @@ export async function takeUpParent(sessionId: string, { parent }: AgentFamily): 
   } catch {
     // Whoever waits for the parent gets the error of its own driver or follower.
   }
+}
+
+/** Several families as one. Of two tools with the same name, that of the first family counts. */
+export function joinedFamily(families: readonly AgentFamily[]): AgentFamily {
+  const [first, ...others] = families;
+  if (first !== undefined && others.length === 0) return first;
+  const children = new Map<string, ChildAgent>();
+  for (const family of families)
+    for (const [name, child] of family.children) if (!children.has(name)) children.set(name, child);
+  return { children };
 }

@@ -19,6 +19,7 @@ import type { CompiledAgent } from "./compiled-agent.js";
 import type { LocalOptions } from "./local-run-options.js";
 import type { StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
+import type { EventsOptions } from "./stream-types.js";
 
 export const aSignal: OptionRule = {
   takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
@@ -37,10 +38,16 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   toolChoice: anything,
   interactive: trueOrFalse,
   providerOptions: anObject,
+  model: anyText,
+  settings: anObject,
   ...localRules,
 };
 
 const startRules: OptionTable<StartOptions> = { ...runRules, sessionId: anything };
+const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> = {
+  ...startRules,
+  children: trueOrFalse,
+};
 
 const modes = oneOf("queue", "steer", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
@@ -66,7 +73,9 @@ const otherNames = {
   schema: "output",
   responseFormat: "output",
   tools: "the option tools of createAgent, or activeTools",
-  model: "the option model of createAgent",
+  models: "the option models of createAgent",
+  temperature: "settings.temperature",
+  maxOutputTokens: "settings.maxOutputTokens",
 };
 
 const settings = { code: "bad_input", otherNames } as const;
@@ -75,20 +84,22 @@ const settings = { code: "bad_input", otherNames } as const;
 export function checkStartOptions(
   what: "run()" | "runStream()" | "iterate()",
   options: StartOptions,
-  agent: ToolOwner,
+  agent: NameOwner,
 ): void {
-  checkOptions(what, startRules, options, settings);
+  checkOptions(what, what === "runStream()" ? streamRules : startRules, options, settings);
   checkToolNames(options, agent);
+  checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);
 }
 
 /** @throws PawlError `bad_input` */
 export function checkSendOptions(
   options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
-  agent: ToolOwner,
+  agent: NameOwner,
 ): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
+  checkModelName(options, agent);
   const conditions: unknown = options.stopWhen;
   if ([conditions].flat().some((one) => typeof one === "function"))
     throw new PawlError(
@@ -113,18 +124,34 @@ export function checkSessionId(id: string): void {
   if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
 }
 
-type ToolOwner = Pick<CompiledAgent, "tools" | "graph">;
+/** The names of what a run may choose: the agent's, and those of the agents that it reaches. Any of them may have the session. */
+type NameOwner = Pick<CompiledAgent, "tools" | "named" | "graph">;
 
-/** The tools of the agent, and of those that it reaches: any of them may have the session. */
-function toolsOf({ tools, graph }: ToolOwner): ReadonlyMap<string, unknown> {
-  if (graph === null) return tools;
-  return new Map(graph.names().flatMap((name) => [...(graph.partsOf(name)?.tools ?? [])]));
+function namesIn(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<string, unknown> {
+  const { graph } = agent;
+  if (graph === null) return agent[kind];
+  return new Map(graph.names().flatMap((name): [string, unknown][] => [...(graph.partsOf(name)?.[kind] ?? [])]));
+}
+
+/** Only a model that the agent has by name can be chosen. @throws PawlError `bad_input` */
+function checkModelName({ model }: StartOptions, agent: NameOwner): void {
+  if (model === undefined || agent.named.has(model)) return;
+  const named = namesIn(agent, "named");
+  if (named.has(model)) return;
+  const near = nearestName(model, named.keys());
+  const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
+  const known =
+    named.size === 0 ? "The agent has no models by name." : `The agent has ${[...named.keys()].join(", ")}.`;
+  throw new PawlError(
+    "bad_input",
+    `The option model names ${JSON.stringify(model.slice(0, 100))}, which is none of the agent's models.${hint} ${known}`,
+  );
 }
 
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: ToolOwner): void {
+function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: NameOwner): void {
   if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
-  const tools = toolsOf(agent);
+  const tools = namesIn(agent, "tools");
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && tools.has(name)) return;
     const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;

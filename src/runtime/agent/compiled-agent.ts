@@ -5,6 +5,7 @@
 import type { Compaction } from "../../context/compaction-options.js";
 import type { CompiledContext } from "../../context/context-options.js";
 import { freeze } from "../../core/data/freeze.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { HolderDefaults } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { State } from "../../core/machine/state.js";
@@ -14,7 +15,7 @@ import type { ToolSpecification } from "../../ports/model.js";
 import type { Services } from "../../ports/services.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool } from "../../ports/tool.js";
-import type { CalledModels } from "../model/models.js";
+import type { CalledModel, CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
 import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
@@ -27,6 +28,9 @@ import type { CompiledConditions } from "./stop-conditions.js";
 export type CompiledAgent = {
   readonly name: string;
   readonly models: CalledModels;
+  /** Those that a run or a hook can choose by name. */
+  readonly named: ReadonlyMap<string, CalledModel>;
+  readonly settings?: ModelSettings;
   readonly systemPrompt?: string;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];

@@ -5,7 +5,7 @@ import { checkOptions, numberAbove, type OptionTable, oneOf, trueOrFalse, wholeN
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import { PawlError } from "../../errors.js";
 import type { Services } from "../../ports/services.js";
-import type { CalledModels } from "../model/models.js";
+import type { ModelsOfAgent } from "../model/models.js";
 import type { AgentFamily } from "./agent-family.js";
 
 /** The limits of a run that an agent's author may set. See `RunLimits` for units and defaults. */
@@ -43,7 +43,7 @@ const limitRules: OptionTable<RunLimits> = {
 };
 
 /** What a limit of cost depends on. */
-type Budgeted = { readonly models: CalledModels; readonly services: Services; readonly family: AgentFamily };
+type Budgeted = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
 
 /**
  * The limits of a run of this agent.
@@ -68,7 +68,9 @@ export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
 }
 
 /** The models without a price that a run may call, those of its children included. */
-export function unpricedModels({ models, services, family }: Budgeted): readonly string[] {
-  const own = models.map(({ model }) => model.id).filter((id) => services.usage?.isPriced(id) !== true);
+export function unpricedModels({ models, named, services, family }: Budgeted): readonly string[] {
+  const own = [...models, ...named.values()]
+    .map(({ model }) => model.id)
+    .filter((id) => services.usage?.isPriced(id) !== true);
   return [...own, ...[...family.children.values()].flatMap((child) => child.unpriced)];
 }

@@ -4,6 +4,7 @@
 
 import { checkJson } from "../../core/data/json.js";
 import type { FilePart, Json, UserMessage, UserPart } from "../../core/data/message.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -14,6 +15,7 @@ import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
+import { compileSettings } from "./model-settings.js";
 import { toolChoiceOf } from "./tool-choice.js";
 
 /** A text, parts (texts and files), or whole user messages. */
@@ -47,6 +49,10 @@ export type StartOptions = {
   /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+  /** The name of one of the agent's `models`, which takes the place of its `model` in this run. */
+  readonly model?: string;
+  /** Settings of the run's model calls. They go before the agent's. */
+  readonly settings?: ModelSettings;
 } & LocalOptions;
 
 /** `output`, which types the result. */
@@ -149,7 +155,7 @@ const longestRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
-  const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions } = options;
+  const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
   const output = outputSchemaOf(options);
   const stopWhen = recordedConditions(options);
   const stored: RunOptions = {
@@ -160,6 +166,8 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
+    ...(model === undefined ? {} : { model }),
+    ...(settings === undefined ? {} : { settings: compileSettings(settings, "bad_input") }),
     ...(stopWhen === undefined ? {} : { stopWhen }),
   };
   if (Object.keys(stored).length === 0) return undefined;

@@ -5,6 +5,7 @@ import { aFunction, aList, anObject, anyText, anything, checkOptions, type Optio
 import type { CompactionOptions } from "../../context/compaction-options.js";
 import type { ContextOptions } from "../../context/context-options.js";
 import type { ServiceOptions } from "../../context/services.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
@@ -24,6 +25,13 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly name?: string;
     /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
     readonly model: ModelLike;
+    /**
+     * Models that a run (`model: "fast"`) or a `beforeLLMCall` hook can choose by name. Each may have a retry policy and
+     * timeouts of its own.
+     */
+    readonly models?: { readonly [name: string]: ModelLike | Fallback<ModelLike> };
+    /** Settings of every model call. A run's own settings go before them, and a hook's before those. */
+    readonly settings?: ModelSettings;
     readonly tools?: Tools;
     readonly systemPrompt?: string;
     readonly limits?: Limits;
@@ -66,6 +74,8 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
 const optionRules: OptionTable<AgentOptions<unknown>> = {
   name: anything,
   model: anything,
+  models: anObject,
+  settings: anObject,
   tools: anything,
   systemPrompt: anyText,
   limits: anObject,
@@ -113,7 +123,10 @@ const otherNames = {
   maxTokens: "limits.maxTokens",
   maxCostUsd: "limits.maxCostUsd",
   maxRetries: "retry.maxRetries",
-  temperature: "the settings of the model",
+  temperature: "settings.temperature",
+  topP: "settings.topP",
+  maxOutputTokens: "settings.maxOutputTokens",
+  modelSettings: "settings",
   checkpointer: "store",
   memory: "store",
   storage: "store",
@@ -145,6 +158,8 @@ const records = [
   "context",
   "compaction",
   "fallbacks",
+  "models",
+  "settings",
   "timeouts",
   "handoffs",
   "hooks",

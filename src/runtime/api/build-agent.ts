@@ -17,6 +17,7 @@ import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent
 import { unpricedModels } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
+import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
 import { shutDownError } from "../log/driver-errors.js";
 import { replaySession } from "../replay/replay-session.js";
@@ -29,22 +30,34 @@ import {
   type SessionHost,
   subscribe,
 } from "../session/local-session.js";
+import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
-import { itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import { itemsOf } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
 import { type AgentDefaults, compileParts, compileReached, type Surroundings } from "./compile-parts.js";
+import { runItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
 import { type RunMethod, startRun } from "./start-run.js";
 
 /** A run as a stream of events and deltas. Leaving the loop does not cancel the run. */
-export type RunStream<Output = never> = AsyncIterable<StreamItem> & {
+export type RunStream<Output = never, Item = StreamItem> = AsyncIterable<Item> & {
   readonly sessionId: string;
   readonly runId: string;
   readonly result: Promise<RunResult<Output>>;
 };
+
+export type StreamOptions = StartOptions & {
+  /**
+   * If true, the items of child sessions at any depth come, too: behind the `child_started` of their call and before its
+   * `tool_result`. Each item says of which session it is. Default: false.
+   */
+  readonly children?: boolean;
+};
+
+type WithChildren = { readonly children: true };
 
 export type Agent<ModelLike = Model> = {
   /** The options that the agent was created with, and its store. Frozen. */
@@ -53,6 +66,11 @@ export type Agent<ModelLike = Model> = {
   readonly run: RunMethod;
   /** The same as `run`, as a stream of everything that happens. */
   readonly runStream: {
+    <Output>(
+      input: Input,
+      options: StreamOptions & OutputOptions<Output> & WithChildren,
+    ): RunStream<Output, FamilyItem>;
+    (input: Input, options: StreamOptions & WithChildren): RunStream<never, FamilyItem>;
     <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
     (input: Input, options?: StartOptions): RunStream;
   };
@@ -83,16 +101,18 @@ export function buildAgent<ModelLike>(
   checkAgentOptions(given);
   const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
   const self = () => agent;
-  const { parts, live, session, shutdown, interrupted } = assemble(options, surroundings, self);
+  const assembled = assemble(options, surroundings, self);
+  const { parts, live, session, shutdown, interrupted } = assembled;
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
     startRun(what, input, startOptions, parts, live, interrupted);
   const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
-  const runStream = (input: Input, startOptions: StartOptions = {}): RunStream => {
+  const runStream = (input: Input, startOptions: StreamOptions = {}): RunStream<never, StreamItem | FamilyItem> => {
     const { sessionId, runId, begin } = start("runStream()", input, startOptions);
     const subscription = subscribe(live(sessionId), { runId });
     const result = begin(subscription);
     result.catch(() => {});
-    const items = () => itemsOf(subscription);
+    const family = startOptions.children === true ? runItems(sessionId, subscription, assembled) : null;
+    const items = () => family ?? itemsOf(subscription);
     return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
@@ -140,6 +160,7 @@ type Assembled = {
   /** The sessions that are in this process now. */
   readonly isShutDown: () => boolean;
   readonly sessions: ReadonlyMap<string, LocalSession>;
+  readonly itemsOf: ItemsOf;
   readonly session: (sessionId: string) => Session;
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
@@ -184,6 +205,8 @@ function assemble<ModelLike>(
     return found;
   }
 
+  const itemsOf = itemsFrom(store, live);
+
   async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
     try {
       await deliver(live(sessionId), message, { shared: true });
@@ -196,6 +219,7 @@ function assemble<ModelLike>(
     checkSessionId(sessionId);
     return createSession(sessionId, parts, {
       live: () => live(sessionId),
+      itemsOf,
       isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
       interrupted,
       async fork(at, targetId) {
@@ -226,11 +250,12 @@ function assemble<ModelLike>(
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  return { parts, live, isShutDown: () => ending !== null, sessions, session, replay, shutdown, interrupted };
+  const isShutDown = () => ending !== null;
+  return { parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
 }
 
 /** After a shutdown, other processes carry the child's sessions on. */
-function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdown }: Assembled): BoundChild {
+function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown }: Assembled): BoundChild {
   return {
     name: parts.name,
     unpriced: unpricedModels(parts),
@@ -246,6 +271,7 @@ function childAgent({ parts, live, isShutDown, sessions, session, replay, shutdo
       if (found !== undefined) await letGo(found);
     },
     attend: (sessionId, onEnd) => (isShutDown() ? () => {} : attend(live(sessionId), onEnd)),
+    items: itemsOf,
     session,
     replay,
     shutdown,

@@ -14,18 +14,23 @@ import {
 import type { AnswerOptions } from "../agent/answer-types.js";
 import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
+import type { EventsOptions } from "../agent/stream-types.js";
 
 const code = "bad_input";
 
 type AbortOptions = { readonly note?: string; readonly by?: string };
-type EventOptions = { readonly after?: number | string; readonly follow?: boolean; readonly signal?: AbortSignal };
 type ForkOptions = { readonly at?: number; readonly sessionId?: string };
 type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
 const abortRules: OptionTable<AbortOptions> = { note: anything, by: anything };
 const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText };
-const eventRules: OptionTable<EventOptions> = { after: anything, follow: trueOrFalse, signal: aSignal };
+const eventRules: OptionTable<EventsOptions> = {
+  after: anything,
+  follow: trueOrFalse,
+  children: trueOrFalse,
+  signal: aSignal,
+};
 const forkRules: OptionTable<ForkOptions> = { at: anything, sessionId: anything };
 const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 const replayRules: OptionTable<ReplayOptions> = {
@@ -42,7 +47,7 @@ export const checkCall = {
     checkOptions("abort()", abortRules, options, { code, otherNames: { reason: "note" } }),
   answer: (options: AnswerOptions) =>
     checkOptions("answer()", answerRules, options, { code, otherNames: { user: "by", hash: "inputHash" } }),
-  events: (options: EventOptions) =>
+  events: (options: EventsOptions) =>
     checkOptions("events()", eventRules, options, { code, otherNames: { since: "after", lastEventId: "after" } }),
   fork: (options: ForkOptions) =>
     checkOptions("fork()", forkRules, options, { code, otherNames: { id: "sessionId", seq: "at" } }),

@@ -17,6 +17,7 @@ import { compileHooks } from "../agent/compile-hooks.js";
 import { type AgentGraph, type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
 import { handoffTools } from "../agent/handoffs.js";
 import { limitsOf } from "../agent/limits.js";
+import { compileSettings } from "../agent/model-settings.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
@@ -71,13 +72,14 @@ export function compileParts<ModelLike>(
   const handoffs = handoffTools(options.handoffs ?? []);
   const compiled = compileTools(tools, handoffs, outputToolsOf(options, services, surroundings.createOutputTools));
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
-  const budgeted = { models: compileModels(options, surroundings.asModel), services, family };
+  const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
     context: compileContext(options.context),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
     ...compiled,
     limits: limitsOf(limits, budgeted),
     ...(canExecuteTool === undefined ? {} : { canExecuteTool }),

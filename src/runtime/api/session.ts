@@ -10,27 +10,30 @@ import { initialState, isResting, type State } from "../../core/machine/state.js
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
-import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
+import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import type { Answers } from "../agent/answer-types.js";
 import { checkResumeOptions, checkSendOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
-import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, familiesOf, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions, type SteerOptions } from "../agent/run-input.js";
+import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
+import { parseCursor } from "../log/cursor.js";
 import { throwNoSession } from "../log/driver-errors.js";
+import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
 import { presentResult } from "../log/present-result.js";
 import { loadTranscript, readEvents } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
-import { type LocalSession, subscribe } from "../session/local-session.js";
-import { endSubscription, itemsOf, type StreamItem } from "../subscribers/subscription.js";
+import type { LocalSession } from "../session/local-session.js";
+import { sessionItems } from "../session/session-items.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
 import { checkCall } from "./check-call-options.js";
+import { familyStream } from "./family-stream.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -43,6 +46,8 @@ export type SendOptions = Pick<
   | "toolChoice"
   | "interactive"
   | "providerOptions"
+  | "model"
+  | "settings"
   | "output"
 > & {
   /**
@@ -94,13 +99,10 @@ export type Session = Answers & {
    * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
    * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
    */
-  readonly events: (options?: {
-    /** The number of an entry, or the position of an event (`"57.2"`: entry and index). Default: 0, the start. */
-    readonly after?: number | string;
-    /** If false, the iterator ends with the last event of the log. Default: true. */
-    readonly follow?: boolean;
-    readonly signal?: AbortSignal;
-  }) => AsyncGenerator<StreamItem, void, undefined>;
+  readonly events: {
+    (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
+    (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
+  };
 };
 
 /** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
@@ -112,6 +114,7 @@ export type Resume = {
 /** What a session needs of its process. */
 export type SessionDependencies = {
   readonly live: () => LocalSession;
+  readonly itemsOf: ItemsOf;
   /** Whether a request of this process to the session is under way. */
   readonly isStarting: () => boolean;
   readonly interrupted: InterruptedRuns;
@@ -120,7 +123,7 @@ export type SessionDependencies = {
 };
 
 export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
-  const { live, fork, replay, isStarting, interrupted } = dependencies;
+  const { live, itemsOf, fork, replay, isStarting, interrupted } = dependencies;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const known = () => loadKnown(store, id, isStarting);
@@ -196,31 +199,34 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
 
   const result = async () => freeze(await presentResult(store, id, await known()));
 
-  async function* events(options: NonNullable<Parameters<Session["events"]>[0]> = {}) {
+  async function* events(options: EventsOptions = {}): AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
     checkCall.events(options);
-    const { after = 0, follow = true, signal } = options;
+    const { after = 0, follow = true, children = false, signal } = options;
+    if (children) return yield* familyEvents(after, follow, signal);
     const from = parseCursor(after);
     const { seq } = await known();
     if (!follow) {
       for await (const event of readEvents(store, id, from)) yield freeze(event);
       return;
     }
-    const subscription = subscribe(live(), { stayAfter: Math.max(seq, from.seq) });
-    const leave = () => endSubscription(subscription);
-    signal?.addEventListener("abort", leave, { once: true });
-    if (signal?.aborted === true) leave();
-    const items = itemsOf(subscription);
+    yield* sessionItems(live(), seq, { from, signal });
+  }
+
+  async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
+    const from = parseFamilyCursor(after);
+    const { seq } = await known();
+    const family = joinedFamily(familiesOf(parts, undefined));
+    const whole = { sessionId: id, store, family, itemsOf, from, tellsRest: false };
+    if (!follow) return yield* familyStream({ ...whole, live: null });
+    const controller = new AbortController();
+    const stop = () => controller.abort();
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) stop();
+    const items = sessionItems(live(), seq, { from: from.place, signal: controller.signal });
     try {
-      const known: Known = { upTo: from, attempts: new Set() };
-      for await (const event of readEvents(store, id, from)) {
-        known.upTo = behindEvent(event);
-        if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
-        yield freeze(event);
-      }
-      for await (const item of items) if (!isKnown(item, known)) yield item;
+      yield* familyStream({ ...whole, live: { items, stop } });
     } finally {
-      signal?.removeEventListener("abort", leave);
-      await items.return();
+      signal?.removeEventListener("abort", stop);
     }
   }
 
@@ -246,21 +252,6 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     },
     state: async () => freeze(await known()),
     messages: async () => freeze((await loadTranscript(store, id, await known())).messages),
-    events,
+    events: events as Session["events"],
   };
-}
-
-/** What the consumer got from the log: the last event, and the attempts whose messages are complete. */
-type Known = { upTo: Cursor; readonly attempts: Set<string> };
-
-function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
-  if (item.type === "delta") return attempts.has(attemptOf(item.delta));
-  if (item.type === "snapshot") return attempts.has(attemptOf(item));
-  return "seq" in item && !isBehind(item, upTo);
-}
-
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
-  return `${runId}/${modelCallIndex}/${attempt}`;
 }

@@ -17,9 +17,11 @@ export function afterFailure(failure: ModelFailure, startedAt: number, context: 
   if (failure.kind === "context_overflow" && state.status === "model_running" && canCompact(state, context))
     return { type: "compact" };
   const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
-  const inMs = retryDelayMs(modelOf(parts.models, state).retry, failure, attempts + 1, now() - since);
+  const inMs = retryDelayMs(modelOf(context).retry, failure, attempts + 1, now() - since);
   if (inMs !== undefined) return { type: "retry", inMs };
-  const next = fallbackOf(state) + 1;
+  // A model that was chosen for this call makes room for the run's present one.
+  const isChosen = state.status === "model_running" && state.model !== undefined;
+  const next = fallbackOf(state) + (isChosen ? 0 : 1);
   return next < parts.models.length
     ? { type: "fallback", index: next }
     : { type: "give_up", reason: reasonOf(failure) };

@@ -46,7 +46,7 @@ export async function callModel(
   if (made.type === "missing") return prepareAgain(effect, made.message, context);
   while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;
   const { parts, state, memory, now, hearers } = context;
-  const { model, timeouts } = modelOf(parts.models, state);
+  const { model, timeouts } = modelOf(context);
   const assembly = createAssembly(made.request);
   let firstDeltaMs: number | undefined;
   const publish = (deltas: readonly MessageDelta[]) => {
@@ -79,7 +79,7 @@ function settle(
   timing: Timing,
   context: EffectContext,
 ): SettledAttempt {
-  const { model } = modelOf(context.parts.models, context.state);
+  const { model } = modelOf(context);
   const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
   const step = { runId, modelCallIndex, attempt, model: model.id, timing, ...resends };
   const end = endOf(assembly);
@@ -92,6 +92,7 @@ function settle(
   }
   const message = messageOf(assembly);
   const { finishReason, usage, providerMetadata } = end;
+  const { warnings } = assembly;
   const refusal = isTooLong(assembly, message, providerMetadata)
     ? tooLong
     : refusalOf(message, finishReason, timing.startedAt, context);
@@ -108,13 +109,14 @@ function settle(
     ...(isFull ? { cut: "context" as const } : {}),
     usage: countedUsage(usage, context),
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
+    ...(warnings === null ? {} : { warnings }),
   };
 }
 
 /** Usage with its cost. If a provider leaves counts out, the usage is partial: at least what is known. */
-function countedUsage(usage: Usage, { parts, state }: EffectContext): Usage {
+function countedUsage(usage: Usage, context: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
-  return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(parts.models, state).model.id, parts.services);
+  return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(context).model.id, context.parts.services);
 }
 
 /**

@@ -35,7 +35,7 @@ export async function compact(
   const tokensBefore = Math.round(size.tokens);
   if (cut === null || compaction === null)
     return { type: "compacted", runId, tokensBefore, fault: faultOf("nothing_to_compact", "Nothing can be replaced.") };
-  const own = modelOf(parts.models, state);
+  const own = modelOf(context);
   const called = parts.compaction.model === null ? own : { ...own, model: parts.compaction.model };
   const summariser = createSummariser(effect, called, context, cancellation);
   const startedAt = context.now();

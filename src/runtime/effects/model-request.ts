@@ -28,7 +28,7 @@ export function requestOf(effect: EffectOf<"call_model">, context: EffectContext
 
 function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): Coroutine<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = context;
-  const { model } = modelOf(parts.models, state);
+  const { model } = modelOf(context);
   const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(context)));
   if (prompt.type === "missing") return prompt;
   const { sentList } = transcript;
@@ -79,6 +79,7 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(shape === undefined ? {} : { responseFormat: shape.responseFormat }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
+    ...transcript.settings,
   };
   if (isSummary)
     return freeze({

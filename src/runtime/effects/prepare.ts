@@ -5,6 +5,7 @@ import { contextManager } from "../../context/manager.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
+import { newSettings, settingsOfCall } from "../agent/model-settings.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -68,9 +69,10 @@ function* preparedWithHooks(
 
 function prepared(
   { runId, modelCallIndex, seq, purpose }: StepPreparing,
-  { records, input, systemPrompt, specifications, append, list, shown, choices }: Preparation,
+  { records, input, systemPrompt, specifications, append, list, shown, choices, settings }: Preparation,
   { memory, parts, transcript }: EffectContext,
 ): EventBody {
+  const wanted = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
   return {
     type: "prepared",
@@ -81,6 +83,7 @@ function prepared(
     ...(input === undefined ? {} : { input }),
     ...(append.length === 0 ? {} : { append }),
     ...choices,
+    ...(wanted === transcript.settings ? {} : newSettings(wanted, transcript.settings)),
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),

@@ -5,12 +5,14 @@
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { UserMessage } from "../../core/data/message.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { shownNext } from "../../core/transcript/shown-next.js";
 import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
+import { compileSettings, settingsOfCall } from "../agent/model-settings.js";
 import { messagesOf } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
@@ -34,11 +36,12 @@ export type Preparation = Omit<Extract<BuiltContext, { type: "built" }>, "type">
   readonly input?: readonly UserMessage[];
   /** Options that hooks chose for this step. */
   readonly choices: Choices;
+  readonly settings?: ModelSettings;
   /** The run ends instead. */
   readonly end?: EventBody;
 };
 
-type Choices = Pick<RunOptions, "activeTools" | "providerOptions"> & { readonly toolChoice?: ToolChoice };
+type Choices = Pick<RunOptions, "activeTools" | "providerOptions" | "model"> & { readonly toolChoice?: ToolChoice };
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
 export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
@@ -147,8 +150,9 @@ const beforeModelCall: Stage = function* (state, preparation, context, cancellat
     accept: (answer, chosen) => acceptChoice(answer, chosen, { state, showing, context }),
   };
   const result = yield* callHooks(call, context, cancellation);
-  const { systemPrompt, list, choices } = result.value;
-  return { ...withRecords(state, preparation, result), systemPrompt, list, shown, choices };
+  const { systemPrompt, list, choices, settings } = result.value;
+  const chosen = { systemPrompt, list, shown, choices, ...defined({ settings }) };
+  return { ...withRecords(state, preparation, result), ...chosen };
 };
 
 const stages: readonly (readonly [HookPoint, Stage])[] = [
@@ -160,19 +164,20 @@ const stages: readonly (readonly [HookPoint, Stage])[] = [
 ];
 
 /** What a `beforeLLMCall` hook may choose. */
-type Chosen = Pick<Preparation, "systemPrompt" | "list" | "choices">;
+type Chosen = Pick<Preparation, "systemPrompt" | "list" | "choices" | "settings">;
 type Showing = () => ShownMessages;
 
 function modelCallOf(
   { modelCallIndex, purpose }: StepPreparing,
-  { systemPrompt, list, choices }: Chosen,
+  { systemPrompt, list, choices, settings }: Chosen,
   showing: Showing,
   context: EffectContext,
 ): ModelCallSubject {
-  const { transcript } = context;
+  const { transcript, parts } = context;
   const options = { ...transcript.run?.options, ...choices };
-  const { activeTools = offeredSpecifications(context).map(({ name }) => name), providerOptions } = options;
+  const { activeTools = offeredSpecifications(context).map(({ name }) => name), providerOptions, model } = options;
   const toolChoice = choices.toolChoice ?? toolChoiceAt(transcript.run?.options.toolChoice, modelCallIndex);
+  const all = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
   // Frozen member by member: to freeze all of it would look at every message, whether or not a hook does.
   return Object.freeze({
     modelCallIndex,
@@ -181,15 +186,16 @@ function modelCallOf(
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(toolChoice === undefined ? {} : { toolChoice: freeze(toolChoice) }),
     ...(providerOptions === undefined ? {} : { providerOptions: freeze(providerOptions) }),
+    ...(model === undefined ? {} : { model }),
+    ...(all === null ? {} : { settings: freeze(all) }),
     get messages() {
       return freeze(list ?? showing().messages);
     },
   });
 }
 
-const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions", "messages"];
-const allowed =
-  "{ systemPrompt, activeTools, toolChoice, providerOptions, messages }, any of them, with tools of the agent";
+const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions", "model", "settings", "messages"];
+const allowed = `{ ${choosable.join(", ")} }, any of them, with tools and models of the agent`;
 
 type Accepting = { readonly state: StepPreparing; readonly showing: Showing; readonly context: EffectContext };
 
@@ -227,6 +233,10 @@ function withChoice(chosen: Chosen, key: string, value: unknown, { context }: Ac
     const providerOptions = jsonIn(value, mostOptionBytes) as ProviderOptions;
     return { ...chosen, choices: { ...choices, providerOptions } };
   }
+  if (key === "model" && typeof value === "string" && context.parts.named.has(value))
+    return { ...chosen, choices: { ...choices, model: value } };
+  if (key === "settings" && typeof value === "object" && value !== null)
+    return { ...chosen, settings: { ...chosen.settings, ...compileSettings(value) } };
   return `What it returned for ${key} cannot be used; it may return ${allowed}.`;
 }
 

@@ -36,6 +36,8 @@ export type MessageAssembly = {
   calls: number;
   /** How often the request was sent again because nothing of an answer had come. */
   resends: number;
+  /** What the provider said that it could not do; null: nothing. */
+  warnings: readonly string[] | null;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
 };
 
@@ -45,7 +47,18 @@ export type OpenPart = OpenText | { readonly type: "whole"; readonly part: Assis
 
 export function createAssembly(identity: RequestIdentity): MessageAssembly {
   const open = { text: null, reasoning: null };
-  return { identity, seq: 0, taken: 0, parts: [], open, characters: 0, calls: 0, resends: 0, end: null };
+  return {
+    identity,
+    seq: 0,
+    taken: 0,
+    parts: [],
+    open,
+    characters: 0,
+    calls: 0,
+    resends: 0,
+    warnings: null,
+    end: null,
+  };
 }
 
 /**
@@ -69,7 +82,7 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
   if (seq > expected) return endWith(assembly, missing(expected, seq - 1));
   assembly.taken = expected;
   const body = withoutIdentity(delta);
-  if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, body)] : none;
+  if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, noteWarnings(assembly, body))] : none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
   const fault = addToParts(assembly, body);
   if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
@@ -77,6 +90,21 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
   const emitted = emit(assembly, body);
   return first.length === 0 ? [emitted] : [...first, emitted];
 }
+
+const mostWarnings = 20;
+const longestWarning = 1_000;
+
+/** Warnings are kept with the answer, so they are bounded. What is no list of texts is left out. */
+function noteWarnings(assembly: MessageAssembly, start: Start): Start {
+  const { warnings, ...rest } = start;
+  if (warnings === undefined) return start;
+  const texts = Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string").slice(0, mostWarnings) : [];
+  if (texts.length === 0) return rest;
+  assembly.warnings = texts.map((text) => text.slice(0, longestWarning));
+  return { ...rest, warnings: assembly.warnings };
+}
+
+type Start = Extract<DeltaBody, { kind: "start" }>;
 
 /** The fast path of a delta with nothing but text, as almost every one is; null if the delta needs all checks. */
 function addPlainText(assembly: MessageAssembly, delta: Extract<ModelDelta, { kind: "text-delta" }>) {

@@ -4,6 +4,7 @@
  */
 import { anything, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import { createRetryPolicy } from "./retry.js";
@@ -25,8 +26,12 @@ export type CalledModel = {
 /** The agent's own, then its fallbacks. */
 export type CalledModels = readonly [CalledModel, ...CalledModel[]];
 
+/** The models of an agent, and those that a run or a hook can choose by name. */
+export type ModelsOfAgent = { readonly models: CalledModels; readonly named: ReadonlyMap<string, CalledModel> };
+
 type ModelOptions<ModelLike> = {
   readonly model: ModelLike;
+  readonly models?: { readonly [name: string]: ModelLike | Fallback<ModelLike> };
   readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
   readonly retry?: RetryOptions | RetryPolicy;
   readonly timeouts?: ModelTimeouts;
@@ -36,18 +41,23 @@ const defaultTimeouts: Required<ModelTimeouts> = { firstChunkMs: 120_000, chunkM
 
 /** @throws PawlError `bad_configuration`, `unknown_model` */
 export function compileModels<ModelLike>(
-  { model, fallbacks = [], retry, timeouts }: ModelOptions<ModelLike>,
+  { model, models = {}, fallbacks = [], retry, timeouts }: ModelOptions<ModelLike>,
   asModel: (model: ModelLike) => Model,
-): CalledModels {
+): ModelsOfAgent {
   const compile = (own: Fallback<ModelLike>): CalledModel => ({
     model: asModel(own.model),
     retry: compileRetry(own.retry ?? retry),
     timeouts: compileTimeouts({ ...timeouts, ...own.timeouts }),
   });
-  return [
-    compile({ model }),
-    ...fallbacks.map((fallback) => compile(isFallback(fallback) ? checkedFallback(fallback) : { model: fallback })),
-  ];
+  const compileAny = (given: ModelLike | Fallback<ModelLike>): CalledModel =>
+    compile(isFallback(given) ? checkedFallback(given) : { model: given });
+  const named = Object.entries(models).map(([name, given]) => [checkModelName(name), compileAny(given)] as const);
+  return { models: [compile({ model }), ...fallbacks.map(compileAny)], named: new Map(named) };
+}
+
+function checkModelName(name: string): string {
+  if (name !== "" && name.length <= 100) return name;
+  throw new PawlError("bad_configuration", "The names in models are texts of 1 to 100 characters.");
 }
 
 const fallbackRules: OptionTable<Fallback<unknown>> = { model: anything, retry: anything, timeouts: anything };
@@ -57,9 +67,24 @@ function checkedFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<Mod
   return fallback;
 }
 
-/** The model that a run uses now. If an agent with fewer fallbacks carries a session on, it is the last one. */
-export function modelOf(models: CalledModels, state: State): CalledModel {
+/** What says which model is called: the state, and the run's options in the log. */
+type Calling = {
+  readonly parts: ModelsOfAgent;
+  readonly state: State;
+  readonly transcript: { readonly run: { readonly options: { readonly model?: string } } | null };
+};
+
+/**
+ * The model that is called now: the one that was chosen for this call, else the run's present one. A model whose name
+ * the agent does not know counts as not chosen. If an agent with fewer fallbacks carries a session on, it is the last.
+ */
+export function modelOf({ parts, state, transcript }: Calling): CalledModel {
+  const { models, named } = parts;
+  const own = state.status === "model_running" && state.model !== undefined ? named.get(state.model) : undefined;
+  if (own !== undefined) return own;
   const index = state.status === "idle" ? 0 : state.fallback;
+  const chosen = index > 0 ? undefined : transcript.run?.options.model;
+  if (chosen !== undefined) return named.get(chosen) ?? models[0];
   return models[Math.min(index, models.length - 1)] ?? models[0];
 }
 

@@ -92,7 +92,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
     const inPlace = (one: CalledModel): CalledModel => ({ ...one, model: recorded });
     const [first, ...others] = partsNear(parts, state).models;
     const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
-    return act(effect, state, transcript, { models: [inPlace(first), ...others.map(inPlace)] });
+    const named = new Map([...parts.named].map(([name, one]) => [name, inPlace(one)]));
+    return act(effect, state, transcript, { models: [inPlace(first), ...others.map(inPlace)], named });
   }
 
   function decideAgain({ runId, callKey, decision }: EventOf<"tool_decided">, state: State, transcript: Transcript) {

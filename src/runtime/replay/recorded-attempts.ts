@@ -71,9 +71,10 @@ const unanswered: readonly DeltaBody[] = [
 /** Deltas that give this event. */
 function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
   if (event.type === "model_failed") return [...deltasOfPartial(event), endOfFailure(event)];
-  const { message, finishReason, usage, providerMetadata } = event;
+  const { message, finishReason, usage, providerMetadata, warnings } = event;
   const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
-  return [...content, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
+  const start: readonly DeltaBody[] = warnings === undefined ? [] : [{ kind: "start", warnings }];
+  return [...start, ...content, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
 }
 
 function deltasOfPartial({ partial }: EventOf<"model_failed">): readonly DeltaBody[] {

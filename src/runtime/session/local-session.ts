@@ -4,6 +4,7 @@
  * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many waiting sessions, so each
  * is plain data without closures, and functions work on it.
  */
+import { defined } from "../../core/data/defined.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -310,9 +311,11 @@ export type SubscribeOptions = {
    * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
    */
   readonly stayAfter?: number;
+  /** How many items may wait for the consumer. Default: 1,024. */
+  readonly mostBehind?: number;
 };
 
-export function subscribe(live: LocalSession, { runId, stayAfter }: SubscribeOptions = {}): Subscription {
+export function subscribe(live: LocalSession, { runId, stayAfter, mostBehind }: SubscribeOptions = {}): Subscription {
   // No other subscriber or waiter needs earlier events.
   if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
   const stays = stayAfter !== undefined;
@@ -320,7 +323,7 @@ export function subscribe(live: LocalSession, { runId, stayAfter }: SubscribeOpt
     unsubscribe(live, subscription);
     leaveIfIdle(live);
   };
-  const subscription = subscribeTo(live, { runId, stays, onLeave });
+  const subscription = subscribeTo(live, { runId, stays, onLeave, ...defined({ mostBehind }) });
   if (stays && live.driver === null) follow(live);
   return subscription;
 }

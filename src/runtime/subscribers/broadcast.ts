@@ -12,6 +12,7 @@ import { createTranscript, type Transcript } from "../../core/transcript/transcr
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import type { StreamItem } from "../agent/stream-types.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
@@ -23,7 +24,6 @@ import {
   pushItem,
   type Source,
   type StreamedWork,
-  type StreamItem,
   type Subscription,
   type SubscriptionOptions,
 } from "./subscription.js";

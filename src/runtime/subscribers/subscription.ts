@@ -6,48 +6,20 @@
  * only.
  */
 import { freezeInside } from "../../core/data/freeze.js";
-import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
+import type { ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
-import type { MessageDelta } from "../../ports/model.js";
+import type { Preliminary, Snapshot, StreamItem } from "../agent/stream-types.js";
 import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { type OpenTextPart, partialOf } from "../model/assembled-message.js";
+import { partialOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
-
-/** The message that is being streamed, for a consumer that joins in the middle. Later deltas continue it. */
-export type Snapshot = {
-  readonly type: "snapshot";
-  readonly runId: string;
-  readonly modelCallIndex: number;
-  readonly attempt: number;
-  /** The number of the last delta that the message includes. */
-  readonly deltaSeq: number;
-  /** The message so far, including parts that have begun and are still empty. */
-  readonly message: AssistantMessage;
-  /** The parts that later deltas may add to: the id that the deltas name, and the index of the part in the message. */
-  readonly open: readonly OpenTextPart[];
-};
-
-/**
- * The newest result that a running call has yielded, at most 50 KiB of it. It takes the place of the one before. Live
- * only: the log has the result of the call.
- */
-export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
-
-export type StreamItem =
-  | PublicEvent
-  | { readonly type: "delta"; readonly delta: MessageDelta }
-  | Snapshot
-  | { readonly type: "progress"; readonly callKey: string; readonly note: string }
-  | Preliminary
-  /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
-  | { readonly type: "lagged"; readonly fromSeq: number };
 
 export const maxBehind = 1_024;
 
 /** The position of a consumer, and the items that it has not read yet. */
-export type Subscription = SubscriptionOptions & {
+export type Subscription = Omit<SubscriptionOptions, "mostBehind"> & {
+  readonly mostBehind: number;
   /** The session whose items are consumed. */
   readonly source: Source;
   /** The item before those of the buffer. With it, a consumer that keeps up needs no array. */
@@ -79,6 +51,8 @@ export type SubscriptionOptions = {
   readonly runId: string | undefined;
   /** Whether the subscription outlives runs and changes of the holder. */
   readonly stays: boolean;
+  /** How many items may wait for the consumer. Default: `maxBehind`. */
+  readonly mostBehind?: number;
   /** Called once, when no more items are wanted. */
   readonly onLeave: () => void;
 };
@@ -99,11 +73,12 @@ export type StreamedWork = {
 
 /** @param after the entry after which the consumer wants events */
 export function createSubscription(source: Source, options: SubscriptionOptions, after: number): Subscription {
-  const { runId, stays, onLeave } = options;
+  const { runId, stays, onLeave, mostBehind = maxBehind } = options;
   const subscription: Subscription = {
     source,
     runId,
     stays,
+    mostBehind,
     onLeave,
     first: undefined,
     buffer: [],
@@ -140,7 +115,7 @@ export function pushItem(subscription: Subscription, item: StreamItem): void {
   if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
   if (item.type === "preliminary" && replaced(subscription, item)) return;
   if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
-  else if (buffer.length - subscription.head + 1 < maxBehind) buffer.push(item);
+  else if (buffer.length - subscription.head + 1 < subscription.mostBehind) buffer.push(item);
   else {
     drop(subscription);
     subscription.lagged = true;

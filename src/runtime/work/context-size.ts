@@ -18,20 +18,20 @@ const nearRatio = 0.8;
 
 /** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
 export function sizeOf(context: EffectContext): ContextSize {
-  const { parts, transcript, state } = context;
+  const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
   const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
-  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
 }
 
 /** The size of a request with another list than the conversation: no provider has counted it before. */
 function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
-  const { parts, state } = context;
+  const { parts } = context;
   const tokens = parts.services.tokens.request({ ...besideMessages(context), messages });
-  return { tokens, budget: parts.compaction.budgetOf(modelOf(parts.models, state).model).tokens };
+  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
 }
 
 function besideMessages(context: EffectContext) {
@@ -61,8 +61,8 @@ export function canCompact(run: RunState, context: EffectContext): boolean {
 
 /** Whether a model that stopped at a limit of tokens has filled the context window, and not just its limit for an answer. */
 export function isNearLimit(inputTokens: number | undefined, context: EffectContext): boolean {
-  const { parts, state } = context;
-  const budget = parts.compaction.budgetOf(modelOf(parts.models, state).model);
+  const { parts } = context;
+  const budget = parts.compaction.budgetOf(modelOf(context).model);
   if (!budget.isKnown && !isOn(context)) return false;
   return (inputTokens ?? sizeOf(context).tokens) >= nearRatio * budget.tokens;
 }

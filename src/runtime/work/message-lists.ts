@@ -14,6 +14,7 @@ import { faultOfMessage } from "../../core/data/message-shape.js";
 import type { ListedMessage, MessageRef } from "../../core/machine/message-ref.js";
 import type { Purpose } from "../../core/machine/state.js";
 import { type AddedMessage, referencesTo, type ShownMessages } from "../../core/transcript/message-references.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { sha256 } from "../lib/hash.js";
 import { normaliseJson } from "../tools/to-json.js";
@@ -83,7 +84,7 @@ const sizes = new WeakMap<Message, number>();
 function bytesOf(message: Message): number {
   let bytes = sizes.get(message);
   if (bytes === undefined) {
-    bytes = Buffer.byteLength(JSON.stringify(message));
+    bytes = byteLength(JSON.stringify(message));
     sizes.set(message, bytes);
   }
   return bytes;
@@ -108,9 +109,11 @@ export function namedList(
   return refs;
 }
 
+const encoder = new TextEncoder();
+
 /** The hash of a message. Its text is written with the next commit, unless this process knows that it is there. */
 function nameMessage(message: Message, texts: PromptBlobs): string {
-  const bytes = Buffer.from(JSON.stringify(message));
+  const bytes = encoder.encode(JSON.stringify(message));
   const hash = sha256(bytes);
   const isLost = texts.missing.includes(hash);
   if (isLost) texts.missing = texts.missing.filter((lost) => lost !== hash);

@@ -1,0 +1,73 @@
+/**
+ * The settings of model calls: checked, merged, and named in the log if they differ from those of the call before.
+ */
+import { checkOptions, numberFrom, type OptionTable, oneOf, wholeNumber } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
+import { isSameJson } from "../../core/data/json.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
+import type { EventOf } from "../../core/machine/event.js";
+import type { ErrorCode } from "../../errors.js";
+
+const mostStopSequences = 64;
+const longestStopSequence = 1_000;
+
+const penalty = { takes: Number.isFinite, wanted: "a number" };
+
+const settingRules: OptionTable<ModelSettings> = {
+  temperature: numberFrom(0),
+  topP: { takes: (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) <= 1, wanted: "from 0 to 1" },
+  topK: wholeNumber(1),
+  maxOutputTokens: wholeNumber(1, "tokens"),
+  stopSequences: { takes: areStopSequences, wanted: `a list of at most ${mostStopSequences} texts` },
+  seed: { takes: Number.isSafeInteger, wanted: "a whole number" },
+  presencePenalty: penalty,
+  frequencyPenalty: penalty,
+  reasoning: oneOf("provider-default", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
+};
+
+function areStopSequences(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > mostStopSequences) return false;
+  return value.every((text) => typeof text === "string" && text !== "" && text.length <= longestStopSequence);
+}
+
+/** The names of other libraries for these settings. */
+const otherNames = {
+  maxTokens: "maxOutputTokens",
+  max_tokens: "maxOutputTokens",
+  maxCompletionTokens: "maxOutputTokens",
+  top_p: "topP",
+  top_k: "topK",
+  stop: "stopSequences",
+  reasoningEffort: "reasoning",
+  reasoning_effort: "reasoning",
+  thinking: "reasoning",
+};
+
+/**
+ * A frozen copy without the settings that are undefined.
+ * @throws PawlError for an unknown setting or a value that it may not have
+ */
+export function compileSettings(settings: ModelSettings, code: ErrorCode = "bad_configuration"): ModelSettings {
+  checkOptions("settings", settingRules, settings, { code, otherNames });
+  const set = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return freeze(structuredClone(Object.fromEntries(set)));
+}
+
+/** Those of a call: what a hook chose goes before the run's settings, and those before the agent's. Null: none. */
+export function settingsOfCall(
+  agent: ModelSettings | undefined,
+  run: ModelSettings | undefined,
+  hook: ModelSettings | undefined,
+): ModelSettings | null {
+  const merged = run === undefined && hook === undefined ? agent : { ...agent, ...run, ...hook };
+  return merged === undefined || Object.keys(merged).length === 0 ? null : merged;
+}
+
+/** What the entry of a call says of its settings: nothing, if they are those of the call before. */
+export function newSettings(
+  wanted: ModelSettings | null,
+  before: ModelSettings | null,
+): Pick<EventOf<"prepared">, "settings"> {
+  const isSame = wanted === before || (wanted !== null && before !== null && isSameJson(wanted, before));
+  return isSame ? {} : { settings: wanted };
+}

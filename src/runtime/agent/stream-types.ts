@@ -1,0 +1,86 @@
+/**
+ * The items of a stream: of a session, and of the sessions below it.
+ */
+import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
+import type { MessageDelta } from "../../ports/model.js";
+import type { OpenTextPart } from "../model/assembled-message.js";
+
+/** The message that is being streamed, for a consumer that joins in the middle. Later deltas continue it. */
+export type Snapshot = {
+  readonly type: "snapshot";
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  /** The number of the last delta that the message includes. */
+  readonly deltaSeq: number;
+  /** The message so far, including parts that have begun and are still empty. */
+  readonly message: AssistantMessage;
+  /** The parts that later deltas may add to: the id that the deltas name, and the index of the part in the message. */
+  readonly open: readonly OpenTextPart[];
+};
+
+/**
+ * The newest result that a running call has yielded, at most 50 KiB of it. It takes the place of the one before. Live
+ * only: the log has the result of the call.
+ */
+export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
+
+export type StreamItem =
+  | PublicEvent
+  | { readonly type: "delta"; readonly delta: MessageDelta }
+  | Snapshot
+  | { readonly type: "progress"; readonly callKey: string; readonly note: string }
+  | Preliminary
+  /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
+  | { readonly type: "lagged"; readonly fromSeq: number };
+
+/** The session of an item in a stream with children. */
+export type OfFamily = {
+  readonly sessionId: string;
+  /** The call that started the session. Absent at depth 0. */
+  readonly parent?: { readonly sessionId: string; readonly callKey: string };
+  /** 0: the session of the stream; 1: a child of it; and so on. */
+  readonly depth: number;
+};
+
+/**
+ * An item of a stream with children. Public events have a `cursor`: `events({ children: true, after: cursor })` gives
+ * exactly what follows, for the session and for each child.
+ */
+export type FamilyItem = OfFamily &
+  (
+    | (PublicEvent & { readonly cursor: string })
+    | Exclude<StreamItem, PublicEvent>
+    /** Nothing is told of this child: more than 4,096 sessions are open, or its log cannot be read. */
+    | { readonly type: "children_omitted"; readonly why: "too_many" | "unreadable"; readonly cursor: string }
+  );
+
+/** How the items of one session are read. */
+export type ItemsOptions = {
+  /** Behind event `index` of entry `seq`. */
+  readonly from: { readonly seq: number; readonly index: number };
+  /** The items end when this is aborted. Those that have arrived by then are still given. */
+  readonly signal: AbortSignal | undefined;
+  /** How many items may wait for the consumer. Default: 1,024. */
+  readonly mostBehind?: number;
+};
+
+/** The items of a session of one agent: those of the log first, then live ones. */
+export type ItemsOf = (sessionId: string, options: ItemsOptions) => AsyncGenerator<StreamItem, void, undefined>;
+
+export type EventsOptions = {
+  /**
+   * The number of an entry, or the position of an event (`"57.2"`: entry and index). With `children`, also the `cursor`
+   * of an item. Default: 0, the start.
+   */
+  readonly after?: number | string;
+  /** If false, the iterator ends with the last event of the log. Default: true. */
+  readonly follow?: boolean;
+  /**
+   * If true, the items of child sessions at any depth come, too: behind the `child_started` of their call and before its
+   * `tool_result`. Each item says of which session it is. Default: false.
+   */
+  readonly children?: boolean;
+  readonly signal?: AbortSignal;
+};

@@ -1,0 +1,56 @@
+/**
+ * Items of several sources in the order in which they arrive. Each source has at most one item here.
+ */
+import type { StreamItem } from "../agent/stream-types.js";
+
+/** An iterator of items. */
+export type Source = {
+  readonly next: () => Promise<IteratorResult<StreamItem, unknown>>;
+};
+
+type Result = IteratorResult<StreamItem, unknown> | { readonly error: unknown };
+
+export type Arrival<Whose> = { readonly whose: Whose; readonly result: Result };
+
+export type Arrivals<Whose> = {
+  /** Awaits an item that a source was asked for. */
+  readonly expect: (whose: Whose, item: Promise<IteratorResult<StreamItem, unknown>>) => void;
+  /** The next arrival. Waits until one of the sources that were asked gives an item or ends. */
+  readonly next: () => Promise<Arrival<Whose>>;
+};
+
+export function createArrivals<Whose>(): Arrivals<Whose> {
+  let arrived: Arrival<Whose>[] = [];
+  let head = 0;
+  let wake = () => {};
+
+  function add(arrival: Arrival<Whose>): void {
+    arrived.push(arrival);
+    wake();
+  }
+
+  return {
+    expect(whose, item) {
+      item.then(
+        (result) => add({ whose, result }),
+        (error: unknown) => add({ whose, result: { error } }),
+      );
+    },
+    async next() {
+      for (;;) {
+        const first = arrived[head];
+        if (first !== undefined) {
+          head += 1;
+          if (head === arrived.length) {
+            arrived = [];
+            head = 0;
+          }
+          return first;
+        }
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,261 @@
+/**
+ * A session and the sessions below it as one stream.
+ */
+import { describe, expect, test } from "vitest";
+import type { FamilyItem, PublicEvent, Store, StreamItem } from "../../src/index.js";
+import { familyStream } from "../../src/runtime/api/family-stream.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { createFamily, gate, guarded, type Member, until } from "./tree.js";
+
+const proven = verifies("STRM-11");
+
+type Placed = Extract<FamilyItem, { readonly cursor: string }>;
+type Told = Extract<Placed, { readonly seq: number }>;
+
+const isTold = (item: FamilyItem): item is Told => "index" in item;
+
+async function collect(items: AsyncIterable<FamilyItem>, fits: (item: FamilyItem) => boolean = () => false) {
+  const all: FamilyItem[] = [];
+  for await (const item of items) {
+    all.push(item);
+    if (fits(item)) break;
+  }
+  return all;
+}
+
+const isEnd = (item: FamilyItem) => item.type === "final" && item.depth === 0;
+
+/** The places of each session in the order in which they were told. */
+function placesOf(items: readonly FamilyItem[]): { readonly [sessionId: string]: readonly string[] } {
+  const places: { [sessionId: string]: string[] } = {};
+  for (const item of items.filter(isTold)) {
+    places[item.sessionId] ??= [];
+    places[item.sessionId]?.push(`${item.seq}.${item.index}`);
+  }
+  return places;
+}
+
+/** Each session's events are those of its log, and a child's come between the start and the result of its call. */
+async function checkWhole(items: readonly FamilyItem[], read: (sessionId: string) => Promise<readonly PublicEvent[]>) {
+  for (const [sessionId, places] of Object.entries(placesOf(items)))
+    expect(places, sessionId).toEqual((await read(sessionId)).map(({ seq, index }) => `${seq}.${index}`));
+  checkOrder(items);
+}
+
+function checkOrder(items: readonly FamilyItem[]) {
+  const open = new Set<string>();
+  for (const item of items) {
+    const call = (sessionId: string, callKey: string) => `${sessionId} ${callKey}`;
+    if (item.parent !== undefined && item.depth > 0)
+      expect(open.has(call(item.parent.sessionId, item.parent.callKey)), "an item of a child out of its call").toBe(
+        true,
+      );
+    if (item.type === "child_started") open.add(call(item.sessionId, item.callKey));
+    if (item.type === "tool_result") open.delete(call(item.sessionId, item.callKey));
+  }
+}
+
+const leaf: Member = { name: "leaf" };
+const worker: Member = { name: "worker", members: [leaf] };
+const helper: Member = { name: "helper", members: [{ name: "aide" }] };
+const boss: Member = { name: "boss", members: [worker, helper] };
+
+function readFrom(agent: ReturnType<typeof createFamily>, store: Store) {
+  return async (sessionId: string) => {
+    const { info } = (await store.list()).find((one) => one.sessionId === sessionId) ?? {};
+    expect(info).toBeDefined();
+    return reading(agent, sessionId, store);
+  };
+}
+
+/** The events of any session of the store, by an agent that may own none of them. */
+async function reading(agent: ReturnType<typeof createFamily>, sessionId: string, store: Store) {
+  const events: PublicEvent[] = [];
+  const own = agent.with({ store }).session(sessionId);
+  for await (const item of own.events({ follow: false })) events.push(item as PublicEvent);
+  return events;
+}
+
+describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
+  const inStore = (work: (store: Store) => Promise<void>) => withStore(open, work);
+
+  test("has every event of every session below, live and from the logs", proven, () =>
+    inStore(async (store) => {
+      const agent = createFamily(boss, { store });
+      const stream = agent.runStream("Go.", { sessionId: "p", children: true });
+      const live = await collect(stream);
+      expect((await stream.result).status).toBe("completed");
+      const later = await collect(agent.session("p").events({ children: true, follow: false }));
+      const sessions = (await store.list()).map(({ sessionId }) => sessionId).sort();
+      expect(sessions).toHaveLength(5);
+      for (const items of [live, later]) {
+        expect(Object.keys(placesOf(items)).sort()).toEqual(sessions);
+        await checkWhole(items, readFrom(agent, store));
+      }
+      expect(Math.max(...later.map(({ depth }) => depth))).toBe(2);
+    }),
+  );
+
+  test("has the deltas of a session below that is driven here", proven, () =>
+    inStore(async (store) => {
+      const work = gate("work");
+      const agent = createFamily(
+        { name: "boss", members: [{ name: "worker", members: [{ name: "leaf", tools: [work.tool] }] }] },
+        { store },
+      );
+      const items: FamilyItem[] = [];
+      for await (const item of agent.runStream("Go.", { sessionId: "p", children: true })) {
+        items.push(item);
+        if (item.type === "tool_call" && item.name === "work") work.open();
+      }
+      const streamed = items.flatMap((item) =>
+        item.type === "delta" && item.depth === 2 && item.delta.kind === "text-delta" ? [item.delta.text] : [],
+      );
+      expect(streamed.join("")).toBe("leaf is done.");
+      checkOrder(items);
+    }),
+  );
+
+  test("goes on exactly at every cursor, here and in another process", proven, () =>
+    inStore(async (store) => {
+      const agent = createFamily(boss, { store });
+      const other = createFamily(boss, { store });
+      await agent.session("p").send("Go.", { runId: "r" });
+      const followers = [agent, other].map((one) => collect(one.session("p").events({ children: true }), isEnd));
+      for (const items of await Promise.all(followers)) {
+        await checkWhole(items, readFrom(agent, store));
+        const told = items.filter(isTold);
+        const all = placesOf(told);
+        for (const [at, { cursor }] of told.entries()) {
+          const before = placesOf(told.slice(0, at + 1));
+          const rest = await collect(other.session("p").events({ children: true, follow: false, after: cursor }));
+          checkSum(before, placesOf(rest), all, cursor);
+          if (at + 1 === told.length) break;
+          const followed = await collect(
+            agent.session("p").events({ children: true, after: cursor }),
+            isEndOr(at, told),
+          );
+          checkSum(before, placesOf(followed), all, cursor);
+        }
+      }
+    }),
+  );
+
+  test("ends with the run that waits for a person, behind the question in the child's log", proven, () =>
+    inStore(async (store) => {
+      const payer: Member = { name: "payer", tools: [guarded("pay")] };
+      const agent = createFamily({ name: "top", members: [{ name: "boss", members: [payer] }] }, { store });
+      const items = await collect(agent.runStream("Go.", { sessionId: "p", children: true }));
+      const asked = items.filter(({ type }) => type === "approval_requested").map(({ depth }) => depth);
+      expect(asked.sort()).toEqual([0, 1, 2]);
+      await checkWhole(items, readFrom(agent, store));
+
+      // The person answers, and the stream is taken up where it stopped.
+      const last = items.filter(isTold).at(-1);
+      const [question] = await agent.session("p").pendingApprovals();
+      await agent.session("p").answer(question?.callKey ?? "", { type: "approve" });
+      const rest = await collect(agent.session("p").events({ children: true, after: last?.cursor ?? "" }), isEnd);
+      await checkWhole([...items, ...rest], readFrom(agent, store));
+    }),
+  );
+
+  test("is followed by its logs if no agent here knows the child", proven, () =>
+    inStore(async (store) => {
+      const stranger = createFamily({ name: "boss" }, { store });
+      const agent = createFamily(boss, { store });
+      const seen = until(async () => (await store.load("p")) !== null).then(() =>
+        collect(stranger.session("p").events({ children: true }), isEnd),
+      );
+      await agent.run("Go.", { sessionId: "p" });
+      await checkWhole(await seen, readFrom(agent, store));
+      expect(Object.keys(placesOf(await seen))).toHaveLength(5);
+    }),
+  );
+
+  test("tells of a child's log up to an abort, and no more of the child", proven, () =>
+    inStore(async (store) => {
+      const work = gate("work");
+      const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+      const stream = agent.runStream("Go.", { sessionId: "p", children: true, limits: { abortGraceMs: 50 } });
+      const items = collect(stream);
+      await work.reached;
+      await agent.session("p").abort();
+      expect((await stream.result).status).toBe("aborted");
+      checkOrder(await items);
+      expect((await items).some(({ type, depth }) => type === "tool_call" && depth === 1)).toBe(true);
+      work.open();
+    }),
+  );
+
+  test("leaves out what is above the most open sessions, and says so", proven, () =>
+    inStore(async (store) => {
+      const agent = createFamily({ ...boss, calls: ["worker", "helper", "worker"] }, { store });
+      await agent.run("Go.", { sessionId: "p" });
+      const from = { place: { seq: 0, index: Number.POSITIVE_INFINITY }, children: new Map() };
+      const options = { sessionId: "p", store, family: { children: new Map() }, itemsOf: nothing, from, live: null };
+      const items = await collect(familyStream({ ...options, tellsRest: false, mostOpen: 3 }));
+      const omitted = items.filter(({ type }) => type === "children_omitted");
+      expect(omitted).toMatchObject([
+        { why: "too_many", depth: 1, parent: { sessionId: "p" } },
+        { why: "too_many", depth: 2 },
+      ]);
+      checkOrder(items);
+      const sessions = new Set(items.filter(isTold).map(({ sessionId }) => sessionId));
+      expect(sessions.has(omitted[0]?.sessionId ?? "")).toBe(false);
+    }),
+  );
+});
+
+test("a run is told as ever without the option", proven, async () => {
+  await withStore(bothStores[0]?.open as never, async (store) => {
+    const agent = createFamily(boss, { store });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("Go.", { sessionId: "p" })) items.push(item);
+    expect(items.filter((item) => "sessionId" in item && item.sessionId !== "p")).toEqual([]);
+    expect(items.filter(({ type }) => type === "child_started")).toMatchObject([
+      { name: "worker" },
+      { name: "helper" },
+    ]);
+  });
+});
+
+test.for([
+  ["no place", "57.2~"],
+  ["no child", "57.2~c1"],
+  ["letters", "57.2~c1:x"],
+  ["a call 0", "57.2~c0:1.1"],
+  ["half a path", "57.2~c1-:1"],
+  ["no session", "x~c1:1.1"],
+  ["too many", `1${"~c1:1.1".repeat(5_000)}`],
+  ["too deep", `1~c${"1-".repeat(100)}1:1`],
+])("refuses a cursor with %s", proven, async ([, after]) => {
+  await withStore(bothStores[0]?.open as never, async (store) => {
+    const agent = createFamily(leaf, { store });
+    await agent.run("Go.", { sessionId: "p" });
+    const items = collect(agent.session("p").events({ children: true, follow: false, after: after ?? "" }));
+    await expect(items).rejects.toMatchObject({ code: "bad_input" });
+  });
+});
+
+async function* nothing(): AsyncGenerator<StreamItem, void, undefined> {}
+
+/** The last event of a stream that is resumed behind the event `at`: nothing follows the end. */
+function isEndOr(at: number, told: readonly Told[]) {
+  const left = told.length - at - 1;
+  let count = 0;
+  return (item: FamilyItem) => {
+    if (isTold(item)) count += 1;
+    return count >= left;
+  };
+}
+
+type Places = ReturnType<typeof placesOf>;
+
+function checkSum(before: Places, after: Places, all: Places, cursor: string) {
+  for (const [sessionId, places] of Object.entries(all))
+    expect([...(before[sessionId] ?? []), ...(after[sessionId] ?? [])], `${sessionId} behind ${cursor}`).toEqual(
+      places,
+    );
+  expect(Object.keys(after).filter((sessionId) => all[sessionId] === undefined)).toEqual([]);
+}
