@@ -188,7 +188,8 @@ function filtered({ transcript }: Session, chance: Chance): { readonly messages?
     const message = messages[index] as Message;
     const turn = [message];
     if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
-    if (chance.once(3)) continue;
+    // A list ends with the results of the step, as the conversation does.
+    if (index < messages.length - 1 && chance.once(3)) continue;
     list.push(...(message.role === "user" && chance.once(4) ? [userMessage("in other words")] : turn));
   }
   const keep = (message: Message) => ({ message });

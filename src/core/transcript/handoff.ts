@@ -67,9 +67,12 @@ function placedMessages(
     const first = firsts.get(seq);
     if (first === undefined) return [];
     const range: Placed[] = [];
-    for (let index = first + nth; index < first + nth + count && seqs[index] === seq; index += 1) {
+    let origin = seq;
+    for (let index = first; index < first + nth + count && seqs[index] === seq; index += 1) {
+      // Whoever reads the log later must find the messages before it in its entry, too, to count them.
+      origin = Math.min(origin, origins[index] ?? seq);
       const message = messages[index];
-      if (message !== undefined) range.push({ message, seq, origin: origins[index] ?? seq });
+      if (message !== undefined && index >= first + nth) range.push({ message, seq, origin });
     }
     return range;
   });

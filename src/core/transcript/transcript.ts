@@ -281,6 +281,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run === null) return;
   countUsage(run, event, event.usage);
   run.steps = event.modelCallIndex;
+  run.leftSteps = 0;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
