@@ -3,7 +3,7 @@
  * what each call was sent.
  */
 import assert from "node:assert/strict";
-import { createAgent, createMemoryStore, defineTool, type Hook, modelRequests } from "pawl";
+import { createAgent, createMemoryStore, defineTool, type Hook, modelRequests, traceSession } from "pawl";
 import { createScriptedModel } from "pawl/testing";
 
 const input = { type: "object", properties: { page: { type: "number" } } } as const;
@@ -75,3 +75,7 @@ assert.ok(!JSON.stringify(written?.messages).includes("A page of the report."));
 const rebuilt = [];
 for await (const request of modelRequests(store, "report")) rebuilt.push(request);
 assert.deepEqual(rebuilt, [...smart.requests, ...fast.requests]);
+
+// The trace says what a provider's cache could keep of the call before.
+for (const step of await traceSession(store, "report"))
+  if (step.type === "step") console.log(step.modelCallIndex, step.attempts[0]?.model, step.reused);

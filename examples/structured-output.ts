@@ -43,3 +43,10 @@ const failed = await agent.with({ model: stubborn, tools: [] }).run("How cold is
 assert(failed.status === "failed");
 assert.equal(failed.reason, "invalid_output");
 assert.equal(failed.text, "I would rather not say.");
+
+// While the answer is written, the stream has what can be said of it so far.
+const slow = createScriptedModel([{ text: '{ "city": "Oslo", "degrees": -3, "measuredAt": "2026-11-22T08:00:00Z" }' }]);
+const stream = agent.with({ model: slow, tools: [] }).runStream("How cold is it in Oslo?", { output: weather });
+let latest: { readonly city?: string; readonly degrees?: number } = {};
+for await (const item of stream) if (item.type === "partial_output") latest = item.value;
+assert.deepEqual([latest.city, latest.degrees], ["Oslo", -3]);

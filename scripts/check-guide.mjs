@@ -1,5 +1,5 @@
 /**
- * Compiles each code block of the guide against the built package.
+ * Compiles each code block of the guide, and each line of Pawl in docs/comparison.md, against the built package.
  *
  * Each block is compiled alone. This script adds imports for names of the package that a block uses without an
  * import. Other names (`model`, `tools`, `store`, …) are declared in scripts/guide/surroundings.d.ts.
@@ -10,6 +10,7 @@ import { basename, join, resolve } from "node:path";
 import ts from "typescript";
 
 const guide = "docs/guide";
+const comparison = "docs/comparison.md";
 const folder = resolve("temp/guide");
 const surroundings = resolve("scripts/guide/surroundings.d.ts");
 const options = {
@@ -27,9 +28,12 @@ const nameless = new Set([2304, 2503, 2552, 18004]);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const blocks = readdirSync(guide)
-  .filter((page) => page.endsWith(".md"))
-  .flatMap((page) => blocksOf(join(guide, page)));
+const blocks = [
+  ...readdirSync(guide)
+    .filter((page) => page.endsWith(".md"))
+    .flatMap((page) => blocksOf(join(guide, page))),
+  ...linesOf(comparison),
+];
 
 const entries = write("entries", entryImports());
 const bare = compile(blocks.map((block) => write(block.name, `\n${block.code}`)));
@@ -43,7 +47,7 @@ const problems = blocks.flatMap((block) =>
 );
 
 for (const problem of problems) console.error(problem);
-console.log(`${blocks.length} blocks of code in the guide, ${problems.length} problems.`);
+console.log(`${blocks.length} blocks of code in the guide and lines in the comparison, ${problems.length} problems.`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
 /** The code blocks of a page, each with the number of the line before it. */
@@ -53,6 +57,16 @@ function blocksOf(page) {
     const line = text.slice(0, index).split("\n").length;
     return { page, line, code, name: `${basename(page, ".md")}-${line}` };
   });
+}
+
+/** The lines of Pawl in the tables of a page. */
+function linesOf(page) {
+  return readFileSync(page, "utf8")
+    .split("\n")
+    .flatMap((row, index) => {
+      const code = /^\| \*\*Pawl\*\* \| `([^`]+)` \|/.exec(row)?.[1];
+      return code === undefined ? [] : [{ page, line: index + 1, code, name: `${basename(page, ".md")}-${index + 1}` }];
+    });
 }
 
 function write(name, text) {

@@ -82,13 +82,18 @@ function kindOf(state) {
     backoff === null,
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
+    state.handoff !== undefined,
     interrupted.length > 0,
-    calls?.map(({ status, why, on, policy, childSeq, askedAt }) => [
+    calls?.map(({ status, why, on, policy, childSeq, askedAt, open, failures }) => [
       status,
       why,
       on,
       policy?.recover,
       policy?.external,
+      policy?.retry !== undefined,
+      policy?.handoff,
+      open?.length,
+      failures,
       childSeq !== undefined,
       askedAt !== undefined,
     ]),
@@ -97,7 +102,7 @@ function kindOf(state) {
 
 function eventsIn(state) {
   if (state.session === null) return [...created(), migrated(state)];
-  if (state.status === "idle") return [...started(state), migrated(state)];
+  if (state.status === "idle") return [...started(state), historyAdded, migrated(state)];
   return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
 }
 
@@ -115,6 +120,8 @@ function started({ seq, queue }) {
     ...queued.map(({ runId, limits, seq: queuedSeq }) => ({ type: "run_started", runId, limits, queuedSeq, at: 0 })),
   ];
 }
+
+const historyAdded = { type: "history_added", messages: input, source: "pawl", at: 0 };
 
 function migrated(state) {
   return { type: "migrated", from: 0, state: { ...state }, at: 0 };
@@ -144,7 +151,7 @@ function fromOutside(state) {
 }
 
 function fromInside(state) {
-  const { runId, modelCallIndex, attempt, seq, purpose, reason } = state;
+  const { runId, modelCallIndex, attempt, seq, purpose, reason, handoff, session } = state;
   switch (state.status) {
     case "preparing":
       return [
@@ -155,6 +162,7 @@ function fromInside(state) {
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, afterRunHooksPending: true },
         { type: "steered", input, source: "before_stop" },
+        ...(handoff === undefined ? [] : [{ type: "handed_off", runId, from: session.agent, ...handoff }]),
       ];
     case "model_running":
       return modelEvents({ runId, modelCallIndex, attempt });
@@ -193,12 +201,14 @@ function modelEvents(place) {
   ];
 }
 
-function callEvents(runId, { callKey, childSeq = 0 }) {
+function callEvents(runId, { callKey, childSeq = 0, attempt = 0, open = [] }) {
   const of = { runId, callKey };
   const policies = ["rerun", "ask", "fail", "reconcile"].map((recover) => ({ recover }));
   const external = { recover: "fail", external: true };
+  const retried = { recover: "rerun", retry: { attempts: 2, baseMs: 5, maxMs: 5 } };
+  const handedOver = { recover: "fail", handoff: "b" };
   const decisions = [
-    ...[...policies, external].map((policy) => ({ verdict: "allow", policy })),
+    ...[...policies, external, retried, handedOver].map((policy) => ({ verdict: "allow", policy })),
     ...[policies[0], external].map((policy) => ({ verdict: "ask", policy, inputHash: "h", expiresAt: 0 })),
     { verdict: "deny", reason: "x" },
     { verdict: "deny", reason: "x", stopRun: true },
@@ -218,5 +228,25 @@ function callEvents(runId, { callKey, childSeq = 0 }) {
     { type: "tool_finished", ...of, outcome: "ok" },
     { type: "tool_finished", ...of, outcome: "ok", done: {} },
     { type: "timer_fired", runId, timer: "approval", callKey },
+    ...toolEvents({ ...of, attempt }, open),
+  ];
+}
+
+/** What a tool does durably while it runs, and what becomes of its questions. */
+function toolEvents(of, open) {
+  const timing = { startedAt: 0, durationMs: 0 };
+  const { runId, callKey, attempt } = of;
+  const asked =
+    open.length < 2 ? [{ type: "tool_asked", ...of, step: `q${open.length}`, message: "x", expiresAt: 0 }] : [];
+  return [
+    { type: "tool_step_started", ...of, step: "s" },
+    { type: "tool_step_finished", ...of, step: "s", outcome: "ok", timing },
+    ...asked,
+    ...open.flatMap(({ step: questionId }) => [
+      { type: "answered", runId, callKey, answerId: "a", answer: { type: "decline" }, questionId },
+      { type: "timer_fired", runId, timer: "approval", callKey, questionId },
+    ]),
+    { type: "tool_failed", ...of, fault: { code: "x", message: "x", retryable: true }, retryInMs: 5, timing },
+    { type: "timer_fired", runId, timer: "tool_retry", callKey, attempt },
   ];
 }

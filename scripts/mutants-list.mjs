@@ -142,6 +142,34 @@ export const mutants = [
     check: "seeds",
   },
   {
+    name: "failures of a call are not counted",
+    file: "src/core/machine/call-transition.ts",
+    find: "return policy.retry !== undefined && failures + 1 < policy.retry.attempts;",
+    replace: "return policy.retry !== undefined && failures >= 0;",
+    check: "crashes",
+  },
+  {
+    name: "a crash forgets the failures of a call",
+    file: "src/core/machine/call-transition.ts",
+    find: "attempt: attempt + 1,\n        ...failuresIn(call),",
+    replace: "attempt: attempt + 1,",
+    check: "crashes",
+  },
+  {
+    name: "the timer of an earlier attempt lets a call run",
+    file: "src/core/machine/call-transition.ts",
+    find: 'return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;',
+    replace: 'return { status: "ready", policy, attempt: attempt - 1, failures, ...identity(call) };',
+    check: "crashes",
+  },
+  {
+    name: "a run that is stopped tries its calls again",
+    file: "src/core/machine/calls.ts",
+    find: "const isEnding = state.stopping !== null || state.doneSeq !== null;",
+    replace: "const isEnding = state.doneSeq !== null;",
+    check: "seeds",
+  },
+  {
     name: "what may not run again runs again",
     file: "src/core/machine/call-transition.ts",
     find: 'case "fail":\n      return settling(call, "interrupted", causeSeq);',
@@ -151,8 +179,8 @@ export const mutants = [
   {
     name: "a call that runs again keeps its attempt",
     file: "src/core/machine/call-transition.ts",
-    find: 'return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };',
-    replace: 'return { status: "running", policy, attempt, ...reportIn(call), ...identity(call) };',
+    find: "attempt: attempt + 1,\n        ...failuresIn(call),\n        ...reportIn(call),",
+    replace: "attempt,\n        ...failuresIn(call),\n        ...reportIn(call),",
     check: "crashes",
   },
   {
@@ -266,5 +294,20 @@ export const mutants = [
     find: "if (commit.release === true) letGo(db, head.id, seq);",
     replace: "",
     check: "conformance",
+  },
+  {
+    name: "a list that the log names is not sent",
+    file: "src/runtime/effects/model-request.ts",
+    find: "const list = sentList === null ? null : yield* wait(findList(sentList, memory.texts));",
+    replace:
+      "const list = sentList === null || effect.attempt > 1 ? null : yield* wait(findList(sentList, memory.texts));",
+    check: "seeds",
+  },
+  {
+    name: "a message of a list is named and not kept",
+    file: "src/runtime/work/message-lists.ts",
+    find: "texts.unwritten = [...texts.unwritten, { hash, bytes }];",
+    replace: "texts.unwritten = texts.unwritten.slice();",
+    check: "seeds",
   },
 ];

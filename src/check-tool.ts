@@ -6,14 +6,17 @@ import {
   anObject,
   anything,
   type CheckSettings,
+  checkOptions,
   checkPlainOptions,
   numberFrom,
+  type OptionRule,
   type OptionTable,
   timeLimit,
   trueOrFalse,
   wholeNumber,
 } from "./check-options.js";
-import type { AnyTool } from "./ports/tool.js";
+import { PawlError } from "./errors.js";
+import type { AnyTool, ToolRetry } from "./ports/tool.js";
 
 const rules: OptionTable<AnyTool> = {
   name: anything,
@@ -25,6 +28,8 @@ const rules: OptionTable<AnyTool> = {
     takes: (value) => ["boolean", "function"].includes(typeof value),
     wanted: "true, false or a function",
   },
+  durable: trueOrFalse,
+  retry: anObject,
   sequential: trueOrFalse,
   timeoutMs: timeLimit,
   graceMs: numberFrom(0),
@@ -54,6 +59,30 @@ const otherNames = {
   id: "name",
 };
 
+const retryRules: OptionTable<ToolRetry> = {
+  attempts: {
+    takes: (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 20,
+    wanted: "a whole number of attempts, 1 to 20",
+  },
+  backoff: anObject,
+  when: aFunction,
+};
+
+const backoffRules: OptionTable<NonNullable<ToolRetry["backoff"]>> = { baseMs: delay(), maxMs: delay() };
+
+/** A day: a longer wait would outlive what the call is about. */
+function delay(): OptionRule {
+  return {
+    takes: (value) => Number.isFinite(value) && (value as number) >= 0 && (value as number) <= 86_400_000,
+    wanted: "milliseconds, 0 to 86,400,000",
+  };
+}
+
+function checkRetry(what: string, retry: ToolRetry): void {
+  checkOptions(`${what}: retry`, retryRules, retry);
+  if (retry.backoff !== undefined) checkOptions(`${what}: retry.backoff`, backoffRules, retry.backoff);
+}
+
 const settings: CheckSettings = { otherNames };
 
 /**
@@ -63,4 +92,10 @@ const settings: CheckSettings = { otherNames };
  */
 export function checkTool(what: string, tool: AnyTool): void {
   checkPlainOptions(what, rules, tool, settings);
+  if (tool.durable === true && tool.recover !== undefined && tool.recover !== "rerun")
+    throw new PawlError(
+      "bad_configuration",
+      `${what} is durable, so a call of it runs again after a crash, and is given the steps that are over. Leave recover out, or set durable: false.`,
+    );
+  if (tool.retry !== undefined) checkRetry(what, tool.retry);
 }

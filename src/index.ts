@@ -50,7 +50,15 @@ export type {
   Summary,
   SummaryPrompt,
 } from "./ports/compaction.js";
-export type { Context, ContextManager, ContextView, Hint, RunData } from "./ports/context.js";
+export type {
+  Context,
+  ContextManager,
+  ContextSource,
+  ContextView,
+  Hint,
+  RunData,
+  SourceText,
+} from "./ports/context.js";
 export type {
   CompactionSubject,
   FailureSubject,
@@ -85,26 +93,38 @@ export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
+  Answered,
   AnyTool,
   CanExecuteTool,
+  FinishedToolStep,
+  Jsonified,
   Permission,
   PermissionContext,
   PermissionRequest,
+  Question,
   Reconciled,
+  Repaired,
+  RepairRequest,
+  RepairToolCall,
+  StepContext,
+  StepOptions,
   Tool,
   ToolContext,
+  ToolRetry,
 } from "./ports/tool.js";
 export type {
   LoopTrace,
   TracedAttempt,
   TracedCall,
   TracedHook,
+  TracedToolStep,
   TracedWait,
   TraceRecord,
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
 export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
+export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
@@ -124,14 +144,17 @@ export { modelRequests } from "./runtime/api/model-requests.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
+export { type GuardInput, type GuardOptions, type GuardOutput, guard } from "./runtime/hooks/guard.js";
 export type { OpenTextPart } from "./runtime/model/assembled-message.js";
 export type { Fallback } from "./runtime/model/models.js";
+export type { DeepPartial, PartialOutput } from "./runtime/model/partial-output.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
 export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
+export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
 export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";

@@ -316,8 +316,14 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
   "SEC-3": ["library", "server"],
+  // change: another agent from the next step on; filters: what it sees of the history.
+  "AGENT-1": ["change", "filters"],
+  // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
+  "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
+  // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
+  "SEC-17": ["library", "command-line"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -367,6 +373,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-7",
   "TOOL-11",
   "TOOL-14",
+  "TOOL-15",
+  "TOOL-16",
   "TOOL-8",
   "TOOL-9",
   "TOOL-10",
@@ -450,17 +458,23 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-16",
   "LOOP-17",
   "LOOP-18",
+  "LOOP-19",
+  "OUT-3",
   "LOOP-20",
   "LOOP-21",
   "STRM-10",
   "TOOL-18",
-  "AGENT-1",
+  "AGENT-1#change",
+  "TOOL-12",
+  "TOOL-13#ask",
   "AGENT-2",
   "CHAT-5",
   "SEC-3#library",
   "SEC-9",
   "SEC-15",
   "SEC-16",
+  "CTX-11",
+  "SEC-17#library",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

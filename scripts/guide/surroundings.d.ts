@@ -1,10 +1,10 @@
-/** What is around the code in the guide: a program's own, by the names that the guide gives it. */
+/** What is around the code in the guide and in docs/comparison.md: a program's own, by the names that the pages give it. */
 
 import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
-import type { Agent, AnyTool, Model, Store } from "pawl";
+import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
@@ -19,10 +19,14 @@ declare global {
   const expect: typeof Expect;
 
   const agent: Agent;
+  const session: Session;
   const model: Model;
   const cheapModel: Model;
   const local: Model;
   const myModel: Model;
+  const small: Model;
+  const middle: Model;
+  const large: Model;
   const tools: readonly AnyTool[];
   const search: AnyTool;
   const clock: AnyTool;
@@ -42,6 +46,7 @@ declare global {
   const shop: {
     refund(order: string, cents: number, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
     findRefund(idempotencyKey: string): Promise<string | undefined>;
+    charge(order: string, idempotencyKey: string): Promise<string>;
   };
   function walk(folder: string, signal: AbortSignal): AsyncIterable<string>;
   const ledger: { readonly size: number; clear(): void };
@@ -63,5 +68,30 @@ declare global {
   function connect(): Promise<{ readonly forecast: (town: string) => Promise<string> }>;
   function disconnect(): Promise<void>;
   function forecastTool(client: unknown): AnyTool;
+  // What a tool with steps has at hand.
+  const step: ToolContext["step"];
+  const articles: readonly string[];
+  function lookUpPrice(article: string): Promise<number>;
+  function charge(price: number, idempotencyKey: string): Promise<{ readonly chargeId: string }>;
+  function sendMail(text: string): Promise<void>;
+  function readBill(): Promise<{ readonly amount: number; readonly accounts: readonly string[] }>;
+  function transfer(amount: number, account: string, idempotencyKey: string): Promise<string>;
   const report: z.ZodObject<{ title: z.ZodString }>;
+  const note: UserMessage;
+  const firstUser: number;
+
+  // Of docs/comparison.md.
+  const ctx: ToolContext;
+  const order: string;
+  const input: { readonly type: "object" };
+  function fetchPage(): Promise<string>;
+  const aliases: { readonly [name: string]: string };
+  const article: string;
+  const billing: Agent;
+  const researcher: Agent;
+  const findings: { readonly type: "object" };
+  const models: { readonly fast: Model };
+  function lastTurn(messages: readonly Message[]): readonly Message[];
+  const messages: readonly { readonly role: "user"; readonly content: string }[];
+  const root: string;
 }

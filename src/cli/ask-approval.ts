@@ -8,6 +8,7 @@ import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import type { Permissions } from "./permissions.js";
 import { promptLine } from "./prompt-line.js";
+import { replyOf } from "./reply.js";
 import { discardTypedInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
 import { exact, wholeInput } from "./text.js";
@@ -49,6 +50,7 @@ export type AskContext = {
 export async function askApproval(approval: PendingApproval, context: AskContext): Promise<ApprovalDecision | null> {
   const { terminal } = context;
   const { style } = terminal;
+  if (approval.why === "tool") return askForTool(approval, context);
   const isRecovery = approval.why === "recovery";
   const mayEdit = approval.why !== "provider";
   const title = isRecovery ? "was interrupted" : mayEdit ? "wants to run" : "wants to run at the model's provider";
@@ -66,6 +68,22 @@ export async function askApproval(approval: PendingApproval, context: AskContext
     const decision = isRecovery ? recoveryDecisionOf(reply) : await decisionOf(reply, approval, context);
     if (decision !== null) return decision;
   }
+}
+
+/** Reads the answer to a tool. An answer that does not fit the question is refused later, and the person asked again. */
+async function askForTool(
+  approval: PendingApproval,
+  { terminal, interruptions }: AskContext,
+): Promise<ApprovalDecision | null> {
+  const { style } = terminal;
+  const { name, question = "", url, schema } = approval;
+  await discardTypedInput(interruptions);
+  terminal.err(`${style("yellow", "?")} ${style("bold", exact(name))} asks: ${exact(question)}\n`);
+  if (url !== undefined) terminal.err(`  ${exact(url)}\n`);
+  if (schema !== undefined) terminal.err(style("dim", `${wholeInput(schema).replace(/^/gm, "    ")}\n`));
+  const line = await promptLine("  Your answer, as JSON or as text; nothing to decline > ", interruptions);
+  if (line === null) return null;
+  return line.trim() === "" ? { type: "decline" } : { type: "reply", value: replyOf(line, schema) };
 }
 
 function promptOf(name: string, mayEdit: boolean): string {

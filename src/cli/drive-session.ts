@@ -26,6 +26,7 @@ export type DriveOptions = {
   readonly timeout?: number;
   readonly yes?: true;
   readonly allowShell?: true;
+  readonly contextFiles?: boolean;
   /** A call that nobody answers within this time counts as denied; milliseconds. */
   readonly expireAfter?: number;
   readonly json?: true;
@@ -102,6 +103,9 @@ export async function withSessionDriver(
           allowShell,
           permissions,
           contextWindow,
+          contextFiles: options.contextFiles !== false,
+          onContextFiles: (paths) =>
+            terminal.err(`${terminal.style("dim", `Goes by ${paths.map(visible).join(", ")}`)}\n`),
         });
         const canAsk = terminal.isInteractive && options.json !== true;
         const view =

@@ -1,12 +1,22 @@
 /**
- * The line about a failed attempt of a model call: what went wrong, and what happens next.
+ * The line about a failed attempt of a model call or a tool call: what went wrong, and what happens next.
  */
 import type { PublicEvent } from "../index.js";
-import { duration, oneLine } from "./text.js";
+import { cut, duration, oneLine, visible } from "./text.js";
 
 type FailedAttempt = Extract<PublicEvent, { readonly type: "attempt_failed" }>;
+type FailedTry = Extract<PublicEvent, { readonly type: "tool_failed" }>;
 
-export function failedAttempt({ failure, attempt, next, retryInMs = 0 }: FailedAttempt): string {
+export function failedAttempt(event: FailedAttempt | FailedTry): string {
+  return event.type === "tool_failed" ? failedTry(event) : failedModelCall(event);
+}
+
+function failedTry({ name, attempt, fault, retryInMs }: FailedTry): string {
+  const what = `${visible(name)} failed (attempt ${attempt})`;
+  return `  ${what}: ${sentence(cut(oneLine(fault.message), 100))} Trying again in ${duration(retryInMs)}.`;
+}
+
+function failedModelCall({ failure, attempt, next, retryInMs = 0 }: FailedAttempt): string {
   const after = {
     retry: `Trying again in ${duration(retryInMs)}.`,
     fallback: "Continuing with the next model.",

@@ -1,10 +1,13 @@
 /**
  * The agent of the command line: file tools within a folder, pages from the web, and a shell if the person allowed one.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { hasCalls } from "../core/index.js";
 
 import {
   type Agent,
+  type ContextSource,
   createAgent,
   createClient,
   type Model,
@@ -13,9 +16,9 @@ import {
   PawlError,
   type Store,
 } from "../index.js";
-import { createFetchTool, createFileTools, createShellTool } from "../tools/index.js";
+import { agentsFile, createFetchTool, createFileTools, createShellTool, skills } from "../tools/index.js";
 
-import { shortId } from "./home.js";
+import { configurationOf, shortId } from "./home.js";
 import type { Permissions } from "./permissions.js";
 
 /** The agent that sessions of the command line belong to. */
@@ -33,6 +36,10 @@ export type FolderAgentOptions = {
   readonly contextWindow?: number | undefined;
   readonly timeouts?: ModelTimeouts;
   readonly observers?: readonly Observer[];
+  /** Whether the agent goes by AGENTS.md and skills. Default true. */
+  readonly contextFiles?: boolean;
+  /** Told the files and folders that a run goes by, when they are loaded. */
+  readonly onContextFiles?: (paths: readonly string[]) => void;
 };
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
@@ -49,7 +56,32 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     canExecuteTool: permissions.canExecuteTool,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
+    context: { sources: options.contextFiles === false ? [] : contextSources(options) },
   });
+}
+
+/**
+ * The texts of a folder are used before anybody has trusted it, because they are marked as the project's and grant
+ * nothing. There are skills only if there is a folder for them when the process starts.
+ */
+function contextSources({
+  root,
+  onContextFiles,
+}: Pick<FolderAgentOptions, "root" | "onContextFiles">): readonly ContextSource[] {
+  const user = configurationOf(process.env);
+  const folders = [
+    { path: join(user, "skills"), trust: "user" as const },
+    ...[".pawl/skills", ".agents/skills"].map((path) => ({ path: join(root, path), trust: "project" as const })),
+  ].filter(({ path }) => existsSync(path));
+  const files = agentsFile({ root, user, names: ["AGENTS.md", "CLAUDE.md"], trust: "project" });
+  return [files, ...(folders.length === 0 ? [] : [skills({ folders })])].map((source) => ({
+    ...source,
+    async load(run, options) {
+      const texts = await source.load(run, options);
+      if (texts.length > 0) onContextFiles?.(texts.map(({ path }) => path));
+      return texts;
+    },
+  }));
 }
 
 function folderTools({ root, home, allowShell }: Pick<FolderAgentOptions, "root" | "home" | "allowShell">) {
@@ -68,7 +100,8 @@ export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | 
  * @throws PawlError `bad_configuration` if a call of such a tool still has to run: it would fail as an unknown tool
  */
 export async function missingTools({ store, sessionId, ...options }: ResumedTools): Promise<readonly string[]> {
-  const present = new Set([...folderTools(options).map(({ name }) => name), ...outputTools]);
+  const ofSources = contextSources(options).flatMap(({ tools = [] }) => tools);
+  const present = new Set([...[...folderTools(options), ...ofSources].map(({ name }) => name), ...outputTools]);
   const state = (await store.load(sessionId))?.state;
   const waiting =
     state !== undefined && hasCalls(state)

@@ -17,6 +17,7 @@ export function addPermissions(command: Command): Command {
   return command
     .option("-y, --yes", "allow every tool without asking")
     .option("--allow-shell", "let the agent run commands")
+    .option("--no-context-files", "leave out the folder's and your own AGENTS.md and skills")
     .option("--expire-after <time>", "deny a call that nobody answers within this time, e.g. 30m, 12h or 7d", duration);
 }
 

@@ -58,9 +58,25 @@ function matchesId(pending: PendingCall, id: string, matches: (text: string, hea
   return [sessionId, session.top, call.head].some((text) => text !== undefined && matches(text, head));
 }
 
-/** @throws PawlError `bad_input` if the id names more than one call */
-export function onlyMatch(found: readonly PendingCall[], id: string, style: StyleText): PendingCall | undefined {
+/**
+ * @param question the question of a tool, if its call asks several
+ * @throws PawlError `bad_input` if the id names more than one call, or a call that asks several questions
+ */
+export function onlyMatch(
+  matches: readonly PendingCall[],
+  id: string,
+  style: StyleText,
+  question?: string,
+): PendingCall | undefined {
+  const found = question === undefined ? matches : matches.filter(({ questionId }) => questionId === question);
   const [first, ...others] = found;
+  const isOneCall = others.every(
+    ({ callKey, sessionId }) => callKey === first?.callKey && sessionId === first.sessionId,
+  );
+  if (first?.questionId !== undefined && others.length > 0 && isOneCall) {
+    const names = found.map(({ questionId }) => `--question ${JSON.stringify(questionId)}`).join(", ");
+    throw new PawlError("bad_input", `Call ${first.id} asks ${found.length} questions. Name one: ${names}.`);
+  }
   if (others.length === 0) return first;
   const lines = found.map((call) => `  ${titleOf(call, Date.now(), style)}`);
   throw new PawlError(
@@ -86,16 +102,25 @@ const reasons: { readonly [why in PendingCall["why"]]: string } = {
   provider: "is run by the provider, needs approval",
   recovery: "was interrupted, outcome unknown",
   external: "runs elsewhere, needs a result",
+  tool: "asks you",
 };
 
 /** The call with its whole input: nothing is left out or hidden. */
 export function describe(call: PendingCall, now: number, style: StyleText): string {
   const lines = [titleOf(call, now, style), style("dim", `  ${sessionLine(call)}`)];
   if (call.question !== undefined) lines.push(`  ${exact(call.question)}`);
+  if (call.url !== undefined) lines.push(`  ${exact(call.url)}`);
+  if (call.questionId !== undefined) lines.push(style("dim", `  question ${exact(call.questionId)}${wantedOf(call)}`));
   lines.push(wholeInput(call.input).replace(/^/gm, "    "));
   return `${lines.join("\n")}\n`;
 }
 
+/** What the answer to a tool must be. */
+function wantedOf({ schema }: Pick<PendingCall, "schema">): string {
+  return schema === undefined ? "" : `, answered with ${exact(JSON.stringify(schema).slice(0, maxSchemaCharacters))}`;
+}
+
+const maxSchemaCharacters = 2_000;
 const maxTitleColumns = 60;
 
 function sessionLine({ sessionId, session }: PendingCall): string {

@@ -49,6 +49,8 @@ const addApprove: Add = (program, terminal, finish) => {
     .option("--input <json>", "run the call with this input instead")
     .option("--rerun", "run an interrupted call again")
     .option("--result <text>", "give the result of a call that was interrupted or runs elsewhere")
+    .option("--reply <json|text>", "answer the question of a tool")
+    .option("--question <name>", "with --reply: which question, if the tool asks several")
     .option("--failed", "count such a call as failed")
     .option("--note <text>", "with --failed: the reason, which the model gets");
   addAnswerOptions(command)
@@ -59,6 +61,7 @@ const addApprove: Add = (program, terminal, finish) => {
         "pawl approve 3f8c/1/2 --edit",
         `pawl approve 3f8c/1/2 --input '{"path":"a.txt","content":"b"}'`,
         "pawl approve 3f8c/1/2 --rerun",
+        `pawl approve 3f8c/1/2 --reply '{"account":"DE02"}'`,
         "pawl approve 3f8c --resume --allow-shell",
       )}${answerHelp}`,
     )
@@ -72,7 +75,8 @@ const addDeny: Add = (program, terminal, finish) => {
     .command("deny")
     .description("deny a waiting call; the model learns why and continues without it")
     .argument(...callArgument)
-    .option("--note <text>", "the reason, which the model gets");
+    .option("--note <text>", "the reason, which the model gets")
+    .option("--question <name>", "which question, if a tool asks several");
   addAnswerOptions(command)
     .addHelpText(
       "after",

@@ -77,6 +77,9 @@ export function createProgress({ showsText = true }: ProgressOptions = {}): Prog
       case "progress":
         calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, name: item.note });
         break;
+      case "tool_failed":
+        calls.set(item.callKey, { since: now + item.retryInMs, name: `attempt ${item.attempt + 1} of ${item.name}` });
+        break;
       case "preliminary":
         calls.set(item.callKey, { since: calls.get(item.callKey)?.since ?? now, name: lastLine(item.output) });
         break;

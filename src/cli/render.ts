@@ -118,6 +118,7 @@ function showItem(state: RenderState, item: StreamItem, options: RenderOptions):
       closeLine(state);
       break;
     case "progress":
+    case "partial_output":
     case "preliminary":
       break;
     default:
@@ -186,8 +187,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       else state.held.push(event.text);
       break;
     case "message":
-      if (event.cut === true) showCutOff(state, textOf(event.message));
-      closeLine(state);
+      showMessage(state, event);
       break;
     case "attempt_withdrawn":
       if (state.attempt.key === keyOf(event)) writeLine(state, style("yellow", "The answer above was refused."));
@@ -210,6 +210,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "call_complete":
       showResult(state, event, options);
       break;
+    case "tool_failed":
     case "attempt_failed":
       writeLine(state, style("yellow", failedAttempt(event)));
       break;
@@ -230,6 +231,11 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     default:
       break;
   }
+}
+
+function showMessage(state: RenderState, { cut: isCut, message }: EventNamed<"message">): void {
+  if (isCut === true) showCutOff(state, textOf(message));
+  closeLine(state);
 }
 
 function showReasoning(state: RenderState, { text }: EventNamed<"reasoning">, { style }: RenderOptions): void {

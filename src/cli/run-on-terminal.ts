@@ -226,19 +226,36 @@ async function stop({ store, terminal }: TerminalRun, session: Session): Promise
 
 type SendAnswer = (session: Session) => Promise<unknown>;
 
+/** An answer that does not fit the question of a tool is told, and the question stays open. */
+function orAskAgain(send: SendAnswer, { terminal }: TerminalRun): SendAnswer {
+  return async (session) => {
+    try {
+      await send(session);
+    } catch (error) {
+      if (!(error instanceof PawlError && error.code === "bad_input")) throw error;
+      terminal.err(`${terminal.redaction.text(describeError(error, false))}\n`);
+    }
+  };
+}
+
 /** Answers from the permissions, else from the person. Empty if the person leaves before the last answer. */
 async function answersTo(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
   const answers: SendAnswer[] = [];
   for (const approval of approvals) {
-    const { callKey, name, why, inputHash } = approval;
+    const { callKey, name, why, inputHash, questionId } = approval;
     const decision =
       (why === "policy" || why === "provider") && run.permissions.isAllowed(name)
         ? ({ type: "approve" } as const)
         : run.canAsk
           ? await askApproval(approval, run)
           : null;
-    const options = { by: userName(), ...(inputHash === undefined ? {} : { inputHash }) };
-    if (decision !== null) answers.push((session) => session.answer(callKey, decision, options));
+    const options = {
+      by: userName(),
+      ...(inputHash === undefined ? {} : { inputHash }),
+      ...(questionId === undefined ? {} : { questionId }),
+    };
+    const send: SendAnswer = (session) => session.answer(callKey, decision ?? { type: "decline" }, options);
+    if (decision !== null) answers.push(why === "tool" ? orAskAgain(send, run) : send);
     else if (run.canAsk) return [];
   }
   return answers;

@@ -3,12 +3,20 @@
  *
  * A wait for a person may take days. It gets a fixed width, so that the other bars stay readable.
  */
-import type { LoopTrace, TracedAttempt, TracedCall, TracedHook, TraceRecord, TraceSpan } from "../index.js";
+import type {
+  LoopTrace,
+  TracedAttempt,
+  TracedCall,
+  TracedHook,
+  TracedToolStep,
+  TraceRecord,
+  TraceSpan,
+} from "../index.js";
 import { counted, cut, duration, oneLine, visible, widthOf } from "./text.js";
 import type { StyleText, TextStyle } from "./text-style.js";
 
 type StepRecord = Extract<TraceRecord, { readonly type: "step" }>;
-type Kind = "model" | "tool" | "hook" | "wait";
+type Kind = "model" | "tool" | "step" | "hook" | "wait";
 type Row = TraceSpan & {
   readonly kind: Kind;
   readonly label: string;
@@ -25,6 +33,7 @@ const kinds: { readonly [kind in Kind]: { readonly mark: string; readonly colour
   {
     model: { mark: "█", colour: "cyan", noun: "model" },
     tool: { mark: "▓", colour: "green", noun: "tools" },
+    step: { mark: "▒", colour: "green", noun: "tool steps" },
     hook: { mark: "░", colour: "yellow", noun: "hooks" },
     wait: { mark: "·", colour: "dim", noun: "waiting" },
   };
@@ -105,7 +114,7 @@ function attemptRows(attempt: TracedAttempt): readonly Row[] {
 
 const waitedFor = { person: "for a person", external: "for its result", child: "for another agent" } as const;
 
-function callRows({ name, outcome, ran, waits }: TracedCall, decidedAt: number): readonly Row[] {
+function callRows({ name, outcome, ran, waits, steps = [] }: TracedCall, decidedAt: number): readonly Row[] {
   const failed = outcome !== undefined && outcome !== "ok";
   const waited = waits.map((wait): Row => {
     const by = wait.by === undefined ? "" : ` (${wait.by})`;
@@ -115,13 +124,20 @@ function callRows({ name, outcome, ran, waits }: TracedCall, decidedAt: number):
   });
   if (ran === undefined && waited.length === 0 && outcome !== undefined)
     return [{ kind: "tool", label: name, note: outcome, notRun: true, startedAt: decidedAt, durationMs: 0 }];
-  if (ran === undefined) return waited;
+  if (ran === undefined) return [...waited, ...steps.map(stepRow)];
   const again = ran.attempt > 1 ? ` (attempt ${ran.attempt})` : "";
   const { startedAt, durationMs } = ran;
   return [
     ...waited,
     { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}`, failed, startedAt, durationMs },
+    ...steps.map(stepRow),
   ];
+}
+
+function stepRow({ step, outcome, tries, message, startedAt, durationMs }: TracedToolStep): Row {
+  const times = tries === undefined ? "" : ` (tried ${counted(tries, "time")})`;
+  const note = `${message === undefined ? outcome : `${outcome}: ${message}`}${times}`;
+  return { kind: "step", label: ` ${step}`, note, failed: outcome === "error", startedAt, durationMs };
 }
 
 function endOf({ startedAt, durationMs }: TraceSpan): number {

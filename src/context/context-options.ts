@@ -4,7 +4,7 @@
 
 import { anything, checkOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
-import type { ContextManager, Hint } from "../ports/context.js";
+import type { ContextManager, ContextSource, Hint } from "../ports/context.js";
 import { contextManager } from "./manager.js";
 
 export type ContextOptions = {
@@ -12,26 +12,44 @@ export type ContextOptions = {
   readonly data?: { readonly [name: string]: string };
   /** Facts that change. Their text is sent after everything else, each time that it has changed. */
   readonly hints?: readonly Hint[];
+  /** Texts from outside, such as `agentsFile()` and `skills()` of `pawl/tools`. They follow the system prompt. */
+  readonly sources?: readonly ContextSource[];
   /** Default: the built-in context manager. */
   readonly manager?: ContextManager;
 };
 
 export type CompiledContext = Required<ContextOptions>;
 
-const contextRules: OptionTable<ContextOptions> = { data: anything, hints: anything, manager: anything };
+const contextRules: OptionTable<ContextOptions> = {
+  data: anything,
+  hints: anything,
+  sources: anything,
+  manager: anything,
+};
 
 /** @throws PawlError `bad_configuration` */
 export function compileContext(options: ContextOptions = {}): CompiledContext {
   checkOptions("context", contextRules, options);
-  const { data = {}, hints = [], manager = contextManager } = options;
+  const { data = {}, hints = [], sources = [], manager = contextManager } = options;
   for (const [name, value] of Object.entries(data))
     if (typeof value !== "string") throw misconfigured(`data.${name} is not a string. Give its value as text`);
   if (!Array.isArray(hints) || hints.some((hint) => typeof hint?.name !== "string" || typeof hint.text !== "function"))
     throw misconfigured("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
+  if (!Array.isArray(sources) || !sources.every(isSource))
+    throw misconfigured(
+      "sources is not an array of { name, load }. Give agentsFile(), skills() or a source of your own",
+    );
+  if (new Set(sources.map(({ name }) => name)).size < sources.length)
+    throw misconfigured("two sources have the same name. Give each one of its own");
   if (typeof manager?.build !== "function")
     throw misconfigured("manager has no function build(view). Add it, or leave manager out");
   // Copies: hints and context managers are handed the data.
-  return { data: Object.freeze({ ...data }), hints, manager };
+  return { data: Object.freeze({ ...data }), hints, sources, manager };
+}
+
+function isSource(source: ContextSource): boolean {
+  const { name, load, tools = [] } = source ?? {};
+  return typeof name === "string" && /^.{1,200}$/u.test(name) && typeof load === "function" && Array.isArray(tools);
 }
 
 function misconfigured(what: string): PawlError {

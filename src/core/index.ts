@@ -29,6 +29,7 @@ export type {
   Timing,
   ToolChoice,
 } from "./machine/event.js";
+export type { HistorySource, SeededHistory } from "./machine/history.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
 export type { MessageRef } from "./machine/message-ref.js";
 export type { RunLimits } from "./machine/run-limits.js";

@@ -8,13 +8,18 @@ import type { Holder } from "../ports/store.js";
 
 /** A holder for this process. Each call returns a new id; a process needs one holder. */
 export function createHolder(): Holder {
-  return {
-    id: [randomUUID(), ...surroundings()].join(" "),
+  own ??= {
+    surroundings: surroundings(),
     host: hostOf(),
     pid: process.pid,
     startedAt: processOf(process.pid)?.startedAt ?? 0,
   };
+  const { host, pid, startedAt } = own;
+  return { id: [randomUUID(), ...own.surroundings].join(" "), host, pid, startedAt };
 }
+
+/** What never changes of this process. It takes four files to read, and a program may make an agent for each request. */
+let own: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
 
 /**
  * Tells whether a holder is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.

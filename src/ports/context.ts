@@ -8,7 +8,9 @@
  * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
  */
 import type { Message, UserMessage } from "../core/data/message.js";
+import type { SourceTrust } from "../core/machine/sources.js";
 import type { ToolSpecification } from "./model.js";
+import type { AnyTool } from "./tool.js";
 
 /** Facts that are the same for all calls of a run. */
 export type RunData = {
@@ -29,6 +31,33 @@ export type Hint = {
    * failed hook.
    */
   readonly text: (run: RunData) => string | undefined;
+};
+
+/** A text that is sent with the system prompt. */
+export type SourceText = {
+  /** The name of the source: 1 to 200 characters. */
+  readonly name: string;
+  /** Where the text is from: a path, or another address. At most 4,096 characters. */
+  readonly path: string;
+  readonly text: string;
+  /** Who wrote the text. The model is told; no text grants a tool or a permission. */
+  readonly trust: SourceTrust;
+};
+
+/** Texts from outside that a run goes by: files of a folder, or pages of a handbook. */
+export type ContextSource = {
+  readonly name: string;
+  /**
+   * Called in a run before the first call of its model. The run keeps these texts to its end, in other processes too;
+   * the next run loads anew. All sources of an agent have 10 seconds together, and may give 200 texts of 1 MiB in all.
+   * If one throws or takes longer, the run fails with reason `hook_failed`.
+   */
+  readonly load: (
+    run: RunData,
+    options: { readonly signal: AbortSignal },
+  ) => readonly SourceText[] | Promise<readonly SourceText[]>;
+  /** Tools that go with the texts. The agent has them beside its own. */
+  readonly tools?: readonly AnyTool[];
 };
 
 export type ContextView = {

@@ -84,6 +84,25 @@ export type ModelCallChange = {
   readonly messages?: readonly Message[];
 };
 
+/** What a hook beside a model call is asked about: what the model is sent, or its answer so far. */
+export type ModelStreamSubject = {
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  /** What the model is sent, without the system prompt. */
+  readonly messages: readonly Message[];
+} & (
+  | { readonly stage: "input" }
+  | {
+      readonly stage: "output";
+      /** The text of the answer, with that of the messages that it continues. */
+      readonly text: string;
+      /** False while the answer is being streamed: the hook is asked every 500 characters. */
+      readonly isComplete: boolean;
+      /** The complete message asks for tool calls, or the provider has paused: it is no answer yet. */
+      readonly hasCalls: boolean;
+    }
+);
+
 export type ModelAnswerSubject = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -163,7 +182,7 @@ export type Hook = {
   /**
    * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it.
    * `closed`: the tool call is blocked, the tool's output is withheld, or the step fails with `hook_failed`. Default:
-   * `closed` for `beforeToolCall` and `afterToolCall`, else `open`.
+   * `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, else `open`.
    */
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */
@@ -174,6 +193,14 @@ export type Hook = {
    * options and messages of this call.
    */
   readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
+  /**
+   * Called while a model is called: at the start, every 500 characters of its answer, and at the end. The attempt counts
+   * when the hook has answered. `{ trip: reason }` ends the call and the run: with `refused` at the start, and otherwise
+   * with `output_refused`. `guard` makes such a hook. `onFailure` is `closed` by default: a failure trips.
+   */
+  readonly besideLLMCall?: Call<ModelStreamSubject, Nothing | { readonly trip: string }>;
+  /** With `besideLLMCall`: the deltas of an answer are kept back until it has passed. Default: false. */
+  readonly hold?: boolean;
   /** Called after each attempt that ended with an answer or a failure. */
   readonly afterLLMCall?: Call<ModelAnswerSubject, Nothing>;
   /** Called before the input is validated. It may change the input, or block the call or stop the run with a reason. */

@@ -53,6 +53,8 @@ export type ModelRequest = RequestIdentity &
     /** The same array from one call to the next, as long as the tools do not change. */
     readonly tools: readonly ToolSpecification[];
     readonly toolChoice?: ToolChoice;
+    /** "compaction": a conversation is to be summed up. Absent: a step of the run. */
+    readonly purpose?: "compaction";
     readonly providerOptions?: RunOptions["providerOptions"];
     /** Asks for JSON by the provider's JSON mode, if it has one. */
     readonly responseFormat?: { readonly type: "json"; readonly schema?: JsonSchema; readonly name?: string };

@@ -5,9 +5,9 @@
  *    ends the run.
  * 2. What a condition decided is in the log before anything follows. It is asked again only if nothing was committed.
  */
-import type { Json, Message, ToolOutput, Usage } from "../core/data/message.js";
-import type { CallOutcome } from "../core/machine/state.js";
+import type { Message, Usage } from "../core/data/message.js";
 import type { PlainCondition } from "../core/machine/stop-condition.js";
+import type { StepResultSubject } from "./hook.js";
 
 /** A run after a step, as the log shows it. Frozen. */
 export type StepView = {
@@ -18,13 +18,7 @@ export type StepView = {
   /** The text of the last step. */
   readonly text: string;
   /** The calls of the last step, in order, with their results. */
-  readonly calls: readonly {
-    readonly callKey: string;
-    readonly name: string;
-    readonly input: Json;
-    readonly outcome: CallOutcome;
-    readonly output: ToolOutput;
-  }[];
+  readonly calls: StepResultSubject["calls"];
   /** What the run has used so far. */
   readonly usage: Usage;
   /** The conversation as the model sees it. */

@@ -3,7 +3,7 @@
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
-import type { JsonSchema, ProviderToolReference } from "./model.js";
+import type { JsonSchema, ProviderToolReference, ToolSpecification } from "./model.js";
 import type { Services } from "./services.js";
 
 export type ToolContext<Deps = unknown> = {
@@ -25,6 +25,94 @@ export type ToolContext<Deps = unknown> = {
   readonly services: Services;
   /** Shows that the call is alive. Observers and streams see the note; it is not stored. */
   progress(note: string): void;
+  /**
+   * Runs `run` once for this call and this name, and commits what it gives before the tool goes on. A tool that runs
+   * again after a crash is given it, and `run` is not called. A name that comes again is counted: `fetch`, `fetch#2`.
+   *
+   * Resolves to a copy of what `run` gave, as plain JSON: at most 4 MiB. If the run is aborted, a step that has not
+   * begun rejects with the reason of the signal. If another process goes on with the call, the promise never settles:
+   * free resources when `signal` is aborted, not in `finally`.
+   *
+   * @throws StepError if `run` throws, takes too long, or may not run again; the same error in each run of the tool
+   */
+  step<T>(name: string, run: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<Jsonified<T>>;
+  /**
+   * Asks a person. The tool is let go, and runs again from its beginning with the answer: only in tools with
+   * `durable: true`. The call waits as one that needs an approval does.
+   *
+   * @throws StepError `not_durable`; `step_failed` if the answer does not fit the schema
+   */
+  ask<T = Json>(question: Question<T>): Promise<Answered<T>>;
+};
+
+/** What the function of a tool step gets. */
+export type StepContext = {
+  /** The call's key, "/" and the name of the step: the same in every attempt. For services that support such keys. */
+  readonly idempotencyKey: string;
+  /** Aborted when the call is aborted, and when the step's time is up. */
+  readonly signal: AbortSignal;
+  /** Which try this is, from 1. */
+  readonly tries: number;
+};
+
+export type StepOptions = {
+  /**
+   * If true, the start is committed before `run` is called, and after a crash in between it is not called again: the
+   * step throws a StepError `step_in_doubt`. Default: false, and `run` is called again with the same key.
+   */
+  readonly once?: boolean;
+  /** Tries `run` again in this process if it throws. Only the last outcome is kept. Default: it is not tried again. */
+  readonly retry?: ToolRetry;
+  /** In milliseconds, for each try. Default: no limit but the call's. */
+  readonly timeoutMs?: number;
+  /** If true, the step may begin after an abort, within the call's grace. Default: false. */
+  readonly cleanup?: boolean;
+};
+
+export type Question<T = Json> = {
+  /** What the person reads: at most 10,000 characters. */
+  readonly message: string;
+  /** The name of this question among the tool's steps. Default: `ask`. */
+  readonly name?: string;
+  /** What the answer must be. Default: any JSON. */
+  readonly schema?: InputSchema<T>;
+  /** A page where the person settles it. */
+  readonly url?: string;
+  /** Milliseconds. From then on nobody can answer, and the tool is told. Default: it does not expire. */
+  readonly expiresInMs?: number;
+};
+
+export type Answered<T = Json> =
+  | { readonly type: "answered"; readonly value: T; readonly by?: string }
+  | { readonly type: "declined"; readonly note?: string }
+  | { readonly type: "expired" };
+
+/** What JSON makes of a value. */
+export type Jsonified<T> = unknown extends T
+  ? Json
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : undefined extends T
+      ? undefined
+      : T extends Date | bigint | RegExp | Error
+        ? string
+        : T extends { toJSON(): infer Plain }
+          ? Jsonified<Plain>
+          : T extends ReadonlySet<infer Item>
+            ? Jsonified<Item>[]
+            : T extends ReadonlyMap<string, infer Item>
+              ? { [key: string]: Jsonified<Item> }
+              : T extends symbol | ((...given: never) => unknown)
+                ? never
+                : { -readonly [Key in keyof T]: Jsonified<T[Key]> };
+
+/** A tool step that is over, for a tool that finds out what became of its call. */
+export type FinishedToolStep = {
+  readonly step: string;
+  readonly outcome: "ok" | "error" | "answered";
+  /** What it gave, or what a person answered. */
+  readonly value?: Json;
+  readonly message?: string;
 };
 
 /**
@@ -41,7 +129,10 @@ export type RecoverOption =
         call: { readonly input: unknown } & Pick<
           ToolContext,
           "idempotencyKey" | "signal" | "sessionId" | "runId" | "deps"
-        >,
+        > & {
+            /** The tool steps of the call that are over, in the order of the log. */
+            readonly steps: readonly FinishedToolStep[];
+          },
       ) => Promise<Reconciled>;
     };
 
@@ -49,6 +140,16 @@ export type Reconciled =
   | { readonly status: "finished"; readonly output: unknown; readonly isError?: boolean }
   | { readonly status: "not_started" }
   | { readonly status: "unknown" };
+
+/** How failed attempts of a call are tried again. A call that waits for its next attempt keeps nothing else waiting. */
+export type ToolRetry = {
+  /** The most attempts of a call, the first one included: 1 to 20. Default: 3. */
+  readonly attempts?: number;
+  /** Each wait is twice as long as the one before. Up to half of it is cut. Defaults: 500 and 30,000 ms. */
+  readonly backoff?: { readonly baseMs?: number; readonly maxMs?: number };
+  /** Whether this error is worth another attempt. Default: each is. If the function throws, the call is not tried again. */
+  readonly when?: (error: unknown) => boolean;
+};
 
 /** A Standard Schema (zod, valibot, arktype), a JSON Schema, or a schema object of the AI SDK (`jsonSchema()`). */
 export type InputSchema<Input> = StandardSchemaV1<unknown, Input> | JsonSchema | AiSdkSchema<Input>;
@@ -73,6 +174,13 @@ export type Tool<Input = unknown, Output = unknown> = {
    * person is asked.
    */
   readonly needsApproval?: boolean | ((input: Input) => boolean | Promise<boolean>);
+  /**
+   * True says that every effect of `execute` is in a step: the call may be let go between two steps, and runs again
+   * from its beginning. So `recover` is `rerun`, and the tool may ask (`ctx.ask`). Default: false.
+   */
+  readonly durable?: boolean;
+  /** Whether a call that fails is tried again. Only for tools that may be repeated: `readOnly`, `durable`, or `recover: "rerun"`. */
+  readonly retry?: ToolRetry;
   /** If true, a call of the tool never runs beside another call of its step. */
   readonly sequential?: boolean;
   /** In milliseconds. Default: 10 minutes. */
@@ -122,5 +230,24 @@ export type Permission =
  * denied.
  */
 export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
+
+/** A call that cannot be used as the model wrote it. */
+export type RepairRequest = {
+  readonly call: ToolCallPart;
+  readonly problem: {
+    readonly kind: "unknown_tool" | "invalid_json" | "invalid_input";
+    readonly message: string;
+  };
+  /** What the model was told of the tool; absent if it named none that this run may use. */
+  readonly specification?: ToolSpecification;
+};
+
+/**
+ * Mends a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
+ * like any other call, once. A function that throws, or takes more than 10 s, mends nothing.
+ */
+export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing mends nothing.
+export type Repaired = { readonly name?: string; readonly input?: unknown } | null | undefined | void;
 
 export type { ToolOutput };

@@ -29,6 +29,8 @@ export type TracedAttempt = TraceSpan & {
   /** Milliseconds from the start to the first delta. */
   readonly firstDeltaMs?: number;
   readonly finishReason?: FinishReason;
+  /** What the provider could not do of what was asked. */
+  readonly warnings?: readonly string[];
   readonly failure?: ModelFailure;
   /** What followed a failure. */
   readonly next?: AfterFailure["type"];
@@ -48,6 +50,25 @@ export type TracedWait = TraceSpan & {
   readonly childId?: string;
 };
 
+/** A tool step, with all its tries. */
+export type TracedToolStep = TraceSpan & {
+  readonly step: string;
+  readonly outcome: "ok" | "error";
+  /** Absent if it was tried once. */
+  readonly tries?: number;
+  /** What went wrong. */
+  readonly message?: string;
+  /** The first 16,000 characters of what it gave, as JSON. Present only if content was requested. */
+  readonly output?: string;
+};
+
+/** An attempt of a tool call that failed. */
+export type TracedTry = TraceSpan & {
+  readonly attempt: number;
+  readonly message: string;
+  readonly retryInMs: number;
+};
+
 export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
@@ -58,7 +79,11 @@ export type TracedCall = {
   readonly cut?: Reason;
   /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
+  /** The attempts that failed and were tried again. Absent: none. */
+  readonly failed?: readonly TracedTry[];
   readonly waits: readonly TracedWait[];
+  /** The tool steps of the call, in the order of the log; absent if there were none. */
+  readonly steps?: readonly TracedToolStep[];
   /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */
@@ -91,6 +116,11 @@ export type TraceRecord =
         readonly purpose: Purpose;
         /** The number of messages that the model was sent. */
         readonly messages: number;
+        /**
+         * What is the same as in the call before, and may come from a provider's cache: how many leading messages; the
+         * system prompt; the tools, and which of them may be used.
+         */
+        readonly reused: { readonly messages: number; readonly prompt: boolean; readonly tools: boolean };
         /** The number of the last entry of the log that these messages show. */
         readonly contextSeq: number;
         readonly attempts: readonly TracedAttempt[];

@@ -12,6 +12,7 @@ import {
   type Observer,
   PawlError,
   type TracedCall,
+  type TracedToolStep,
   type TraceRecordOf,
   type TraceSpan,
 } from "../index.js";
@@ -23,6 +24,7 @@ import {
   compactionAttributes,
   hookAttributes,
   runAttributes,
+  toolStepAttributes,
   waitAttributes,
 } from "./span-attributes.js";
 
@@ -130,7 +132,7 @@ function exportStep(record: TraceRecordOf<"step">, within: Within): void {
     const ran = executionOf(call);
     const error = call.outcome === "ok" ? undefined : (call.outcome ?? "unknown");
     const name = `${names.operations.toolCall} ${call.name}`;
-    if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error);
+    if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error, call.steps);
     else span.addEvent("pawl.call_not_run", attributes, timeOf(record.startedAt + record.durationMs));
     for (const wait of call.waits) span.addEvent("pawl.wait", waitAttributes(call, wait), timeOf(wait.startedAt));
   }
@@ -142,15 +144,22 @@ function executionOf({ ran, waits }: TracedCall): TraceSpan | undefined {
 }
 
 function addSpan(
-  { api, tracer, context }: Within,
+  { api, tracer, context, captureContent }: Within,
   name: string,
   kind: SpanKind,
   { startedAt, durationMs }: TraceSpan,
   attributes: Attributes,
   error: string | undefined,
+  steps: readonly TracedToolStep[] = [],
 ): void {
   const span = tracer.startSpan(name, { kind, startTime: timeOf(startedAt), attributes }, context);
   if (error !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
+  const inside = { api, tracer, context: api.trace.setSpan(context, span), span, captureContent };
+  for (const step of steps) {
+    const { output: _, ...silent } = step;
+    const given = toolStepAttributes(captureContent ? step : silent);
+    addSpan(inside, `tool_step ${step.step}`, api.SpanKind.INTERNAL, step, given, step.message);
+  }
   span.end(timeOf(startedAt + durationMs));
 }
 

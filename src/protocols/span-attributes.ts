@@ -2,7 +2,15 @@
  * The attributes of spans: the conventions' names, and `pawl.…` if the conventions have no name.
  */
 import type { Attributes } from "@opentelemetry/api";
-import type { TracedAttempt, TracedCall, TracedHook, TracedWait, TraceRecordOf, Usage } from "../index.js";
+import type {
+  TracedAttempt,
+  TracedCall,
+  TracedHook,
+  TracedToolStep,
+  TracedWait,
+  TraceRecordOf,
+  Usage,
+} from "../index.js";
 import * as names from "./genai.js";
 
 export function runAttributes(
@@ -79,6 +87,15 @@ export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"s
     "pawl.call.attempt": ran?.attempt,
     "pawl.child.cut": cut,
     "pawl.child.session.id": waits.find((wait) => wait.childId !== undefined)?.childId,
+  });
+}
+
+export function toolStepAttributes({ step, outcome, tries, output }: TracedToolStep): Attributes {
+  return withoutAbsent({
+    "pawl.tool_step.name": step,
+    "pawl.tool_step.tries": tries,
+    [names.errorType]: outcome === "ok" ? undefined : outcome,
+    [names.toolResult]: output,
   });
 }
 

@@ -224,6 +224,7 @@ const dueAtOnce = 100;
 const approve: Respond = ({ why, callKey, name }) => {
   if (why === "policy" || why === "provider") return { type: "approve" };
   if (why === "recovery") return { type: "fail" };
+  if (why === "tool") return { type: "decline" };
   throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };
 

@@ -1,5 +1,5 @@
 /**
- * `pawl/tools`: tools for files, commands and the web, and `defineTool` for your own.
+ * `pawl/tools`: tools for files, commands and the web, `defineTool` for your own, and texts of files for the context.
  */
 export type {
   AiSdkSchema,
@@ -11,8 +11,11 @@ export type {
   ToolContext,
   ToolOutput,
 } from "../ports/tool.js";
+export { type AgentsFileOptions, agentsFile } from "./agents-file.js";
+export { askPerson } from "./ask-person.js";
 export { defineTool, type InputOf } from "./define.js";
 export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";
+export { type SkillFolder, type SkillsOptions, skills } from "./skills.js";

@@ -171,6 +171,7 @@ const cases = {
     beforeRun: hookCase("beforeRun"),
     beforeStep: hookCase("beforeStep"),
     beforeLLMCall: hookCase("beforeLLMCall"),
+    besideLLMCall: hookCase("besideLLMCall"),
     afterLLMCall: hookCase("afterLLMCall"),
     beforeToolCall: hookCase("beforeToolCall"),
     afterToolCall: hookCase("afterToolCall"),

@@ -138,6 +138,8 @@ describe("kill -9 of pawl run", () => {
     expect(new Set(outcomes)).toEqual(
       new Set([
         "nothing had begun",
+        // The first step waits for the texts of the folder, so the run is committed before it.
+        "resumed in run_started",
         "resumed in prepared",
         "resumed in tool_decided",
         "resumed in tool_finished",
@@ -201,10 +203,10 @@ describe("kill -9 of pawl run", () => {
     const server = await startModel(steps);
     const env = { OPENAI_BASE_URL: server.baseURL };
     const node = ["--import", preload];
-    let ended = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: "after 4" }, node });
+    let ended = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: "after 6" }, node });
     let kills = 0;
     for (; ended.signal === "SIGKILL"; kills++)
-      ended = await world.pawl(resume, { env: { ...env, PAWL_KILL_AT: "after 4" }, node });
+      ended = await world.pawl(resume, { env: { ...env, PAWL_KILL_AT: "after 6" }, node });
     expect(kills).toBeGreaterThanOrEqual(2);
     expect(ended.code === 0 || ended.stderr.includes("nothing to resume")).toBe(true);
     const log = await logOf(world);

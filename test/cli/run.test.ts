@@ -26,6 +26,21 @@ describe("pawl run", () => {
     expect(stderr).toContain("Using the demo model, not an LLM, because no model was named, no key is set");
   });
 
+  test("goes by the AGENTS.md of the folder, and says so", verifies("CTX-11"), async () => {
+    const server = await startProviderServer("openai-chat", () => ({ type: "answer", text: "Hello." }));
+    const { root, pawl } = createWorld({ "AGENTS.md": "Answer in rhymes.\n", ".agents/skills/x/SKILL.md": "none" });
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const command = ["run", "Hello", "--model", "openai-compatible/test"];
+    const asked = await pawl(command, { env });
+    expect(asked.stderr).toContain(`Goes by ${join(root, "AGENTS.md")}\n`);
+    const without = await pawl([...command, "--no-context-files"], { env });
+    expect(without.stderr).not.toContain("Goes by");
+    await server.close();
+    const sent = server.requests.map((request) => JSON.stringify(request));
+    expect(sent[0]).toContain("Answer in rhymes.");
+    expect(sent.at(-1)).not.toContain("Answer in rhymes.");
+  });
+
   test("a key that fails is an error, never a silent demo", verifies("CLI-5", "CLI-3"), async () => {
     const server = await startProviderServer("openai-chat", () => ({ type: "failure", failure: "unauthorized" }));
     const { pawl } = createWorld();

@@ -15,6 +15,7 @@ const step: TraceRecordOf<"step"> = {
   traceId: "0".repeat(32),
   modelCallIndex: 1,
   purpose: "step",
+  reused: { messages: 0, prompt: false, tools: false },
   messages: 1,
   contextSeq: 2,
   startedAt: 1_000,

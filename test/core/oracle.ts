@@ -11,6 +11,7 @@ import {
   dueAt,
   type Effect,
   type Event,
+  type EventOf,
   effects,
   hasCalls,
   isResting,
@@ -73,10 +74,15 @@ export function checkState(state: State): void {
 
 function checkSize(state: Exclude<State, { status: "idle" }>): void {
   const { queue: _, ...rest } = state;
-  const calls = hasCalls(state) ? state.calls.length : 0;
+  const calls = hasCalls(state) ? state.calls.length + state.calls.flatMap(questionsOf).length : 0;
   const size = JSON.stringify(rest).length;
   check(size < 1_500 + 40 * state.interrupted.length + 400 * calls, `the state takes ${size} characters`);
   check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
+}
+
+/** The open questions of a call's tool. */
+function questionsOf(call: Call) {
+  return call.status === "asking" ? (call.open ?? []) : [];
 }
 
 function checkLimits({
@@ -133,7 +139,7 @@ function checkEffects(state: State): void {
     );
   } else {
     check(
-      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff"),
+      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff" || effect.timer === "tool_retry"),
       `nothing is in flight in '${state.status}'`,
     );
   }
@@ -155,6 +161,12 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
   const outside = calls.filter((call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
+  for (const call of calls) {
+    const names = questionsOf(call).map(({ step }) => step);
+    check(names.length <= 16 && new Set(names).size === names.length, "questions of a tool are too many, or repeat");
+    if (call.status === "asking")
+      check((call.why === "tool") === names.length > 0, "a tool asks nothing, or without asking");
+  }
   const surplus = calls.slice(limits.maxToolCallsPerStep ?? calls.length);
   check(
     surplus.every((call) => call.status === "done"),
@@ -163,16 +175,20 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
     check(at("running").length === 1, "a sequential call does not run alone");
   if (stopping !== null) {
-    check(at("deciding", "ready", "asking", "reconciling").length === 0, "a run that stops has calls that may start");
+    check(
+      at("deciding", "ready", "asking", "retrying", "reconciling").length === 0,
+      "a run that stops has calls that may start",
+    );
     check(state.status === "tool_running", "a run that stops waits for a person");
   } else {
-    const busy = at("deciding", "reconciling", "running").length > 0;
+    const busy = at("deciding", "reconciling", "retrying", "running").length > 0;
     check(
       (state.status === "awaiting_human") === (!busy && outside.length > 0),
       `'${state.status}' with calls ${calls.map((call) => call.status).join(" ")}`,
     );
     const forgotten = ready.some((call) => !isWaitingHandoff(call));
-    if (forgotten) check(working.length + at("deciding", "reconciling").length > 0, "a ready call is forgotten");
+    const before = at("deciding", "reconciling", "retrying").length;
+    if (forgotten) check(working.length + before > 0, "a ready call is forgotten");
     check(
       calls.some((call) => call.status !== "done" && !isWaitingHandoff(call)),
       "a handoff is forgotten",
@@ -270,6 +286,8 @@ export function createOracle(session: Session): Oracle {
   return { observe, conclude };
 }
 
+const settlesCall: ReadonlySet<string> = new Set(["tool_finished", "tool_waiting", "tool_failed", "tool_asked"]);
+
 /** Whether an event is what an effect comes to. */
 function settles(effect: Effect, event: Event, before: State): boolean {
   switch (effect.type) {
@@ -286,11 +304,16 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "decide":
       return event.type === "tool_decided" && event.callKey === effect.callKey;
     case "run_tool":
-      return (event.type === "tool_finished" || event.type === "tool_waiting") && event.callKey === effect.callKey;
+      return settlesCall.has(event.type) && "callKey" in event && event.callKey === effect.callKey;
     case "reconcile":
       return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
     case "sleep":
-      return event.type === "timer_fired" && event.timer === effect.timer && event.callKey === effect.callKey;
+      return (
+        event.type === "timer_fired" &&
+        event.timer === effect.timer &&
+        event.callKey === effect.callKey &&
+        event.questionId === effect.questionId
+      );
     case "cancel_child":
       return event.type === "tool_finished" && event.callKey === effect.callKey;
     case "call_after_run_hooks":
@@ -302,14 +325,57 @@ function settles(effect: Effect, event: Event, before: State): boolean {
   }
 }
 
+/** A call fails as often as its policy allows, each time in another attempt, and waits before the next one. */
+function callOf(state: State, callKey: string): Call | undefined {
+  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
+}
+
+function checkFailure(event: EventOf<"tool_failed">, before: State, after: State): void {
+  const was = callOf(before, event.callKey);
+  const now = callOf(after, event.callKey);
+  check(was?.status === "running" && was.attempt === event.attempt, "an attempt fails that is not under way");
+  const failures = (was.failures ?? 0) + 1;
+  check(failures < (was.policy.retry?.attempts ?? 0), "a call is tried more often than it may be");
+  if (now?.status !== "retrying") {
+    const isEnding =
+      ("stopping" in before && before.stopping !== null) || ("doneSeq" in before && before.doneSeq !== null);
+    check(isEnding && (now === undefined || now.status === "settling"), "a call that failed is not tried again");
+    return;
+  }
+  check(now.failures === failures && now.until === event.at + event.retryInMs, "a failed call waits wrongly");
+}
+
 /** Each call has one result, before its step ends, and is never run after it, nor before it is approved. */
 function watchCalls() {
   const open = new Map<string, "free" | "asked">();
   const finished = new Set<string>();
   const steps = new Set<string>();
+  const questions = new Map<string, Set<string>>();
+
+  /** A question of a tool is over. The tool runs again when none is open. */
+  function settleQuestion(callKey: string, questionId: string): void {
+    const asked = questions.get(callKey);
+    check(asked?.delete(questionId) === true, `the question ${questionId} of ${callKey} is settled, and was not open`);
+    if (asked.size === 0) open.set(callKey, "free");
+  }
 
   function observe(event: Event, before: State, after: State): void {
     switch (event.type) {
+      case "tool_step_started":
+      case "tool_step_finished": {
+        const call = hasCalls(before) ? before.calls.find(({ callKey }) => callKey === event.callKey) : undefined;
+        check(call?.status === "running", `a tool step of ${event.callKey}, which does not run`);
+        check("attempt" in call && call.attempt === event.attempt, "a tool step of another attempt");
+        check(!("restarts" in after) || event.type === "tool_step_started" || after.restarts === 0, "no progress");
+        break;
+      }
+      case "tool_asked":
+        questions.set(event.callKey, (questions.get(event.callKey) ?? new Set()).add(event.step));
+        open.set(event.callKey, "asked");
+        break;
+      case "timer_fired":
+        if (event.questionId !== undefined) settleQuestion(event.callKey ?? "", event.questionId);
+        break;
       case "model_finished": {
         const step = `${event.runId}/${event.modelCallIndex}`;
         check(!steps.has(step), `the step ${step} has two messages`);
@@ -324,8 +390,12 @@ function watchCalls() {
         if (event.decision.verdict === "ask") open.set(event.callKey, "asked");
         break;
       case "answered":
+        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId);
         if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
           open.set(event.callKey, "free");
+        break;
+      case "tool_failed":
+        checkFailure(event, before, after);
         break;
       case "tool_finished":
         check(open.delete(event.callKey), `the call ${event.callKey} has a second result, or was never asked for`);

@@ -17,6 +17,7 @@ export function watchEvents() {
   let seq = 0;
   let run: string | null = null;
   let suspended = false;
+  let hasBegun = false;
   let asks = false;
 
   function observeOne(event: PublicEvent): void {
@@ -25,8 +26,12 @@ export function watchEvents() {
     switch (event.type) {
       case "run_started":
         check(run === null, "a run starts within another");
+        hasBegun = true;
         run = event.runId;
         queued.delete(run);
+        break;
+      case "history_added":
+        check(!hasBegun, "a history is added after the first run");
         break;
       case "run_queued":
         queued.add(event.runId);
@@ -59,6 +64,15 @@ export function watchEvents() {
         if (event.type === "call_complete") open.delete(event.callKey);
         break;
       }
+      case "tool_step":
+        check(open.has(event.callKey) && event.runId === run, "a tool step of a call that is over");
+        break;
+      case "tool_failed":
+        check(
+          calls.get(event.callKey) === 2,
+          `an attempt of ${event.callKey} fails before its call, or after its result`,
+        );
+        break;
       case "message": {
         const step = `${event.runId}/${event.modelCallIndex}`;
         check(event.runId === run, "a message of no run");

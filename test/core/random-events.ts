@@ -3,6 +3,7 @@
  * anything at all.
  */
 import {
+  type Answer,
   type Call,
   type CallOutcome,
   compactionRange,
@@ -51,12 +52,25 @@ export function createEventSource(chance: Chance): EventSource {
 
 function plausible(session: Session, chance: Chance, newRun: () => string): EventBody {
   const { state } = session;
+  if (state.session !== null && state.status === "idle" && chance.once(2)) return history(chance);
   if (state.session === null)
     return chance.once(6) ? { type: "migrated", from: 0, state: { ...state } } : created(chance);
   const inside = settlements(session, chance);
   const [first, ...rest] = inside;
   if (first !== undefined && !chance.once(isResting(state) ? 2 : 8)) return chance.pick([first, ...rest]);
   return fromOutside(session, chance, newRun);
+}
+
+/** A conversation from elsewhere; its ids may be those of later calls. */
+function history(chance: Chance): EventBody {
+  const call = { toolCallId: chance.pick(["c1", "c2"]), name: "look" } as const;
+  const step: readonly Message[] = [
+    { role: "assistant", parts: [{ type: "tool_call", ...call, input: {} }] },
+    { role: "tool", parts: [{ type: "tool_result", ...call, output: { type: "text", text: "seen" } }] },
+  ];
+  const said: Message = { role: "assistant", parts: [{ type: "text", text: "earlier answer" }] };
+  const messages = [userMessage("earlier"), ...(chance.once(2) ? step : []), said];
+  return { type: "history_added", messages, source: chance.pick(["pawl", "model_messages", "ui_messages"]) };
 }
 
 function created(chance: Chance): EventBody {
@@ -139,17 +153,18 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "decide":
       return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
     case "run_tool":
-      return toolOutcome(effect, chance);
+      return chance.once(3) ? toolStep(effect, session, chance) : toolOutcome(effect, chance);
     case "reconcile":
       return reconciliation(effect, session, chance);
     case "sleep": {
-      const { timer, callKey, attempt } = effect;
+      const { timer, callKey, attempt, questionId } = effect;
       return {
         type: "timer_fired",
         runId,
         timer,
         ...(callKey === undefined ? {} : { callKey }),
         ...(attempt === undefined ? {} : { attempt }),
+        ...(questionId === undefined ? {} : { questionId }),
       };
     }
     case "cancel_child":
@@ -174,7 +189,9 @@ function handover(session: Session, chance: Chance): EventBody {
   const { runId, modelCallIndex, handoff } = state;
   if (chance.once(10))
     return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...leaving(chance) };
-  const hooks = chance.once(3) ? { hooks: [{ name: "h", hook: "afterStep", ms: 1, outcome: "ok" }] as const } : {};
+  const hooks = chance.once(3)
+    ? { hooks: [{ name: `h${state.seq}`, hook: "afterStep", ms: 1, outcome: "ok" }] as const }
+    : {};
   const from = state.session?.agent ?? "";
   return { type: "handed_off", runId, ...handoff, from, ...filtered(session, chance), ...hooks };
 }
@@ -253,6 +270,7 @@ function modelEvent(state: State, chance: Chance): EventBody {
       next: afterFailure(chance),
       ...(chance.once(3) ? { partial: { text: "as far as it came" } } : {}),
       ...(chance.once(2) ? { usage: { ...usage, partial: true } } : {}),
+      ...tripped(state),
     };
   const unified = chance.pick(chance.once(6) ? cutReasons : wholeReasons);
   return {
@@ -262,6 +280,14 @@ function modelEvent(state: State, chance: Chance): EventBody {
     finishReason: chance.once(8) ? { unified, raw: "pause_turn" } : { unified },
     usage,
   };
+}
+
+/** A guard may have ended the call. */
+function tripped({ seq }: State): Partial<Extract<EventBody, { readonly type: "model_failed" }>> {
+  if (seq % 6 !== 0) return {};
+  const reason = seq % 12 === 0 ? "refused" : "output_refused";
+  const failure = { kind: "cancelled", code: "guard_tripped", message: "no" } as const;
+  return { failure, next: { type: "give_up", reason } };
 }
 
 function finishing({ state, transcript }: Session, chance: Chance): EventBody {
@@ -293,7 +319,20 @@ function cut({ seq }: State): { readonly cut?: "max_steps" } {
 
 type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
 
+function toolFailure({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+  return {
+    type: "tool_failed",
+    runId,
+    callKey,
+    attempt,
+    fault: { code: "tool_failed", message: `attempt ${attempt} failed`, retryable: true },
+    retryInMs: chance.below(3) * 100,
+    timing: { startedAt: 1, durationMs: 1 },
+  };
+}
+
 function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+  if (chance.once(3)) return toolFailure({ runId, callKey, attempt }, chance);
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
   const outcome = chance.pick<CallOutcome>(["ok", "ok", "ok", "error", "aborted"]);
@@ -307,6 +346,31 @@ function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): Event
     timing: { startedAt: 1, durationMs: 1 },
     ...(chance.once(12) ? { done: chance.once(2) ? {} : { message: "done" } } : {}),
   };
+}
+
+/** What a tool does durably while it runs, mostly under names that are its own. */
+function toolStep(
+  { runId, callKey, attempt }: OfCall,
+  { state, at }: Pick<Session, "state" | "at">,
+  chance: Chance,
+): EventBody {
+  const step = chance.once(8) ? "again" : `s${state.seq}`;
+  const core = { runId, callKey, attempt: chance.once(8) ? attempt - 1 : attempt, step };
+  const timing = { startedAt: 1, durationMs: 1 };
+  return chance.pick<() => EventBody>([
+    () => ({ type: "tool_step_started", ...core }),
+    () => ({ type: "tool_step_finished", ...core, outcome: "ok", value: { n: state.seq }, timing }),
+    () => ({ type: "tool_step_finished", ...core, outcome: "ok", timing, tries: 2 }),
+    () => ({
+      type: "tool_step_finished",
+      ...core,
+      outcome: "error",
+      fault: { code: "step_failed", message: "no", retryable: false },
+      timing,
+    }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.once(2) ? { expiresAt: at + 50 } : {}) }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" } }),
+  ])();
 }
 
 /** What a child said: mostly in the order of its log, and sometimes late. */
@@ -325,6 +389,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
   const { callKey } = call;
   switch (call.status) {
     case "asking":
+      if (call.why === "tool") return toolQuestion(call, runId, state, chance);
       return [
         {
           type: "answered",
@@ -356,11 +421,32 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
       ];
     case "deciding":
     case "ready":
+    case "retrying":
     case "reconciling":
     case "settling":
     case "done":
       return [];
   }
+}
+
+/** An answer to a tool, and sometimes another question beside it. */
+function toolQuestion(
+  call: Extract<Call, { status: "asking" }>,
+  runId: string,
+  state: State,
+  chance: Chance,
+): readonly EventBody[] {
+  const { callKey, attempt, open = [] } = call;
+  if (chance.once(4)) return [toolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
+  const questionId = chance.once(8) ? "another" : open[chance.below(open.length)]?.step;
+  const answer = chance.once(6)
+    ? randomAnswer(chance)
+    : chance.pick<Answer>([
+        { type: "reply", value: state.seq },
+        { type: "decline", note: "no" },
+      ]);
+  const named = questionId === undefined || chance.once(12) ? {} : { questionId };
+  return [{ type: "answered", runId, callKey, answerId: `a${state.seq}`, answer, ...named }];
 }
 
 /** An event of any kind, about something that exists or does not. */
@@ -400,11 +486,12 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     () => ({
       type: "timer_fired",
       runId,
-      timer: chance.pick(["backoff", "grace", "approval", "wall_clock"]),
+      timer: chance.pick(["backoff", "grace", "approval", "wall_clock", "tool_retry"]),
       callKey,
       attempt,
     }),
     () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
+    () => toolFailure({ runId, callKey, attempt }, chance),
     () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { causeSeq: state.seq } : {}) }),
     () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
     () => ({ type: "abort_requested", runId }),
@@ -422,6 +509,8 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     () => ({ type: "parent_notified", runId }),
     () => ({ type: "parent_told", runId, askedAt: null, toldSeq: state.seq - chance.below(3) }),
     () => childReport({ runId, callKey }, state, chance),
+    () => toolStep({ runId, callKey, attempt }, session, chance),
+    () => ({ type: "timer_fired", runId, timer: "approval", callKey, questionId: `s${state.seq - 1}` }),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();
 }

@@ -84,16 +84,35 @@ export function randomPolicy(chance: Chance): CallPolicy {
   return {
     recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
     ...(chance.once(4) ? { sequential: true } : {}),
+    ...(chance.once(3) ? { retry: { attempts: 1 + chance.below(4), baseMs: 100, maxMs: 1_000 } } : {}),
     ...(chance.once(4) ? { graceMs: 100 } : {}),
+    ...(chance.once(3) ? { durable: true } : {}),
     ...(chance.once(6) ? { external: true } : {}),
     ...(chance.once(6) ? { provider: true } : {}),
   };
 }
 
 export function randomDecision({ state, at }: Session, chance: Chance): PolicyDecision {
-  const changed = chance.once(4) ? { input: { changed: true } } : {};
-  const stops = chance.once(12) ? { stopRun: true } : {};
+  const changed = chance.once(4) ? { input: { changed: true } as const } : {};
+  const stops = chance.once(12) ? { stopRun: true as const } : {};
   const policy = randomPolicy(chance);
+  return { ...plainDecision(policy, changed, stops, { state, at }, chance), ...randomRepair(chance) };
+}
+
+/** The call may have been mended first. */
+function randomRepair(chance: Chance): Pick<PolicyDecision, "repair"> {
+  if (!chance.once(6)) return {};
+  const name = chance.once(2) ? { name: chance.pick(["one", "two"]) } : {};
+  return { repair: { by: chance.pick(["near_name", "json", "custom"]), problem: "no such tool", ...name } };
+}
+
+function plainDecision(
+  policy: CallPolicy,
+  changed: { readonly input?: { readonly changed: true } },
+  stops: { readonly stopRun?: true },
+  { state, at }: Pick<Session, "state" | "at">,
+  chance: Chance,
+): PolicyDecision {
   return chance.pick<PolicyDecision>([
     { verdict: "allow", policy, ...changed },
     { verdict: "allow", policy },
@@ -119,5 +138,7 @@ export function randomAnswer(chance: Chance): Answer {
     { type: "result", output: { type: "text", text: "by hand" } },
     { type: "result", output: { type: "text", text: "by hand" }, isError: true },
     { type: "fail", note: "gone" },
+    { type: "reply", value: { n: 1 } },
+    { type: "decline" },
   ]);
 }

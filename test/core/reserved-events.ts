@@ -1,30 +1,10 @@
 /** An event of each type that the format reserves. */
 import type { Event } from "../../src/core/index.js";
 
-const ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
-const ofToolStep = { ...ofCall, attempt: 1, step: "charge" } as const;
-const timing = { startedAt: 5_000, durationMs: 1 } as const;
+const _ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  { type: "tool_step_started", ...ofToolStep, at },
-  { type: "tool_step_finished", ...ofToolStep, outcome: "ok", value: 1, timing, at },
-  { type: "tool_asked", ...ofToolStep, message: "Which account?", at },
-  {
-    type: "tool_failed",
-    ...ofCall,
-    attempt: 1,
-    fault: { code: "tool_failed", message: "no", retryable: true },
-    retryInMs: 10,
-    timing,
-    at,
-  },
-  {
-    type: "history_added",
-    messages: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }],
-    source: "pawl",
-    at,
-  },
   { type: "data_changed", patch: { set: { plan: [] } }, by: "anna", at },
   { type: "session_changed", title: "Another title", settings: { temperature: 0 }, by: "anna", at },
   {

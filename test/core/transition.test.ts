@@ -91,6 +91,12 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       asks(session, 3, { expiresAt: 2_000 });
       return session;
     },
+    () => {
+      const session = startedSession();
+      step(session, { calls: ["one"] });
+      allows(session, 1, { recover: "rerun", retry: { attempts: 2, baseMs: 10, maxMs: 10 } });
+      return session;
+    },
   ],
   awaiting_human: [
     () => {
@@ -101,6 +107,7 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
       return session;
     },
     () => askingChild(),
+    () => askingTool(),
   ],
   completed: [() => endedSession({}), () => endedSession(child), () => leaving(endedSession({}))],
   failed: [
@@ -125,6 +132,18 @@ function askingChild(): Session {
   happen(session, { type: "child_waiting", ...ofCall, childId: "c", askedAt: 900, childSeq: 8 });
   return session;
 }
+
+/** A run that waits for the answer to a tool. */
+function askingTool(): Session {
+  const session = startedSession();
+  step(session, { calls: ["one"] });
+  allows(session, 1, { recover: "rerun", durable: true });
+  const ofCall = { runId: "r1", callKey: keyOf(session, 1), attempt: 1 };
+  happen(session, { type: "tool_asked", ...ofCall, step: "first", message: "Which account?" });
+  return session;
+}
+
+const timing = { startedAt: 1_000, durationMs: 1 };
 
 /** Hooks are still to be called after the run. */
 function leaving(session: Session): Session {
@@ -208,6 +227,11 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return keys.map((callKey) => ({ type, runId, callKey, decision: { verdict: "reject", message: "no" } }));
     case "tool_waiting":
       return keys.map((callKey) => ({ type, runId, callKey, on: "external" }));
+    case "tool_failed": {
+      const fault = { code: "tool_failed", message: "no", retryable: true };
+      const timing = { startedAt: 4_000, durationMs: 1 };
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, fault, retryInMs: 10, timing }));
+    }
     case "tool_finished":
       return keys.map((callKey) => ({ type, runId, callKey, outcome: "ok" }));
     case "answered":
@@ -221,6 +245,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return [{ type, runId, holder: "o" }];
     case "late_result":
       return [{ type, callKey: state.interrupted[0] ?? "r0/1/1", outcome: "ok" }];
+    case "history_added":
+      return [{ type, messages: [userMessage("before")], source: "pawl" }];
     case "run_finished":
       return [{ type, runId, reason: "stop" }];
     case "after_run_hooks_called":
@@ -233,10 +259,11 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "parent_told":
       return [{ type, runId, askedAt: null, toldSeq: state.parentUntold ?? 0 }];
     case "tool_step_started":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "charge" }));
     case "tool_step_finished":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "charge", outcome: "ok", timing }));
     case "tool_asked":
-    case "tool_failed":
-    case "history_added":
+      return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
     case "data_changed":
     case "session_changed":
     case "rules_changed":

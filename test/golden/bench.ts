@@ -11,6 +11,8 @@ export type Parts = Pick<
   AgentOptions<Model>,
   | "name"
   | "model"
+  | "models"
+  | "settings"
   | "compaction"
   | "hooks"
   | "fallbacks"

@@ -76,6 +76,7 @@ async function isOpen(store: Store, sessionId: string): Promise<boolean> {
 async function answerAll(session: Session): Promise<void> {
   for (const { callKey, why } of await session.pendingApprovals()) {
     if (why === "external") await session.provideResult(callKey, "given later");
+    else if (why === "tool") await session.answer(callKey, { type: "reply", value: "DE02" });
     else await session.answer(callKey, { type: why === "policy" ? "approve" : "rerun" });
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
-import type { Model, ModelDelta, Session } from "../../src/index.js";
+import type { Hook, Message, Model, ModelDelta, Session } from "../../src/index.js";
+import { stepCount, textMatches, toolCalled } from "../../src/runtime/agent/stop-conditions.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
@@ -38,6 +39,33 @@ async function* endless(text: string): AsyncGenerator<ModelDelta> {
   yield { kind: "text-delta", id: "1", text };
   await new Promise(() => {});
 }
+
+function failing(isFailing: boolean): string {
+  if (isFailing) throw new Error("not now");
+  return "done";
+}
+
+/** A list with a message in a blob, one in its entry and the conversation; then nothing; then settings of the call. */
+const chooseForCall: NonNullable<Hook["beforeLLMCall"]> = ({ modelCallIndex, messages }) => {
+  if (modelCallIndex === 2) return undefined;
+  if (modelCallIndex === 3) return { settings: { seed: 3, stopSequences: ["END"], reasoning: "low" } };
+  const said = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+  const list = [said("The rules. ".repeat(120)), ...messages, said("In short.")];
+  return { messages: list, model: "fast", activeTools: ["look"] };
+};
+
+/** A tool that keeps what it has done. */
+const order = tool("order", {
+  durable: true,
+  async execute(_input, { step, ask }) {
+    const price = await step("price", () => 7);
+    await step("check", () => Promise.reject(new Error("not now"))).catch(() => {});
+    await step("charge", () => ({ charged: price }), { once: true });
+    await Promise.all([step("mail", () => {}), step("note", () => "noted")]);
+    const said = await ask({ message: "From which account?", schema: { type: "string" }, expiresInMs: 60_000 });
+    return said.type === "answered" ? `paid from ${said.value}` : "not paid";
+  },
+});
 
 export const scenarios: readonly RecordedScenario[] = [
   {
@@ -116,6 +144,17 @@ export const scenarios: readonly RecordedScenario[] = [
       await ask("Do it if you may.", "r");
       await session.answer("r/1/1", approve);
       await bench.settle();
+    },
+  },
+  {
+    name: "tool-steps",
+    about: "a tool with steps: one that failed, one that may run once, two side by side; and a question to a person",
+    parts: () => agentOf(steps({ calls: [call("order")] }, { text: "Ordered." }), { tools: [order] }),
+    async play({ bench, session, ask }) {
+      await ask("Order it.", "r");
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
+      await session.answer("r/1/1", { type: "reply", value: "DE02" }, { by: "Ada" });
+      for (let turn = 0; turn < 10; turn += 1) await bench.settle();
     },
   },
   {
@@ -207,6 +246,21 @@ export const scenarios: readonly RecordedScenario[] = [
       await bench.settle();
       await session.provideResult("r/1/2", "given");
       await bench.settle();
+    },
+  },
+  {
+    name: "tool-retries",
+    about: "calls whose attempts failed and were tried again, one in vain, and one that a model had named badly",
+    parts: () =>
+      agentOf(steps({ calls: [call("FLAKY"), call("hopeless")] }, { text: "Done." }), {
+        tools: [
+          tool("flaky", { recover: "rerun", retry: {}, execute: (_, { attempt }) => failing(attempt < 3) }),
+          tool("hopeless", { readOnly: true, retry: { attempts: 2 }, execute: () => failing(true) }),
+        ],
+      }),
+    async play({ bench, ask }) {
+      await ask("Do it.", "r");
+      await bench.clock.runUntilIdle({ maxMs: 20_000 });
     },
   },
   {
@@ -456,6 +510,36 @@ export const scenarios: readonly RecordedScenario[] = [
     play: async ({ ask }) => ask("Do it.", "r"),
   },
   {
+    name: "model-calls",
+    about: "calls with messages, a model, settings and tools of their own, and a compaction between them",
+    parts: () =>
+      agentOf(
+        steps(
+          {},
+          {
+            text: "Then, at length. ".repeat(20),
+            calls: [call("data")],
+            usage: { inputTokens: 700, outputTokens: 90 },
+          },
+          { text: "Done.", warnings: ["topK: not supported"] },
+        ),
+        {
+          models: {
+            fast: createScriptedModel([{ text: "First, at length. ".repeat(20), calls: [call("look")] }], {
+              id: "fast",
+            }),
+          },
+          settings: { temperature: 0, topK: 4 },
+          hooks: [{ name: "choose", beforeLLMCall: chooseForCall }],
+          compaction: {
+            contextWindow: 1_000,
+            model: createScriptedModel([{ text: "It was looked at." }], { id: "short" }),
+          },
+        },
+      ),
+    play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
     name: "hooks",
     about: "hooks that had a part in what happened, and one that comes after the run",
     parts: () =>
@@ -502,6 +586,36 @@ export const scenarios: readonly RecordedScenario[] = [
       await session.answer("r/1/2", approve);
       void agent.session(fork.id).send("Something else.", { runId: "other" });
       await bench.settle();
+    },
+  },
+  {
+    name: "seeded",
+    about: "a conversation from elsewhere, with a file in a blob; a run that a stop condition ended, and one under way",
+    parts: () =>
+      agentOf(steps({ text: "Looking.", calls: [call("look")] }, { text: "Looking again.", calls: [call("slow")] })),
+    async play({ bench, agent, ask }) {
+      const text = Buffer.from("A pawl. ".repeat(9_000)).toString("base64");
+      const file = { type: "file", mediaType: "text/plain", data: text } as const;
+      const history = [
+        { role: "user", parts: [{ type: "text", text: "What is this?" }, file] },
+        { role: "assistant", parts: [{ type: "tool_call", toolCallId: "c1", name: "look", input: { n: 1 } }] },
+        {
+          role: "tool",
+          parts: [{ type: "tool_result", toolCallId: "c1", name: "look", output: { type: "text", text: "a pawl" } }],
+        },
+        { role: "assistant", parts: [{ type: "text", text: "A pawl." }] },
+      ] as const;
+      const stopWhen = [
+        stepCount(1),
+        toolCalled("alone"),
+        textMatches(/never/i),
+        function isNeverMet() {
+          return false;
+        },
+      ];
+      agent.run("And that?", { sessionId: "s", runId: "r", history, stopWhen }).catch(() => {});
+      await bench.settle();
+      await ask("Look again.", "r2");
     },
   },
 ];

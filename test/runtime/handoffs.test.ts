@@ -74,7 +74,7 @@ const eventsOf = async (agent: Agent, sessionId: string) => {
 
 const namesIn = (tools: readonly { readonly name: string }[]) => tools.map(({ name }) => name);
 
-describe("a handoff", verifies("AGENT-1"), () => {
+describe("a handoff", verifies("AGENT-1#change"), () => {
   test("passes the conversation on: prompt, tools and model are the next agent's", async () => {
     const { triage, models } = desk({
       triage: [toBilling],
@@ -291,7 +291,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 });
 
-describe("the next run", verifies("AGENT-1"), () => {
+describe("the next run", verifies("AGENT-1#change"), () => {
   test("begins with the agent that has the session, or with the one that it names", async () => {
     const { triage, billing } = desk({
       triage: [toBilling, { text: "Triage." }, { text: "Triage again." }],
@@ -332,7 +332,7 @@ describe("the next run", verifies("AGENT-1"), () => {
   });
 });
 
-describe("who drives", verifies("AGENT-1"), () => {
+describe("who drives", verifies("AGENT-1#change"), () => {
   test("an agent that does not reach the session's agent is refused", async () => {
     const { triage, store } = desk({ triage: [toBilling], billing: [{ text: "Hi." }] });
     await triage.run("One", { sessionId: "s" });
@@ -402,7 +402,7 @@ describe("who drives", verifies("AGENT-1"), () => {
   });
 });
 
-describe("the log of a handoff", verifies("AGENT-1"), () => {
+describe("the log of a handoff", verifies("AGENT-1#change"), () => {
   test("gives the requests again, replays without a difference, and can be forked everywhere", async () => {
     const hook: Hook = { name: "h", afterStep() {} };
     const { triage, models, store } = desk({

@@ -75,7 +75,11 @@ describe("a hook that starts a run", () => {
     const result = await play();
     const events = await collect(agent.session("s").events({ follow: false }));
     expect(ofType(events, "hook_failed")).toMatchObject([{ name: "again", hook: point, outcome: "timed_out" }]);
-    expect(result).toMatchObject({ status: "completed", text: "Done." });
+    // A guard that fails trips.
+    const isGuard = point === "besideLLMCall";
+    expect(result).toMatchObject(
+      isGuard ? { status: "failed", reason: "refused" } : { status: "completed", text: "Done." },
+    );
     expect(await inner).toMatchObject({ status: "completed", runId: "inner" });
     expect(ofType(events, "run_started").map(({ runId }) => runId)).toEqual(["r", "inner"]);
   });

@@ -19,6 +19,7 @@ import { createChance } from "../core/chance.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { randomList, said } from "../support/message-lists.js";
+import { createStoreOfTexts } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("LOOP-20");
@@ -83,15 +84,7 @@ describe("a hook's list", () => {
   });
 
   test("names the conversation instead of repeating it, and each long message once", proven, async () => {
-    const written: string[] = [];
-    const inner = createMemoryStore();
-    const store: Store = {
-      ...inner,
-      putBlob(sessionId, bytes) {
-        written.push(Buffer.from(bytes).toString());
-        return inner.putBlob(sessionId, bytes);
-      },
-    };
+    const { store, written } = createStoreOfTexts();
     const hook = sending((messages) => [said("Long", 1_000), said("Short"), ...messages]);
     const script = [calling(1), calling(2), calling(3), { text: "Done." }];
     const { sent } = await play({ hooks: [hook], store }, script);

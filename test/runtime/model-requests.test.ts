@@ -18,7 +18,7 @@ import { createScriptedModel, type ScriptedStep } from "../../src/testing/script
 import { openFile } from "../stores/open.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { bothStores, createStoreOfTexts, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 /** A model that keeps what it is sent, as it was then. */
@@ -123,15 +123,7 @@ test("another process makes them again from the file", verifies("TRC-3"), async 
 });
 
 test("the prompt and the tools are in the store once, however many steps have them", verifies("TRC-3"), async () => {
-  const written: string[] = [];
-  const inner = createMemoryStore();
-  const store: Store = {
-    ...inner,
-    putBlob(sessionId, bytes) {
-      written.push(Buffer.from(bytes).toString());
-      return inner.putBlob(sessionId, bytes);
-    },
-  };
+  const { store, written } = createStoreOfTexts();
   const script = [calling(), calling("other"), { text: "Done." }, { text: "Again." }];
   const tools = [createEcho().tool, createEcho("other").tool];
   const agent = createAgent({ model: createScriptedModel(script), tools, systemPrompt: "Be kind.", store });

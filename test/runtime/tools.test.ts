@@ -21,6 +21,8 @@ const context: ToolContext = {
   deps: { database: "x" },
   services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
   progress: () => {},
+  step: () => Promise.reject(new Error("no steps here")),
+  ask: () => Promise.reject(new Error("no questions here")),
 };
 
 const echo: AnyTool = {

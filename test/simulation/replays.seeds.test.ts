@@ -42,6 +42,7 @@ function observer(store: Store, seed: number) {
   const agentAt = (level: number): Agent =>
     createAgent({
       model: createScriptedModel([]),
+      settings: { temperature: 0 },
       tools: [...createTools(bench), ...(level < (family?.depth ?? 0) ? [asDelegate(agentAt(level + 1))] : [])],
       canExecuteTool: createPermissions(bench),
       retry: { maxRetries: 3 },

@@ -85,6 +85,7 @@ const expectedTypes: readonly EventType[] = [
   "run_finished",
   "after_run_hooks_called",
   "tool_waiting",
+  "tool_failed",
   "child_waiting",
   "parent_told",
   "parent_notified",

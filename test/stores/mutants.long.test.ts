@@ -78,7 +78,7 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
   "the order of who asks stays": ["memory", "memory.asking = null;", ""],
   "who was deleted asks still": ["memory", "if (session.askedAt !== null)\n        memory.asking = null;", ""],
   "who asks last comes first": ["memory-lists", "a.askedAt - b.askedAt", "b.askedAt - a.askedAt"],
-  "a page of who asks begins with the last one of the page before": ["memory-lists", "<= 0", "< 0"],
+  "a page of who asks begins with the last one of the page before": ["memory-lists", "place) <= 0", "place) < 0"],
   "a page of who asks has no end": ["memory-lists", "limit === undefined ? undefined : from + limit", "undefined"],
 };
 

@@ -51,6 +51,20 @@ export function createFailingStore(inner: Store): FailingStore {
   };
 }
 
+/** A store in memory, and the blobs that were written to it, as texts, in order. */
+export function createStoreOfTexts(): { readonly store: Store; readonly written: readonly string[] } {
+  const written: string[] = [];
+  const inner = createMemoryStore();
+  const store: Store = {
+    ...inner,
+    putBlob(sessionId, bytes) {
+      written.push(Buffer.from(bytes).toString());
+      return inner.putBlob(sessionId, bytes);
+    },
+  };
+  return { store, written };
+}
+
 /** The stores that need no server, each opened anew for a test and closed with it. */
 export const bothStores: readonly { readonly name: string; readonly open: () => Promise<OpenStore> }[] = [
   {

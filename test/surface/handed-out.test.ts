@@ -52,7 +52,7 @@ type Ways = { readonly [name: string]: () => unknown };
 /** Members that give no plain data of a session. */
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
-  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "send", "steer"],
+  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "steer"],
   client: ["abort", "answer", "id", "provideResult", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],
@@ -74,10 +74,12 @@ const functions = {
   /** Gives text, numbers, errors, or new objects that nobody shares. */
   fresh: [
     "PawlError",
+    "StepError",
     "TaskComplete",
     "addUsage",
     "createPluginManager",
     "createRedaction",
+    "guard",
     "createWorker",
     "defineTool",
     "done",
@@ -124,6 +126,7 @@ function vandals(walk: Walk): Hook {
     beforeRun: change,
     beforeStep: change,
     beforeLLMCall: (subject) => change([subject, subject.messages]),
+    besideLLMCall: change,
     afterLLMCall: change,
     beforeToolCall: change,
     afterToolCall: change,

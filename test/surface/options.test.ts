@@ -35,6 +35,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
   createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),
   createRedaction: () => pawl.createRedaction(wrong),
+  guard: () => pawl.guard(wrong),
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
@@ -47,6 +48,8 @@ const calls: { readonly [name: string]: () => unknown } = {
     models.fromAiSdk({ specificationVersion: "v3", provider: "p", modelId: "m", doStream() {} } as never, wrong),
   recordModel: () => models.recordModel(model, { path: "/nowhere/at/all", ...(wrong as object) }),
   openSqliteStore: () => sqlite.openSqliteStore({ path: ":memory:", ...(wrong as object) }),
+  agentsFile: () => tools.agentsFile({ root: ".", ...(wrong as object) }),
+  skills: () => tools.skills({ folders: [], ...(wrong as object) }),
   createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
   createFetchTool: () => tools.createFetchTool(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
@@ -62,10 +65,11 @@ const calls: { readonly [name: string]: () => unknown } = {
 
 /** The exported functions without options: each takes values, ids or data alone. */
 const withoutOptions: readonly string[] = [
-  ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "TaskComplete"],
+  ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "StepError", "TaskComplete"],
   ...[
     "addUsage",
     "asModel",
+    "askPerson",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",
@@ -153,6 +157,7 @@ function methods() {
         replay: () => session.replay(wrong),
         result: null,
         resume: () => session.resume(wrong),
+        seed: () => session.seed([], wrong),
         send: () => session.send("Go", wrong),
         state: null,
         steer: null,

@@ -332,7 +332,9 @@ describe("after a crash", () => {
     const root = createFolder({ "f.txt": content });
     const edit = createFileTools({ root }).find((tool) => tool.name === "edit_file");
     if (typeof edit?.recover !== "object") throw new Error("edit_file can be looked up");
-    expect(await edit.recover.reconcile({ ...createContext(), input: { path: "f.txt", ...input } })).toMatchObject({
+    expect(
+      await edit.recover.reconcile({ ...createContext(), input: { path: "f.txt", ...input }, steps: [] }),
+    ).toMatchObject({
       status,
     });
     expect(readFileSync(join(root, "f.txt"), "utf8")).toBe(content);

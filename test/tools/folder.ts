@@ -46,5 +46,7 @@ export function createContext(signal = new AbortController().signal): ToolContex
     deps: undefined,
     services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
     progress: () => {},
+    step: () => Promise.reject(new Error("no steps here")),
+    ask: () => Promise.reject(new Error("no questions here")),
   };
 }

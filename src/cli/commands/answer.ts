@@ -30,6 +30,7 @@ import {
   type PendingCall,
   splitId,
 } from "../pending-calls.js";
+import { replyOf } from "../reply.js";
 import type { Terminal } from "../terminal.js";
 import { counted, exact, visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -40,6 +41,8 @@ export type AnswerCommandOptions = DriveOptions & {
   readonly input?: string;
   readonly rerun?: true;
   readonly result?: string;
+  readonly reply?: string;
+  readonly question?: string;
   readonly failed?: true;
   readonly note?: string;
   readonly hash?: string;
@@ -66,7 +69,7 @@ async function answerIn(
   terminal: Terminal,
 ): Promise<AnswerOutcome> {
   const all = await listPending(store, terminal.redaction);
-  const pending = onlyMatch(matching(all, id), id, terminal.style);
+  const pending = onlyMatch(matching(all, id), id, terminal.style, options.question);
   if (pending === undefined) return reportSecond(await answeredCall(store, id), verb, options, terminal);
   terminal.err(describe(pending, Date.now(), terminal.style));
   checkHash(pending, options.hash);
@@ -93,6 +96,8 @@ const confirmations: { readonly [type in ApprovalDecision["type"]]: string } = {
   result: "Recorded the result of",
   fail: "Counted as failed:",
   abort: "Aborted",
+  reply: "Answered",
+  decline: "Declined",
 };
 
 /** @throws PawlError `bad_input` if the input has changed since the person listed the call */
@@ -112,20 +117,21 @@ function checkHash({ inputHash = "", id }: PendingCall, hash: string | undefined
 
 function sendAnswer(
   session: ClientSession,
-  { callKey, why, inputHash }: PendingCall,
+  { callKey, why, inputHash, questionId }: PendingCall,
   decision: ApprovalDecision,
   by: string,
 ) {
   // A call that runs elsewhere needs a result, not an approval.
   if (why === "external" && decision.type === "result")
     return session.provideResult(callKey, decision.output, { isError: decision.isError === true });
-  return session.answer(callKey, decision, { by, ...(inputHash === undefined ? {} : { inputHash }) });
+  const question = questionId === undefined ? {} : { questionId };
+  return session.answer(callKey, decision, { by, ...question, ...(inputHash === undefined ? {} : { inputHash }) });
 }
 
 /** @throws PawlError `bad_input` if the options do not fit the call */
 function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
   const { note } = options;
-  const chosen = ["edit", "input", "rerun", "result", "failed"].filter((name) => name in options);
+  const chosen = ["edit", "input", "rerun", "result", "reply", "failed"].filter((name) => name in options);
   if (chosen.length > 1)
     throw new PawlError("bad_input", `Give only one of ${chosen.map((name) => `--${name}`).join(", ")}.`);
   const [option] = chosen;
@@ -162,6 +168,10 @@ function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOpti
         option,
         'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
       );
+    case "tool":
+      if (isDenied) return { type: "decline", ...withNote };
+      if (options.reply !== undefined) return { type: "reply", value: replyOf(options.reply, pending.schema) };
+      throw wrongAnswer(pending, option, 'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.');
   }
 }
 
@@ -232,8 +242,8 @@ async function* answeredCallKeys(store: Store, sessionId: string): AsyncGenerato
 /** Reports that another answer came first, and which. */
 async function reportSecond(call: AnsweredCall, verb: Verb, options: AnswerCommandOptions, terminal: Terminal) {
   const { session, callKey, id } = call;
-  const first = terminal.redaction.value(await session.answerTo(callKey));
-  const isSame = first !== null && agrees(await session.answerTo(callKey), verb, options);
+  const first = terminal.redaction.value(await session.answerTo(callKey, options.question));
+  const isSame = first !== null && agrees(await session.answerTo(callKey, options.question), verb, options);
   if (options.json === true) terminal.json({ sessionId: session.id, callKey, status: "second", first });
   else terminal.out(`Another answer came first, so this one changes nothing: ${visible(id)} ${sentenceOf(first)}\n`);
   return { sessionId: session.id, isFirst: false, isSame };
@@ -247,8 +257,11 @@ function agrees(first: GivenAnswer | null, verb: Verb, options: AnswerCommandOpt
   switch (first.type) {
     case "deny":
     case "fail":
+    case "decline":
     case "expired":
       return isDenied;
+    case "reply":
+      return !isDenied && options.reply !== undefined && isSameReply(options.reply, first.value);
     case "result":
       return isDenied ? false : result !== undefined && textOf(first.output) === result;
     case "rerun":
@@ -258,6 +271,11 @@ function agrees(first: GivenAnswer | null, verb: Verb, options: AnswerCommandOpt
     case "approve":
       return !isDenied && [input, result, rerun, edit].every((option) => option === undefined);
   }
+}
+
+/** The text counts as JSON if it is some, or as it stands: for a question, the schema has decided which. */
+function isSameReply(text: string, value: Json | undefined): boolean {
+  return value === text || isSameInput(text, value);
 }
 
 function textOf(output: GivenAnswer["output"]): string | undefined {
@@ -277,6 +295,8 @@ const firstAnswers: { readonly [type in GivenAnswer["type"]]: string } = {
   result: "got its result",
   fail: "was counted as failed",
   expired: "expired before anybody answered",
+  reply: "was answered",
+  decline: "was declined",
 };
 
 function sentenceOf(first: GivenAnswer | null): string {

@@ -100,6 +100,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
       permissions,
       contextWindow,
       observers,
+      contextFiles: options.contextFiles !== false,
     });
   }
 

@@ -186,6 +186,9 @@ export const endedWithError: ModelFailure = freeze({
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
+/** The failure code of a model call that a guard ended. */
+export const guardTripped = "guard_tripped";
+
 /** The failure code of a request to an address of this machine where no server listens. */
 export const nothingListens = "nothing_listens";
 

@@ -8,18 +8,29 @@ const longestName = 64;
 /** The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > longestName) return undefined;
-  const wanted = folded(name);
+  const wanted = foldedName(name);
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of known) {
     if (candidate.length > longestName) continue;
-    const distance = distanceBetween(wanted, folded(candidate));
+    const distance = distanceBetween(wanted, foldedName(candidate));
     if (distance < least) [nearest, least] = [candidate, distance];
   }
   return nearest;
 }
 
-function folded(name: string): string {
+/** All known names that are near. A slip is at most one character in four, so that no verb becomes another. */
+export function nearNames(name: string, known: Iterable<string>): readonly string[] {
+  if (name.length > longestName) return [];
+  const wanted = foldedName(name);
+  const most = Math.floor(wanted.length / 4);
+  return [...known].filter(
+    (candidate) => candidate.length <= longestName && distanceBetween(wanted, foldedName(candidate)) <= most,
+  );
+}
+
+/** The name without what people mix up: case, `_` and `-`. */
+export function foldedName(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, "");
 }
 

@@ -1,13 +1,20 @@
 /**
  * The next state of one tool call after an event, an answer or a restart.
  */
-import type { Answer, EventOf } from "./event.js";
+import type { Answer, EventOf, Repair } from "./event.js";
 import { reportIn, withReport } from "./parent.js";
-import type { Call, CallOutcome, CallPolicy } from "./state.js";
+import {
+  type Call,
+  type CallOutcome,
+  type CallPolicy,
+  maxOpenQuestions,
+  type OpenQuestion,
+  questionOf,
+} from "./state.js";
 
 export type CallEvent =
-  | EventOf<"tool_decided" | "tool_waiting" | "child_waiting" | "tool_finished" | "answered">
-  | EventOf<"timer_fired">;
+  | EventOf<"tool_decided" | "tool_waiting" | "child_waiting" | "tool_failed" | "tool_finished" | "answered">
+  | EventOf<"timer_fired" | "tool_asked">;
 
 /** Applies an event to the call that it names. Returns the same object if the event does not apply. */
 export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
@@ -18,15 +25,88 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
       return call.status === "running" ? waiting(call, event) : call;
     case "child_waiting":
       return withReport(call, event);
+    case "tool_failed":
+      return call.status === "running" ? failed(call, event) : call;
     case "tool_finished":
       return finished(call, event);
     case "answered":
-      return call.status === "asking" ? answered(call, event, seq) : call;
+      if (call.status !== "asking") return call;
+      return call.why === "tool" ? answeredForTool(call, event) : answered(call, event, seq);
+    case "tool_asked":
+      return asked(call, event);
     case "timer_fired":
+      if (event.questionId !== undefined) return expired(call, event.questionId, event.at);
+      if (event.timer === "tool_retry") return call.status === "retrying" ? triedAgain(call, event) : call;
       return call.status === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
         ? settling(call, "denied", seq)
         : call;
   }
+}
+
+type Asking = Extract<Call, { status: "asking" }>;
+
+/** The tool is let go, and its slot is free. Questions that it asked side by side come in one commit. */
+function asked(call: Call, { attempt, step, expiresAt, held, at }: EventOf<"tool_asked">): Call {
+  if (held === true) return call;
+  const isAsking = call.status === "asking" && call.why === "tool";
+  if (!(call.status === "running" || isAsking) || call.attempt !== attempt) return call;
+  const earlier = isAsking ? (call.open ?? []) : [];
+  if (earlier.length >= maxOpenQuestions || earlier.some((one) => one.step === step)) return call;
+  const question: OpenQuestion = expiresAt === undefined ? { step } : { step, expiresAt };
+  const askedAt = isAsking ? call.askedAt : at;
+  const { policy } = call;
+  return {
+    status: "asking",
+    why: "tool",
+    policy,
+    attempt,
+    askedAt,
+    open: [...earlier, question],
+    ...failuresIn(call),
+    ...identity(call),
+  };
+}
+
+function answeredForTool(call: Asking, { answer, questionId }: EventOf<"answered">): Call {
+  const isAnswer = answer.type === "reply" || answer.type === "decline";
+  if (!isAnswer || questionId === undefined || questionOf(call, questionId) === undefined) return call;
+  return withoutQuestion(call, questionId);
+}
+
+function expired(call: Call, questionId: string, at: number): Call {
+  const question = questionOf(call, questionId);
+  if (call.status !== "asking" || question?.expiresAt === undefined || at < question.expiresAt) return call;
+  return withoutQuestion(call, questionId);
+}
+
+/** The tool runs again when its last question is answered: never half answered. */
+function withoutQuestion(call: Asking, questionId: string): Call {
+  const open = (call.open ?? []).filter(({ step }) => step !== questionId);
+  if (open.length > 0) return { ...call, open };
+  return { status: "ready", policy: call.policy, attempt: call.attempt, ...failuresIn(call), ...identity(call) };
+}
+
+/** The policy says how often a call may be tried. The effect that made the event goes by the same rule. */
+function failed(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_failed">): Call {
+  const { policy, attempt } = call;
+  if (event.attempt !== attempt || !mayBeTriedAgain(call)) return call;
+  const { retryInMs: ms, at } = event;
+  const failures = (call.failures ?? 0) + 1;
+  return { status: "retrying", policy, attempt, failures, until: at + ms, ms, ...identity(call) };
+}
+
+/** Whether the policy of a running call has attempts left after the present one. */
+export function mayBeTriedAgain({ policy, failures = 0 }: Extract<Call, { status: "running" }>): boolean {
+  return policy.retry !== undefined && failures + 1 < policy.retry.attempts;
+}
+
+function triedAgain(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
+  const { policy, attempt, failures } = call;
+  return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;
+}
+
+export function failuresIn({ failures }: { readonly failures?: number }): { readonly failures?: number } {
+  return failures === undefined ? {} : { failures };
 }
 
 function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_waiting">): Call {
@@ -90,13 +170,13 @@ function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): {
 
 function decidedIdentity(
   call: Call,
-  decision: { readonly input?: unknown; readonly inputHash?: string },
+  decision: { readonly input?: unknown; readonly inputHash?: string; readonly repair?: Repair },
   seq: number,
 ): Pick<Call, "callKey" | "name" | "inputSeq" | "inputHash"> {
   const inputHash = decision.inputHash ?? call.inputHash;
   return {
     callKey: call.callKey,
-    name: call.name,
+    name: decision.repair?.name ?? call.name,
     inputSeq: decision.input === undefined ? call.inputSeq : seq,
     ...(inputHash === undefined ? {} : { inputHash }),
   };
@@ -114,6 +194,7 @@ function finished(call: Call, event: EventOf<"tool_finished">): Call {
     case "deciding":
     case "asking":
     case "ready":
+    case "retrying":
     case "done":
       return call;
   }
@@ -139,6 +220,8 @@ function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"ans
     case "fail":
       return settling(call, "interrupted", seq);
     case "modify":
+    case "reply":
+    case "decline":
       return call;
   }
 }
@@ -155,7 +238,14 @@ export function recover(call: Call, causeSeq: number, at: number): Call {
   const { policy, attempt } = call;
   switch (policy.recover) {
     case "rerun":
-      return { status: "running", policy, attempt: attempt + 1, ...reportIn(call), ...identity(call) };
+      return {
+        status: "running",
+        policy,
+        attempt: attempt + 1,
+        ...failuresIn(call),
+        ...reportIn(call),
+        ...identity(call),
+      };
     case "fail":
       return settling(call, "interrupted", causeSeq);
     case "ask":

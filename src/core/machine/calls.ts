@@ -9,7 +9,7 @@
  */
 
 import { addUsage } from "../data/message.js";
-import { applyToCall, askedElsewhere, type CallEvent, identity, settling } from "./call-transition.js";
+import { applyToCall, askedElsewhere, type CallEvent, failuresIn, identity, settling } from "./call-transition.js";
 import type { EventOf } from "./event.js";
 import { isHandoff, type SettledHandoffs, settleHandoffs } from "./handoff.js";
 import {
@@ -46,7 +46,8 @@ export function enterCalls(run: RunState, names: readonly string[], cut: Cut | n
 
 /**
  * Ends the calls that are not under way; if `outcome` is `interrupted`, all open calls. A call that has started, or may
- * have started, always ends with `interrupted`: its outcome is unknown.
+ * have started, always ends with `interrupted`: its outcome is unknown. A call whose last attempt failed ends with that
+ * failure.
  */
 export function abandonCalls(
   calls: readonly Call[],
@@ -55,6 +56,7 @@ export function abandonCalls(
 ): readonly Call[] {
   return calls.map((call) => {
     if (call.status === "done" || call.status === "settling") return call;
+    if (call.status === "retrying") return settling(call, "error", causeSeq);
     if (isUnderWay(call) && outcome !== "interrupted") return call;
     if (mayHaveStarted(call)) return settling(call, "interrupted", causeSeq);
     return settling(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);
@@ -82,6 +84,7 @@ function isUnderWay(call: Call): boolean {
 function mayHaveStarted(call: Call): boolean {
   switch (call.status) {
     case "running":
+    case "retrying":
     case "reconciling":
     case "waiting":
       return true;
@@ -104,7 +107,29 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   if (next === call) return state;
   const calls = state.calls.with(index, next);
   const after: Calling = { ...state, calls };
-  return settleCalls(event.type === "tool_finished" ? withResult(after, call, event) : after, event.at);
+  return settleCalls(withOutcome(after, call, event), event.at);
+}
+
+/** A failed attempt is progress, too: there are only so many. A run that is about to end does not try again. */
+function withOutcome(state: Calling, call: Call, event: CallEvent): Calling {
+  if (event.type === "tool_finished") return withResult(state, call, event);
+  // A question is progress: the tool got that far.
+  if (event.type === "tool_asked") return { ...state, restarts: 0 };
+  if (event.type !== "tool_failed") return state;
+  const isEnding = state.stopping !== null || state.doneSeq !== null;
+  const calls = isEnding ? abandonRetries(state.calls, state.seq + 1) : state.calls;
+  return { ...state, restarts: 0, calls };
+}
+
+function abandonRetries(calls: readonly Call[], causeSeq: number): readonly Call[] {
+  return calls.map((call) => (call.status === "retrying" ? settling(call, "error", causeSeq) : call));
+}
+
+/** A tool step of a running call. Only the log keeps it: it is progress, and nothing else changes. */
+export function applyToolStep(state: Calling, event: EventOf<"tool_step_started" | "tool_step_finished">): Calling {
+  const call = state.calls.find(({ callKey }) => callKey === event.callKey);
+  if (call?.status !== "running" || call.attempt !== event.attempt) return state;
+  return event.type === "tool_step_started" ? { ...state } : { ...state, restarts: 0 };
 }
 
 /** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */
@@ -177,7 +202,7 @@ function schedule(calls: readonly Call[], concurrency: number, at: number): read
   let alone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
   let held = false;
   return calls.map((call) => {
-    if (concurrency === 1 && (call.status === "deciding" || call.status === "reconciling")) held = true;
+    if (concurrency === 1 && isUndecided(call)) held = true;
     if (call.status !== "ready" || isHandoff(call)) return call;
     if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
     if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
@@ -186,6 +211,12 @@ function schedule(calls: readonly Call[], concurrency: number, at: number): read
     }
     running += 1;
     alone = call.policy.sequential === true;
-    return { status: "running", policy: call.policy, attempt: call.attempt + 1, ...identity(call) };
+    const attempt = call.attempt + 1;
+    return { status: "running", policy: call.policy, attempt, ...failuresIn(call), ...identity(call) };
   });
+}
+
+/** The call may run yet: with a single slot, no later call runs before it. */
+function isUndecided({ status }: Call): boolean {
+  return status === "deciding" || status === "reconciling" || status === "retrying";
 }

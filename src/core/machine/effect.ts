@@ -46,6 +46,8 @@ export type Effect =
       readonly ms?: number;
       readonly callKey?: string;
       readonly attempt?: number;
+      /** The question of a tool that expires. */
+      readonly questionId?: string;
     }
   | {
       readonly type: "cancel_child";

@@ -13,6 +13,7 @@ import {
   type Call,
   hasCalls,
   isTerminal,
+  type OpenQuestion,
   type State,
   type TerminalState,
   type ToolRunning,
@@ -85,6 +86,7 @@ function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly
   for (const call of calls) {
     const effect = callEffect(runId, call);
     if (effect !== undefined) wanted.push(effect);
+    if (call.status === "asking" && call.open !== undefined) addExpiries(wanted, runId, call, call.open);
   }
   return wanted;
 }
@@ -103,11 +105,33 @@ function callEffect(runId: string, call: Call): Effect | undefined {
       const key = `${callKey}/expiry/${call.inputSeq}`;
       return { type: "sleep", key, runId, timer: "approval", until: call.expiresAt, callKey };
     }
+    case "retrying": {
+      const { attempt, until, ms } = call;
+      return {
+        type: "sleep",
+        key: `${callKey}/retry/${attempt}`,
+        runId,
+        timer: "tool_retry",
+        until,
+        ms,
+        callKey,
+        attempt,
+      };
+    }
     case "ready":
     case "waiting":
     case "settling":
     case "done":
       return undefined;
+  }
+}
+
+/** Each question of a tool expires by itself. */
+function addExpiries(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
+  for (const { step, expiresAt } of open) {
+    if (expiresAt === undefined) continue;
+    const key = `${callKey}/expiry/${step}`;
+    wanted.push({ type: "sleep", key, runId, timer: "approval", until: expiresAt, callKey, questionId: step });
   }
 }
 

@@ -17,15 +17,20 @@ import type {
 } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { Answer } from "./answer.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HandoffEventBody } from "./handoff-event.js";
+import type { HistoryEventBody } from "./history.js";
 import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
 import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
+import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
 import type { RecordedCondition } from "./stop-condition.js";
+import type { ToolStepEventBody } from "./tool-step-events.js";
 
+export type { Answer } from "./answer.js";
 export type { HookPoint, HookRecord } from "./hook-record.js";
 
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
@@ -62,7 +67,7 @@ export type RunToolChoice =
 /** When an attempt or a call ran: epoch milliseconds and milliseconds. */
 export type Timing = { readonly startedAt: number; readonly durationMs: number; readonly firstDeltaMs?: number };
 
-/** How a call that could not be used was mended. Reserved. */
+/** How a call that could not be used was mended: what was wrong with it, and the tool that is called instead. */
 export type Repair = {
   readonly by: "near_name" | "json" | "custom";
   readonly problem: string;
@@ -88,19 +93,11 @@ export type PolicyDecision = (
   /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
   | { readonly verdict: "reject"; readonly message: string }
 ) & {
-  /** Reserved: how the call was mended, and the rule that decided. */
+  /** How the call was mended. Its `input` is then the mended one. */
   readonly repair?: Repair;
+  /** Reserved: the rule that decided. */
   readonly rule?: PermissionRule;
 };
-
-/** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
-export type Answer =
-  | { readonly type: "approve" }
-  | { readonly type: "deny"; readonly note?: string }
-  | { readonly type: "modify"; readonly input: Json; readonly inputHash: string }
-  | { readonly type: "rerun" }
-  | { readonly type: "result"; readonly output: ToolOutput; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string };
 
 /** What follows a failed attempt. */
 export type AfterFailure =
@@ -109,7 +106,10 @@ export type AfterFailure =
   | { readonly type: "compact" }
   | { readonly type: "give_up"; readonly reason: Reason };
 
-export type Timer = "backoff" | "grace" | "approval" | "wall_clock";
+export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry";
+
+/** A request for a summary, as the log names it. */
+export type SummaryRequest = { readonly prompt: string; readonly text: string; readonly attempts: number };
 
 type OfRun = { readonly runId: string };
 type OfStep = OfRun & { readonly modelCallIndex: number };
@@ -171,14 +171,10 @@ type Body =
       readonly model?: string;
       /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
       readonly settings?: ModelSettings | null;
-      /** Reserved: context sources. */
-      readonly sources?: readonly {
-        readonly name: string;
-        readonly path: string;
-        readonly blob: string;
-        readonly bytes: number;
-        readonly trust: "author" | "user" | "project";
-      }[];
+      /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
+      readonly sources?: readonly SourceReference[];
+      /** How these differ from those of the run before. */
+      readonly changedSources?: readonly SourceChange[];
     })
   /** The conversation is to be made smaller before the step's model is called. Without a run: a person asked for it. */
   | (Partial<OfStep> & { readonly type: "compaction_started" })
@@ -203,12 +199,16 @@ type Body =
       readonly tokensAfter?: number;
       /** The model that wrote the summary. */
       readonly model?: string;
+      /** What that model was asked: the blobs of the system prompt and of the text, and how often each was sent. */
+      readonly requests?: readonly SummaryRequest[];
       readonly timing?: Timing;
       readonly usage?: Usage;
       /** Why nothing changes. */
       readonly fault?: Fault;
       /** Reserved: the blob of the session's data as it stands. */
       readonly dataBlob?: string;
+      /** The texts of context sources that the last run went by, for whoever reads the log from here. */
+      readonly sources?: SourcesOfRun;
     })
   | (OfStep & {
       readonly type: "model_finished";
@@ -243,7 +243,7 @@ type Body =
       readonly timer: Timer;
       readonly callKey?: string;
       readonly attempt?: number;
-      /** Reserved: the question of a tool that expired. */
+      /** The question of a tool that expired. */
       readonly questionId?: string;
     })
   | (OfCall & { readonly type: "tool_decided"; readonly decision: PolicyDecision })
@@ -273,6 +273,14 @@ type Body =
       readonly data?: DataPatch;
       readonly files?: readonly FileChange[];
     })
+  /** An attempt of a call failed, and the call is tried again after `retryInMs`. */
+  | (OfCall & {
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly retryInMs: number;
+      readonly timing: Timing;
+    })
   | (OfCall & {
       readonly type: "answered";
       readonly answerId: string;
@@ -281,7 +289,7 @@ type Body =
       readonly by?: string;
       /** The hash of the input that was shown. An answer to another input does not count. */
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
     })
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
@@ -318,6 +326,8 @@ type Body =
   | { readonly type: "migrated"; readonly from: number; readonly state: State }
   | FamilyEventBody
   | HandoffEventBody
+  | HistoryEventBody
+  | ToolStepEventBody
   | ReservedEventBody;
 
 /** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */

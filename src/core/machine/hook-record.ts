@@ -7,6 +7,7 @@ export type HookPoint =
   | "beforeRun"
   | "beforeStep"
   | "beforeLLMCall"
+  | "besideLLMCall"
   | "afterLLMCall"
   | "beforeToolCall"
   | "afterToolCall"
@@ -23,9 +24,10 @@ export type HookRecord = {
   /** How long the hook took, in milliseconds. */
   readonly ms: number;
   /**
-   * `changed`: the loop took what the hook returned. `refused`: the hook returned what it may not return at this point.
+   * `changed`: the loop took what the hook returned. `tripped`: the hook ended the model call. `refused`: the hook
+   * returned what it may not return at this point.
    */
-  readonly outcome: "ok" | "changed" | "threw" | "timed_out" | "refused";
+  readonly outcome: "ok" | "changed" | "tripped" | "threw" | "timed_out" | "refused";
   /** What went wrong. */
   readonly message?: string;
 };

@@ -4,13 +4,14 @@
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
 
-import type { Message, ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import { hasPendingNotice } from "./ended.js";
-import type { Answer, EventBody, RunOptions } from "./event.js";
+import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
+import { lateHistoryNote, type SeededHistory } from "./history.js";
 import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
-import { type Call, hasCalls, isResting, type SessionBinding, type State } from "./state.js";
+import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
 export type InboxBody =
@@ -28,8 +29,8 @@ export type InboxBody =
       readonly by?: string;
       /** Which calls a steer skips. */
       readonly skip?: "unstarted";
-      /** Reserved: a conversation from elsewhere. */
-      readonly history?: readonly Message[];
+      /** A conversation from elsewhere, with which the session begins. */
+      readonly history?: SeededHistory;
     }
   | {
       readonly type: "answer";
@@ -37,7 +38,7 @@ export type InboxBody =
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
-      /** Reserved: the question of a tool that is answered. */
+      /** The question of a tool that is answered. */
       readonly questionId?: string;
     }
   | {
@@ -51,6 +52,8 @@ export type InboxBody =
        */
       readonly child?: { readonly usage: Usage; readonly cut?: Reason };
     }
+  /** Begins a session with a conversation from elsewhere, and no run. A session that exists takes none. */
+  | { readonly type: "history"; readonly history: SeededHistory; readonly session: SessionBinding }
   /** Aborts the run under way; or the named run, which may still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
   /** A child session waits for a person since `askedAt`, or no more (null), as of its entry `seq`. */
@@ -93,8 +96,11 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
   switch (body.type) {
     case "input":
       return inputEvents(body, state, defaults);
+    case "history":
+      if (state.session !== null) return [];
+      return [created(body.session, state, defaults), ...historyEvents(body.history)];
     case "answer":
-      if (!hasCalls(state) || isTooLate(message, body.callKey, state.calls)) return [];
+      if (!hasCalls(state) || isTooLate(message, body, state.calls)) return [];
       return [
         {
           type: "answered",
@@ -104,6 +110,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
           answer: body.answer,
           ...(body.by === undefined ? {} : { by: body.by }),
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
+          ...(body.questionId === undefined ? {} : { questionId: body.questionId }),
         },
       ];
     case "result":
@@ -130,11 +137,16 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
 }
 
 /** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
-function isTooLate({ at }: InboxMessage, callKey: string, calls: readonly Call[]): boolean {
-  return calls.some(
-    (call) =>
-      call.callKey === callKey && call.status === "asking" && call.expiresAt !== undefined && at >= call.expiresAt,
-  );
+function isTooLate(
+  { at }: InboxMessage,
+  { callKey, questionId }: Extract<InboxBody, { type: "answer" }>,
+  calls: readonly Call[],
+): boolean {
+  const call = calls.find((one) => one.callKey === callKey);
+  if (call === undefined) return false;
+  const expiresAt =
+    questionId === undefined ? call.status === "asking" && call.expiresAt : questionOf(call, questionId)?.expiresAt;
+  return typeof expiresAt === "number" && at >= expiresAt;
 }
 
 /** A result counts for a call that waits for it. For an interrupted call it becomes a note to the model. */
@@ -158,10 +170,8 @@ function inputEvents(
   state: State,
   defaults: HolderDefaults,
 ): readonly EventBody[] {
-  const created: readonly EventBody[] =
-    state.session === null
-      ? [{ type: "session_created", v: state.v, ...body.session, model: body.session.model ?? defaults.model }]
-      : [];
+  const { history } = body;
+  const begun = state.session === null ? [created(body.session, state, defaults)] : [];
   const by = body.by === undefined ? {} : { by: body.by };
   const run = {
     runId: body.runId,
@@ -170,11 +180,36 @@ function inputEvents(
     ...(body.options === undefined ? {} : { options: body.options }),
     ...by,
   };
+  if (history !== undefined && state.session !== null) return refusedRun(run, state);
   if (hasPendingNotice(state)) return [{ type: "run_queued", ...run }];
-  if (isResting(state)) return [...created, { type: "run_started", ...run }];
+  if (isResting(state)) {
+    const earlier = history === undefined ? [] : historyEvents(history);
+    return [...begun, ...earlier, { type: "run_started", ...run }];
+  }
   if (body.mode === "steer" && state.stopping === null) {
     const skip = body.skip === undefined ? {} : { skip: body.skip };
     return [{ type: "steered", input: body.input, source: "user", ...skip, ...by }];
   }
   return [{ type: "run_queued", ...run }];
+}
+
+function created(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {
+  return { type: "session_created", v, ...session, model: session.model ?? model };
+}
+
+/** The run would have to go on from another conversation than its sender knows: it is aborted before it begins. */
+function refusedRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: State): readonly EventBody[] {
+  const type = isResting(state) && !hasPendingNotice(state) ? "run_started" : "run_queued";
+  return [
+    { type, ...run },
+    { type: "abort_requested", runId: run.runId, note: lateHistoryNote },
+  ];
+}
+
+/** @throws Error if a part was not read from its blob: a fault of the holder */
+function historyEvents({ source, parts }: SeededHistory): readonly EventBody[] {
+  return parts.map((messages) => {
+    if (typeof messages === "string") throw new Error(`The blob ${messages} of a history was not read.`);
+    return { type: "history_added", messages, source };
+  });
 }

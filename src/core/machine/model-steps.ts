@@ -7,7 +7,7 @@
  */
 
 import { isPaused } from "../data/finish-reason.js";
-import { addUsage, emptyResponse, type Fault, toolCallsOf } from "../data/message.js";
+import { addUsage, emptyResponse, type Fault, guardTripped, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
@@ -109,7 +109,8 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
     counters: { ...state.counters, errorCount },
     failing: isError ? failingAfter(state.failing, event) : state.failing,
   };
-  const fault = { code: failure.kind, message: failure.message, retryable: next.type === "retry" };
+  const code = failure.code === guardTripped ? guardTripped : failure.kind;
+  const fault = { code, message: failure.message, retryable: next.type === "retry" };
   if (state.stopping !== null) return finishRun(failed, state.stopping.reason);
   const limit = errorCount >= state.limits.maxErrors ? "max_errors" : spentBudget(failed);
   if (limit !== undefined && next.type !== "give_up") return endOrSum(failed, limit, event.at, fault);

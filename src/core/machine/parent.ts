@@ -39,7 +39,13 @@ function questionsOf(state: State): readonly Call[] {
 function isSameQuestion(earlier: Call, call: Call): boolean {
   if (!asksOutside(earlier) || !asksOutside(call)) return false;
   const isSameReport = reportOf(earlier) === reportOf(call);
-  return isSameReport && earlier.askedAt === call.askedAt && earlier.inputSeq === call.inputSeq;
+  const isSameCall = earlier.askedAt === call.askedAt && earlier.inputSeq === call.inputSeq;
+  return isSameReport && isSameCall && openOf(earlier) === openOf(call);
+}
+
+/** The list of a tool's open questions changes with each of them. */
+function openOf(call: Call): unknown {
+  return call.status === "asking" ? call.open : undefined;
 }
 
 /** The entry of the child that the last report to this call is about. */

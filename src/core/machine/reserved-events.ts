@@ -3,7 +3,7 @@
  * gives each its meaning without another format number. Until then each is stale in every state, so this version cannot
  * fold a log that holds one.
  */
-import type { Fault, FileChange, Json, Message } from "../data/message.js";
+import type { FileChange, Json } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { RunLimits } from "./run-limits.js";
 
@@ -21,48 +21,9 @@ export type PermissionRule = {
   readonly scope: "session" | "project" | "user";
 };
 
-/** When something ran: epoch milliseconds and milliseconds. */
-type Span = { readonly startedAt: number; readonly durationMs: number };
-type OfRun = { readonly runId: string };
-type OfCall = OfRun & { readonly callKey: string };
-type OfToolStep = OfCall & { readonly attempt: number; readonly step: string };
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  | (OfToolStep & { readonly type: "tool_step_started" })
-  | (OfToolStep & {
-      readonly type: "tool_step_finished";
-      readonly outcome: "ok" | "error";
-      readonly value?: Json;
-      readonly valueBlob?: BlobRef;
-      readonly fault?: Fault;
-      readonly tries?: number;
-      readonly timing: Span;
-      readonly data?: DataPatch;
-    })
-  /** A tool asks a person. `held`: its process waits for the answer. */
-  | (OfToolStep & {
-      readonly type: "tool_asked";
-      readonly message: string;
-      readonly schema?: Json;
-      readonly url?: string;
-      readonly expiresAt?: number;
-      readonly held?: boolean;
-    })
-  /** An attempt of a call failed, and the call will be tried again. */
-  | (OfCall & {
-      readonly type: "tool_failed";
-      readonly attempt: number;
-      readonly fault: Fault;
-      readonly retryInMs: number;
-      readonly timing: Span;
-    })
-  /** A conversation from elsewhere, before the first run. */
-  | {
-      readonly type: "history_added";
-      readonly messages: readonly Message[];
-      readonly source: "pawl" | "model_messages" | "ui_messages";
-    }
   | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
   /** A person changed something that holds from the next model call on. */
   | {

@@ -27,14 +27,10 @@ export const oldestFormat = 2;
 /** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
   | { readonly kind: "steer"; readonly seq: number }
-  | {
-      readonly kind: "run";
-      readonly seq: number;
-      readonly runId: string;
-      readonly limits: RunLimits;
-      /** The agent that the run begins with, if it names one. */
-      readonly agent?: string;
-    };
+  | ({ readonly kind: "run"; readonly seq: number } & QueuedRun);
+
+/** `agent`: the one that the run begins with, if it names one. */
+type QueuedRun = { readonly runId: string; readonly limits: RunLimits; readonly agent?: string };
 
 /** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
@@ -49,11 +45,12 @@ export type CallPolicy = {
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
+  /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
+  readonly durable?: boolean;
+  /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
+  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
   /** The agent that the call hands the session over to; nothing is executed. */
   readonly handoff?: string;
-  /** Reserved: all effects of the tool are in its steps; how failures are tried again. */
-  readonly durable?: boolean;
-  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
 };
 
 /** How a call ended. */
@@ -69,6 +66,12 @@ type CallIdentity = {
   readonly inputHash?: string;
 };
 
+/** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
+export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
+
+/** How many questions of one call may be open at once. */
+export const maxOpenQuestions = 16;
+
 /** The child session of a call, and what it reported last. */
 type ChildReport = {
   readonly childId?: string;
@@ -77,6 +80,9 @@ type ChildReport = {
   /** The entry of the child that the report is about. */
   readonly childSeq?: number;
 };
+
+/** How many attempts of a call have failed and were tried again. */
+type Failures = { readonly failures?: number };
 
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
@@ -88,22 +94,35 @@ export type Call = CallIdentity &
       }
     | {
         readonly status: "asking";
-        /** `provider`: the provider asks whether it may run the call. */
-        readonly why: "policy" | "recovery" | "provider";
+        /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
+        readonly why: "policy" | "recovery" | "provider" | "tool";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
         readonly askedAt: number;
         readonly expiresAt?: number;
+        /** The questions of the tool that are not answered yet. The call runs again when there is none. */
+        readonly open?: readonly OpenQuestion[];
+        readonly failures?: number;
       }
-    | { readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number }
+    | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
+    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
+    | {
+        readonly status: "retrying";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        readonly failures: number;
+        readonly until: number;
+        readonly ms: number;
+      }
     | ({
         readonly status: "running";
         readonly policy: CallPolicy;
         readonly attempt: number;
         /** Reserved: the call asked a person, and its process waits for the answer. */
         readonly held?: boolean;
-      } & ChildReport)
+      } & ChildReport &
+        Failures)
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     | ({
         readonly status: "waiting";
@@ -327,6 +346,12 @@ export function asksOutside(call: Call): call is Call & { readonly askedAt: numb
 
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
+}
+
+/** The open question of a tool by its id; undefined if it is not open. */
+export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
+  const open = call.status === "asking" ? call.open : undefined;
+  return open?.find(({ step }) => step === questionId);
 }
 
 /** The call of this key in the step under way; undefined if there is none. */

@@ -13,11 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  tool_step_started: "stale",
-  tool_step_finished: "stale",
-  tool_asked: "stale",
-  tool_failed: "stale",
-  history_added: "stale",
   data_changed: "stale",
   session_changed: "stale",
   rules_changed: "stale",
@@ -33,6 +28,7 @@ const resting = {
   late_result: "applies",
   migrated: "applies",
   session_created: "misuse",
+  history_added: "misuse",
   run_started: "applies",
   run_queued: "misuse",
   steered: "misuse",
@@ -42,6 +38,7 @@ const resting = {
   model_finished: "stale",
   model_failed: "stale",
   timer_fired: "stale",
+  tool_failed: "stale",
   tool_decided: "stale",
   tool_waiting: "stale",
   tool_finished: "stale",
@@ -54,6 +51,9 @@ const resting = {
   parent_told: "stale",
   child_waiting: "stale",
   handed_off: "stale",
+  tool_step_started: "stale",
+  tool_step_finished: "stale",
+  tool_asked: "stale",
 } as const;
 
 /** A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way. */
@@ -83,7 +83,7 @@ const terminal = {
 
 /** For each status of a session and each type of event: whether the event can apply. */
 export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = freeze({
-  idle: { ...resting, session_created: "applies", late_result: "stale" },
+  idle: { ...resting, session_created: "applies", history_added: "applies", late_result: "stale" },
   preparing: {
     ...active,
     prepared: "applies",
@@ -97,12 +97,17 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     ...active,
     tool_decided: "applies",
     tool_waiting: "applies",
+    tool_failed: "applies",
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",
+    tool_step_started: "applies",
+    tool_step_finished: "applies",
+    tool_asked: "applies",
   },
   awaiting_human: {
     ...active,
+    tool_asked: "applies",
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",

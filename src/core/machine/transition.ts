@@ -12,7 +12,7 @@
 
 import { type Reason, statusOf } from "../data/reasons.js";
 import { recover } from "./call-transition.js";
-import { applyToCalls, type Calling, settleCalls, skipUnstarted } from "./calls.js";
+import { applyToCalls, applyToolStep, type Calling, settleCalls, skipUnstarted } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
 import { handedOff } from "./handoff.js";
@@ -53,8 +53,8 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   const pair = transitionTable[state.status][event.type];
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
-  if (event.type === "run_started" && state.session === null)
-    return { type: "misuse", message: "'run_started' cannot happen while a session is 'idle' and not created yet" };
+  if ((event.type === "run_started" || event.type === "history_added") && state.session === null)
+    return { type: "misuse", message: `'${event.type}' cannot happen while a session is 'idle' and not created yet` };
   if (pair === "applies" && transition(state, event) !== state) return undefined;
   return {
     type: "stale",
@@ -72,6 +72,8 @@ function apply(state: State, event: Event): State {
         : state;
     case "session_created":
       return state.session === null ? { ...state, session: sessionOf(event) } : state;
+    case "history_added":
+      return state.session === null ? state : { ...state };
     case "run_started":
       return startRun(state, event);
     case "run_queued":
@@ -96,6 +98,7 @@ type RunEvent = Exclude<
     | "migrated"
     | "late_result"
     | "session_created"
+    | "history_added"
     | "run_started"
     | "run_queued"
     | "abort_requested"
@@ -124,9 +127,14 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       return hasCalls(state) ? decideCall(state, event) : state;
     case "tool_waiting":
     case "child_waiting":
+    case "tool_failed":
     case "tool_finished":
     case "answered":
+    case "tool_asked":
       return hasCalls(state) ? applyToCalls(state, event) : state;
+    case "tool_step_started":
+    case "tool_step_finished":
+      return hasCalls(state) ? applyToolStep(state, event) : state;
     case "timer_fired":
       return timerFired(state, event);
     case "handed_off":
@@ -274,6 +282,7 @@ function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
     case "grace":
       return state.stopping === null ? state : giveUp(state, event.at);
     case "approval":
+    case "tool_retry":
       return hasCalls(state) ? applyToCalls(state, event) : state;
   }
 }

@@ -2,9 +2,10 @@
  * References from the log to blobs in the store: prompts, specifications of tools, outputs that were cut, files.
  */
 
-import type { FilePart, ToolOutput } from "../data/message.js";
+import type { FilePart, Message, ToolOutput } from "../data/message.js";
 import type { Event } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
+import type { SourceReference } from "../machine/sources.js";
 
 /** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
 export const blobScheme = "blob:";
@@ -62,11 +63,36 @@ function blobOfRef(ref: MessageRef): readonly string[] {
   return "blob" in ref ? [ref.blob] : [];
 }
 
+function blobsOfSources(sources: readonly SourceReference[] | undefined): readonly string[] {
+  return sources === undefined ? [] : sources.map(({ blob }) => blob);
+}
+
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobOfRef);
+  if (event.type === "history_added") return blobsOfMessages(event.messages);
+  if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared")
-    return [event.promptHash ?? [], event.toolsHash ?? [], (event.messages ?? []).flatMap(blobOfRef)].flat();
+    return [
+      event.promptHash ?? [],
+      event.toolsHash ?? [],
+      (event.messages ?? []).flatMap(blobOfRef),
+      blobsOfSources(event.sources),
+    ].flat();
+  if (event.type === "compacted")
+    return [
+      ...(event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]),
+      ...blobsOfSources(event.sources?.list),
+    ];
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);
+}
+
+function blobsOfMessages(messages: readonly Message[]): readonly string[] {
+  return messages.flatMap(({ parts }) =>
+    (parts as readonly Message["parts"][number][]).flatMap((part) => {
+      if (part.type === "tool_result") return blobsOfOutput(part.output);
+      return part.type === "file" ? (blobOf(part) ?? []) : [];
+    }),
+  );
 }

@@ -8,6 +8,7 @@ import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
 import { approvalExpiredText, skippedBySteerText, surplusCallsText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
+import { forgetFailedSteps, recordToolStep } from "./tool-steps.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
 
@@ -61,12 +62,25 @@ export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
     case "tool_decided":
       recordDecision(call, seq, event);
       break;
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
+      recordToolStep(call, { event });
+      break;
     case "answered":
-      recordAnswer(call, seq, event);
+      if (event.questionId !== undefined) recordToolStep(call, { event });
+      else recordAnswer(call, seq, event);
       break;
     case "timer_fired":
-      call.cause = { seq, text: approvalExpiredText };
+      if (event.questionId !== undefined) recordToolStep(call, { event });
+      else if (event.timer === "approval") call.cause = { seq, text: approvalExpiredText };
       break;
+    case "tool_failed": {
+      const { attempt, fault, timing, retryInMs } = event;
+      forgetFailedSteps(call);
+      call.failed = [...(call.failed ?? []), { attempt, fault, durationMs: timing.durationMs, retryInMs }];
+      break;
+    }
     default:
       break;
   }
@@ -79,6 +93,10 @@ export function recordSkip(records: CallRecords, seq: number): void {
 
 function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"tool_decided">): void {
   call.decided = true;
+  if (decision.repair !== undefined) {
+    call.repair = decision.repair;
+    if (decision.repair.name !== undefined) call.tool = decision.repair.name;
+  }
   switch (decision.verdict) {
     case "allow":
     case "ask":
@@ -122,6 +140,8 @@ function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answer
       break;
     case "approve":
     case "rerun":
+    case "reply":
+    case "decline":
       break;
   }
 }

@@ -16,6 +16,7 @@ import {
 import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
+import { forgetSent } from "./reuse.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -50,7 +51,6 @@ type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "run
 export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
-  if (run !== null) run.cutOff = null;
   if (keptFrom === undefined || summary === undefined) return;
   const current = messages.findLast((message) => message.role === "assistant");
   const cut = cutAt(transcript, keptFrom);
@@ -63,12 +63,16 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   transcript.countedTokens = null;
   transcript.sentList = null;
   transcript.settings = null;
+  forgetSent(transcript.lastSent);
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
+  if (event.sources !== undefined) transcript.sources = event.sources;
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
+    // The next model call names its own. A process that reads the log from `readFrom` on may not know the last one.
+    run.purpose = "step";
     run.lastCall = null;
     run.repeatWarningStep = null;
     if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;
@@ -148,7 +152,8 @@ function hasIdsOf(a: AssistantMessage, b: AssistantMessage): boolean {
   });
 }
 
-function withIdsOf(message: AssistantMessage, results: ToolMessage): Message {
+/** Results under the ids of the calls in the message before them. */
+export function withIdsOf(message: AssistantMessage, results: ToolMessage): Message {
   const calls = toolCallsOf(message);
   return {
     role: "tool",

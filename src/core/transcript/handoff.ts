@@ -16,6 +16,7 @@ import type { Transcript } from "./transcript-record.js";
 export function handOver(transcript: Transcript, seq: number, { messages }: EventOf<"handed_off">): void {
   transcript.countedTokens = null;
   if (messages !== undefined) replaceMessages(transcript, seq, messages);
+  transcript.sources = null;
   const { run } = transcript;
   if (run === null) return;
   endOverrides(run);

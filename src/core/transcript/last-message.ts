@@ -6,16 +6,21 @@
  * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
  *    the results of its calls. Words of the user stay.
  */
-import type { AssistantMessage, Message } from "../data/message.js";
+import { type AssistantMessage, guardTripped, type Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import { userText } from "./compaction.js";
 import { continuePrompt, cutOffNote } from "./loop-prompts.js";
+import { changedFrom } from "./reuse.js";
 import type { AnswerAttempt, CutOff, LastMessage, RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** The text that came before the attempt was cut off; null if there is none, or if it failed in another way. */
-export function cutOffOf(seq: number, { modelCallIndex, attempt, partial }: EventOf<"model_failed">): CutOff | null {
-  return partial === undefined ? null : { seq, modelCallIndex, attempt, text: partial.text };
+/** The text that came before the attempt was cut off; null if there is none, or if nobody may see it. */
+export function cutOffOf(
+  seq: number,
+  { modelCallIndex, attempt, partial, failure }: EventOf<"model_failed">,
+): CutOff | null {
+  if (partial === undefined || failure.code === guardTripped) return null;
+  return { seq, modelCallIndex, attempt, text: partial.text };
 }
 
 export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_finished">): void {
@@ -23,8 +28,15 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
   if (event.condition !== undefined) run.condition = event.condition;
-  if (event.reason === "output_refused" && event.refusedSeq !== undefined) withdraw(transcript, run, event.refusedSeq);
+  const refusedSeq = refusedFrom(run, event);
+  if (refusedSeq !== undefined) withdraw(transcript, run, refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
+}
+
+/** The first entry of a refused answer. A guard may refuse an answer at a message that continues others. */
+function refusedFrom(run: RunRecord, { reason, refusedSeq }: EventOf<"run_finished">): number | undefined {
+  if (reason !== "output_refused") return undefined;
+  return refusedSeq ?? (run.purpose === "continue" ? run.answerSeq : undefined);
 }
 
 /** Without the message: what was refused is kept in the log only. */
@@ -56,6 +68,7 @@ function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): v
   if (refusedSeq <= run.startSeq) return;
   const { messages, seqs, origins } = transcript;
   const first = firstSince(transcript, refusedSeq);
+  changedFrom(transcript.lastSent, first);
   for (let index = messages.length - 1; index >= first; index -= 1) {
     if (isOfUser(messages[index])) continue;
     messages.splice(index, 1);

@@ -79,6 +79,11 @@ export function handoffText(to: string, outcome: CallOutcome): string | undefine
   }
 }
 
+/** Follows the result of a call that was interrupted after some of its tool steps. */
+export function finishedStepsText(names: string): string {
+  return `Finished tool steps: ${names}.`;
+}
+
 /** The result of a call that its provider may run. */
 export const approvedText = "Approved. The provider runs the call.";
 

@@ -2,9 +2,9 @@
  * The results of tool calls as a model is shown them: with notes on an edit, a cut or a late arrival.
  */
 
-import type { Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
+import type { Fault, Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { EventOf } from "../machine/event.js";
+import type { EventOf, Repair } from "../machine/event.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
 import {
@@ -15,6 +15,7 @@ import {
   noOutputText,
   refusalText,
 } from "./loop-prompts.js";
+import type { CallSteps } from "./tool-steps.js";
 
 /** A call of the present step, or of the last step of a run that has ended. */
 export type CallRecord = {
@@ -23,6 +24,10 @@ export type CallRecord = {
   readonly part: ToolCallPart;
   /** The input that would run now: after hooks and edits. */
   input: Json;
+  /** The tool that runs in the place of the one that the model named, if the call was mended. */
+  tool?: string;
+  /** How the call was mended. */
+  repair?: Repair;
   /** The call was decided, so its `tool_call` event is public. */
   decided: boolean;
   /** A hook or a person changed the input that the model wrote. */
@@ -39,6 +44,10 @@ export type CallRecord = {
   handoff?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
   cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  /** What its tool did durably; absent if nothing. */
+  steps?: CallSteps;
+  /** The attempts that failed and were tried again. */
+  failed?: readonly FailedTry[];
   /** How the call ended. `seq` is the entry that holds the output. */
   result?: {
     readonly outcome: CallOutcome;
@@ -49,6 +58,19 @@ export type CallRecord = {
     readonly cut?: Reason;
   };
 };
+
+/** An attempt of a tool call that failed. */
+export type FailedTry = {
+  readonly attempt: number;
+  readonly fault: Fault;
+  readonly durationMs: number;
+  readonly retryInMs: number;
+};
+
+/** The name of the tool that a call runs. */
+export function toolOf({ tool, part }: Pick<CallRecord, "tool" | "part">): string {
+  return tool ?? part.name;
+}
 
 /** Facts about all results that the model is shown. */
 export type ShownResults = {

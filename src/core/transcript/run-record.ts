@@ -36,6 +36,8 @@ export type RunRecord = {
   refused: AnswerAttempt | null;
   /** The text of the present attempt, if it was cut off; it becomes the last message when the run ends. */
   cutOff: CutOff | null;
+  /** The failed attempts of the last model call that had one. A compaction forgets them. */
+  failedAttempts: { readonly modelCallIndex: number; readonly attempts: readonly FailedAttempt[] } | null;
   /** The answer as far as it came, if it was cut off at the end of the run. */
   partial?: string;
   /** The message of the done tool in the present step. */
@@ -63,6 +65,14 @@ export type AnswerAttempt = {
 /** A message of a model. `cut`: a stop cut it off. */
 export type LastMessage = AnswerAttempt & { readonly message: AssistantMessage; readonly cut?: true };
 
+/** A failed attempt of a model call. */
+export type FailedAttempt = {
+  readonly attempt: number;
+  readonly message: string;
+  readonly durationMs: number;
+  readonly retryInMs?: number;
+};
+
 /** The text of an attempt that was cut off, and the entry that holds it. */
 export type CutOff = {
   readonly seq: number;
@@ -77,3 +87,37 @@ export function noteHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
   if (hooks.some(({ hook }) => hook === "afterStep")) run.leftSteps = run.steps;
   if (hooks.some(({ hook }) => hook === "onCompacted")) run.compacted = null;
 }
+
+/** A process that reads the log from a compaction on does not know of the attempts before. */
+export function forgetAttempts(run: RunRecord): void {
+  run.cutOff = null;
+  run.failedAttempts = null;
+}
+
+export function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
+  if (decision.verdict === "block" && decision.repeated === true)
+    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
+}
+
+/** Failed attempts that are kept of one model call, the last ones. */
+const mostFailedAttempts = 20;
+
+export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
+  const { modelCallIndex, attempt, failure, next, timing } = event;
+  const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
+  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
+  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
+  run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
+}
+
+/** What hooks chose for a call. Most calls share one object. */
+export function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noChoices;
+  return {
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+  };
+}
+
+const noChoices: Choices = {};

@@ -7,6 +7,7 @@ import type { AssistantMessage, Message, UserMessage } from "../data/message.js"
 import type { ModelSettings } from "../data/model-settings.js";
 import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
+import type { SourcesOfRun } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
@@ -49,10 +50,38 @@ export type Transcript = {
    */
   promptHash: string | null | undefined;
   toolsHash: string | null | undefined;
+  /** The texts of context sources that the last run went by; null if its agent has none. */
+  sources: SourcesOfRun | null;
   /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
   settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
+  readonly lastSent: LastSent;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };
+
+/** The last model call, and what it had in common with the call before. */
+export type LastSent = {
+  /** What it was sent, if that was not the conversation as it is; and how many messages. */
+  list: readonly ListedMessage[] | null;
+  count: number;
+  /** How many leading messages are those of the call before. */
+  reused: number;
+  /** The names of the tools that the model might use; undefined: all. */
+  activeTools: readonly string[] | undefined;
+  /** Whether it might use the same tools as in the call before. */
+  sameChoice: boolean;
+};
+
+/** Events that change nothing of what a model sees. */
+export type UnseenEventType =
+  | "session_created"
+  | "compaction_started"
+  | "tool_waiting"
+  | "restarted"
+  | "after_run_hooks_called"
+  | "parent_notified"
+  | "parent_told"
+  | "child_waiting"
+  | "migrated";

@@ -27,13 +27,16 @@ import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
+import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, handoffText, refusalText } from "./loop-prompts.js";
+import { approvedText, finishedStepsText, handoffText, refusalText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
-import { type Choices, noteHooks, type RunRecord } from "./run-record.js";
+import { changedFrom, noteSent, nothingSent } from "./reuse.js";
+import { choicesIn, forgetAttempts, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
 import { isShown, promptOf } from "./shown-next.js";
-import type { Transcript } from "./transcript-record.js";
+import { finishedSteps } from "./tool-steps.js";
+import type { Transcript, UnseenEventType } from "./transcript-record.js";
 
 export type { Transcript } from "./transcript-record.js";
 
@@ -55,8 +58,10 @@ export function createTranscript(): Transcript {
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
     toolsHash: null,
+    sources: null,
     settings: null,
     sentList: null,
+    lastSent: nothingSent(),
     countedTokens: null,
   };
 }
@@ -68,6 +73,9 @@ const noOptions = {};
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
   switch (event.type) {
+    case "history_added":
+      addHistory(transcript, seq, event);
+      break;
     case "run_started":
       startRun(transcript, seq, event);
       break;
@@ -84,6 +92,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       prepare(transcript, seq, event);
       break;
     case "compacted":
+      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -93,10 +102,15 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       if (transcript.run !== null) noteFailure(transcript.run, seq, event);
       break;
     case "tool_decided":
-      decide(transcript, seq, event);
+      recordEntry(transcript.calls, { seq, event });
+      if (transcript.run !== null) noteWarning(transcript.run, event);
       break;
     case "answered":
+    case "tool_failed":
     case "timer_fired":
+    case "tool_step_started":
+    case "tool_step_finished":
+    case "tool_asked":
       recordEntry(transcript.calls, { seq, event });
       break;
     case "tool_finished":
@@ -111,26 +125,9 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "abort_requested":
       for (const [queuedSeq, { runId }] of transcript.queued) if (runId === event.runId) unqueue(transcript, queuedSeq);
       break;
-    case "session_created":
-    case "compaction_started":
-    case "tool_waiting":
-    case "restarted":
-    case "after_run_hooks_called":
-    case "parent_notified":
-    case "parent_told":
-    case "child_waiting":
-    case "migrated":
-      break;
     default:
-      event satisfies EventOf<ReservedEventType>;
+      event satisfies EventOf<ReservedEventType | UnseenEventType>;
   }
-}
-
-function decide({ calls, run }: Transcript, seq: number, event: EventOf<"tool_decided">): void {
-  recordEntry(calls, { seq, event });
-  const { decision } = event;
-  if (decision.verdict === "block" && decision.repeated === true && run !== null)
-    run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 function steer(transcript: Transcript, seq: number, { input, skip }: EventOf<"steered">): void {
@@ -197,6 +194,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     last: null,
     refused: null,
     cutOff: null,
+    failedAttempts: null,
     doneMessage: undefined,
     stepUsage: { modelCallIndex: 1, usage: {} },
     steps: 0,
@@ -207,6 +205,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
   run.cutOff = cutOffOf(seq, event);
+  noteFailedAttempt(run, event);
   if (event.usage !== undefined) countUsage(run, event, event.usage);
 }
 
@@ -224,6 +223,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
+  if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
@@ -236,6 +236,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
     transcript.appended = { seq, messages: event.append };
   }
   transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
+  noteSent(transcript, run);
 }
 
 /** A provider that paused goes on with its answer, unless it waited for results from here. */
@@ -243,20 +244,16 @@ function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
   return purpose === "unpause" && calls.size === 0;
 }
 
-function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
-  if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noOptions;
-  return {
-    ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-  };
-}
-
 /** A hook may change the input of a run before a model has seen it. */
-function changeInput({ messages, seqs, origins }: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+function changeInput(
+  { messages, seqs, origins, lastSent }: Transcript,
+  run: RunRecord,
+  input: readonly UserMessage[],
+): void {
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
   if (from === -1) return;
+  changedFrom(lastSent, from);
   const count = seqs.lastIndexOf(run.startSeq) - from + 1;
   messages.splice(from, count, ...input);
   seqs.splice(from, count, ...input.map(() => run.startSeq));
@@ -312,7 +309,10 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   if (call === undefined || call.result !== undefined) return;
   const cause = event.causeSeq !== undefined && call.cause?.seq === event.causeSeq ? call.cause : undefined;
   const output: ToolOutput = event.output ??
-    cause?.output ?? { type: "text", text: textWithoutOutput(call, event.outcome, cause?.text) };
+    cause?.output ?? {
+      type: "text",
+      text: textWithoutOutput(call, event.outcome, cause?.text ?? lastFault(call)),
+    };
   const { timing, cut } = event;
   call.result = {
     outcome: event.outcome,
@@ -326,9 +326,18 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   showResults(transcript, seq);
 }
 
-function textWithoutOutput({ part, handoff }: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
-  if (handoff !== undefined) return handoffText(handoff, outcome) ?? refusalText(outcome, cause);
-  return outcome === "ok" && part.approvalId !== undefined ? approvedText : refusalText(outcome, cause);
+/** Why a call ended that was to be tried again. */
+function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
+}
+
+function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {
+  const handedOver = call.handoff === undefined ? undefined : handoffText(call.handoff, outcome);
+  if (handedOver !== undefined) return handedOver;
+  if (outcome === "ok" && call.part.approvalId !== undefined) return approvedText;
+  const finished = outcome === "interrupted" ? finishedSteps(call) : undefined;
+  const text = refusalText(outcome, cause);
+  return finished === undefined ? text : `${text} ${finishedStepsText(finished)}`;
 }
 
 /** Shows the results of a step together, in the order of the calls, as soon as the last result is known. */

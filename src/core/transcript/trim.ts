@@ -10,7 +10,7 @@ import { freeze } from "../data/freeze.js";
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";
 import { leftOutResultText } from "./loop-prompts.js";
 import { seqOfShown, textOfOutput } from "./results.js";
-import type { Transcript } from "./transcript.js";
+import type { Transcript } from "./transcript-record.js";
 
 type Shown = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
 

@@ -59,6 +59,7 @@ function isSame(one: PendingApproval, other: PendingApproval): boolean {
   return (
     one.sessionId === other.sessionId &&
     one.callKey === other.callKey &&
+    one.questionId === other.questionId &&
     one.askedAt === other.askedAt &&
     one.inputHash === other.inputHash
   );

@@ -13,12 +13,18 @@ import { defined } from "../data/defined.js";
 import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
+import type { SourceChange } from "../machine/sources.js";
 import { hasCalls, isTerminal, type State } from "../machine/state.js";
+import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
+import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
-import { abortEvents, endOf, failedHooks, messageEvent, withdrawals } from "./run-events.js";
+import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
+import { questionText } from "./tool-questions.js";
+import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
 /**
  * The public events of one entry.
@@ -43,7 +49,8 @@ export function publicEvents(
   if (event.hooks !== undefined) add(failedHooks(event, after));
   add(bodiesOf(sessionId, entry, transcript, before, after, questions));
   add(endOf(sessionId, transcript, before, after));
-  const asksMore = event.type === "child_waiting" && events.some(({ type }) => type === "approval_requested");
+  const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
+  const asksMore = isQuestion && events.some(({ type }) => type === "approval_requested");
   if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || asksMore)) {
     const approvals = approvalsOf(sessionId, after, transcript, questions);
     add([{ type: "suspended", runId: after.runId, approvals }]);
@@ -76,6 +83,8 @@ function bodiesOf(
     }
     case "run_started":
       return [{ type: "run_started", runId: event.runId, input: transcript.run?.input ?? [] }];
+    case "history_added":
+      return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
       return [{ type: "run_queued", runId: event.runId, input: event.input }];
     case "steered":
@@ -83,7 +92,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return [failedAttempt(event, after)];
+      return failedEvents(event, after);
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
@@ -91,31 +100,34 @@ function bodiesOf(
     case "answered":
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
-      return callEvent(transcript, event, (call, record) =>
-        event.childId === undefined
-          ? externalRequest(positionOf(after, event.callKey), call, record)
-          : [{ type: "child_started", childId: event.childId, ...call }],
-      );
+      return waitingEvents(event, transcript, after);
     case "child_waiting":
       return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
+    case "tool_failed":
+      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
       return finishedEvents(event, transcript);
+    case "tool_step_finished":
+      return callEvent(transcript, event, (call) => [stepEvent(event, call)]);
+    case "tool_asked":
+      return callEvent(transcript, event, (call, record) => askedEvents(event, call, record));
+    case "timer_fired":
+      return expiredQuestion(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "late_result":
       return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
-    case "handed_off": {
-      const { runId, callKey, from, to } = event;
-      return [{ type: "handed_off", runId, callKey, from, to }];
-    }
+    case "handed_off":
+      return [handedOver(event)];
     case "run_finished":
       return withdrawals(event, transcript);
-    case "after_run_hooks_called":
     case "prepared":
+      return event.changedSources === undefined ? [] : [sourcesChanged(event, event.changedSources)];
+    case "after_run_hooks_called":
     case "compaction_started":
-    case "timer_fired":
+    case "tool_step_started":
     case "parent_notified":
     case "parent_told":
     case "migrated":
@@ -124,6 +136,13 @@ function bodiesOf(
       event satisfies EventOf<ReservedEventType>;
       return [];
   }
+}
+
+function sourcesChanged(
+  { runId, modelCallIndex }: EventOf<"prepared">,
+  changes: readonly SourceChange[],
+): PublicEventBody {
+  return { type: "sources_changed", runId, modelCallIndex, changes };
 }
 
 /**
@@ -195,30 +214,6 @@ function steeredEvents(
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
 }
 
-/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
-function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
-  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
-  const used = usage === undefined ? {} : { usage };
-  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
-  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
-    return { ...body, next: "give_up" };
-  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
-}
-
-function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
-  const {
-    at: _at,
-    hooks: _hooks,
-    keptFrom: _from,
-    readFrom: _readFrom,
-    runStartSeq: _run,
-    timing: _timing,
-    dataBlob: _dataBlob,
-    ...publicFields
-  } = event;
-  return publicFields;
-}
-
 type Named = { readonly runId: string; readonly callKey: string };
 type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
 
@@ -229,7 +224,7 @@ function callEvent(
 ): readonly PublicEventBody[] {
   const record = transcript.calls.get(callKey);
   if (record === undefined) return [];
-  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: record.part.name }, record);
+  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: toolOf(record) }, record);
 }
 
 function positionOf(state: State, callKey: string) {
@@ -245,12 +240,31 @@ function decidedEvents(
   return callEvent(transcript, event, (call, record) => {
     const was = positionOf(before, event.callKey);
     const first = was?.status === "deciding" && was.edited === undefined;
-    const bodies: PublicEventBody[] = first ? [{ type: "tool_call", input: record.input, ...call }] : [];
+    const bodies: PublicEventBody[] = first
+      ? [{ type: "tool_call", input: record.input, ...repairIn(event), ...call }]
+      : [];
     const now = positionOf(after, event.callKey);
     bodies.push(...externalRequest(now, call, record));
     if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
     return bodies;
   });
+}
+
+function waitingEvents(
+  event: EventOf<"tool_waiting">,
+  transcript: Transcript,
+  after: State,
+): readonly PublicEventBody[] {
+  return callEvent(transcript, event, (call, record) =>
+    event.childId === undefined
+      ? externalRequest(positionOf(after, event.callKey), call, record)
+      : [{ type: "child_started", childId: event.childId, ...call }],
+  );
+}
+
+function expiredQuestion(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
+  const { runId, callKey } = event;
+  return callKey === undefined ? [] : callEvent(transcript, { runId, callKey }, (call) => expiredEvents(event, call));
 }
 
 /** The request for a result from outside, if the call waits for one. */
@@ -268,12 +282,13 @@ function question(
   call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
   record: CallRecordOf,
 ) {
+  const text = questionText(call, record);
   return {
     type: "approval_requested",
     why: call.why,
     input: record.input,
     ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
-    ...(record.question === undefined ? {} : { question: record.question }),
+    ...(text === undefined ? {} : { question: text }),
     ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
   } as const;
 }
@@ -284,12 +299,12 @@ function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   return { type: "approval_requested", ...call, runId, childId: sessionId };
 }
 
-function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
-  return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
+function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
+  return { type, runId, callKey, from, to };
 }
 
-function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
-  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
+function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
+  return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
 }
 
 /** A restart may turn calls that were running into questions. */
@@ -304,13 +319,15 @@ function recoveryQuestions(transcript: Transcript, before: State, after: State):
 }
 
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
-  const { answer, by } = event;
+  const { answer, by, questionId } = event;
   const note = "note" in answer ? answer.note : undefined;
   return callEvent(transcript, event, (call, record) => [
     {
       type: "approval_answered",
       answer: answer.type,
       ...(answer.type === "modify" ? { input: answer.input } : {}),
+      ...(questionId === undefined ? {} : { questionId }),
+      ...(answer.type === "reply" ? { value: answer.value } : {}),
       ...(note === undefined ? {} : { note }),
       ...(by === undefined ? {} : { by }),
       ...call,
@@ -328,7 +345,13 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
       { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
-      { type: "call_complete", status: isError ? "error" : "ok", durationMs: result.durationMs ?? 0, ...call },
+      {
+        type: "call_complete",
+        status: isError ? "error" : "ok",
+        durationMs: result.durationMs ?? 0,
+        ...attemptsOf(record, transcript),
+        ...call,
+      },
     ];
   });
 }

@@ -9,6 +9,7 @@ import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
 import type { PendingApproval } from "./pending-approval.js";
+import { questionText, toolQuestions } from "./tool-questions.js";
 
 export type { PendingApproval } from "./pending-approval.js";
 
@@ -67,18 +68,19 @@ export function approvalsOf(
       return call.childId === undefined ? [] : questions(call.childId, call.childSeq);
     const record = calls.get(call.callKey);
     if (record === undefined || !asksOutside(call)) return [];
+    const { callKey, name } = call;
+    const { part, input } = record;
+    const core = { sessionId, runId: state.runId, callKey, toolCallId: part.toolCallId, name, input };
+    if (call.status === "asking" && call.open !== undefined)
+      return toolQuestions(call.open, record).map((question) => ({ ...core, ...question, askedAt: question.askedAt }));
+    const question = questionText(call, record);
     return [
       {
-        sessionId,
-        runId: state.runId,
-        callKey: call.callKey,
-        toolCallId: record.part.toolCallId,
-        name: call.name,
-        input: record.input,
+        ...core,
         why: call.status === "asking" ? call.why : "external",
         ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
         askedAt: call.askedAt,
-        ...(record.question === undefined ? {} : { question: record.question }),
+        ...(question === undefined ? {} : { question }),
         ...(call.status === "asking" && call.expiresAt !== undefined ? { expiresAt: call.expiresAt } : {}),
       },
     ];

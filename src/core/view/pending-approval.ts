@@ -3,7 +3,12 @@
  */
 import type { Json } from "../data/message.js";
 
-/** A call that waits for an approval, for an answer to a question of recovery, or for a result from outside. */
+type JsonObject = { readonly [key: string]: Json };
+
+/**
+ * A call that waits for an approval, for an answer to a question of recovery or of its tool, or for a result from
+ * outside.
+ */
 export type PendingApproval = {
   readonly sessionId: string;
   readonly runId: string;
@@ -13,8 +18,15 @@ export type PendingApproval = {
   readonly input: Json;
   /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
-  readonly why: "policy" | "recovery" | "provider" | "external";
+  /** `tool`: the tool asks while it runs. Answer `reply` or `decline`. */
+  readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
   readonly question?: string;
+  /** Which question of the tool this is. */
+  readonly questionId?: string;
+  /** The JSON Schema that the answer to a tool must fit. */
+  readonly schema?: JsonObject;
+  /** A page where the tool's question is to be settled. */
+  readonly url?: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly expiresAt?: number;

@@ -7,6 +7,7 @@ import type {
   Fault,
   FinishReason,
   Json,
+  Message,
   ModelFailure,
   ProviderMetadata,
   ToolOutput,
@@ -14,9 +15,21 @@ import type {
   UserMessage,
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { AfterFailure, HookPoint } from "../machine/event.js";
+import type { AfterFailure, HookPoint, Repair } from "../machine/event.js";
+import type { HistorySource } from "../machine/history.js";
+import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
+
+/** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
+export type FailedTryOf = {
+  readonly of: "model" | "tool";
+  readonly attempt: number;
+  readonly message: string;
+  readonly durationMs: number;
+  /** Absent if something else than another attempt followed. */
+  readonly retryInMs?: number;
+};
 
 export type OfCall = {
   readonly runId: string;
@@ -28,6 +41,13 @@ export type OfCall = {
 /** A public event without its position and time. */
 export type PublicEventBody =
   | ({ readonly type: "session_created" } & SessionInfo)
+  /** Messages of a conversation from elsewhere, with which the session begins. Several events may follow each other. */
+  | {
+      readonly type: "history_added";
+      readonly source: HistorySource;
+      /** Large files in them are named by their blobs. */
+      readonly messages: readonly Message[];
+    }
   | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
   | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
   | {
@@ -36,6 +56,13 @@ export type PublicEventBody =
       readonly source: "user" | "before_stop" | "output";
       /** Calls that had not started are skipped. */
       readonly skip?: "unstarted";
+    }
+  /** The run goes by other texts of context sources than the run before: it comes before the first call of its model. */
+  | {
+      readonly type: "sources_changed";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      readonly changes: readonly SourceChange[];
     }
   | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
   | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
@@ -61,15 +88,20 @@ export type PublicEventBody =
       readonly attempt: number;
     }
   | ({ readonly type: "call_start" } & OfCall)
-  | ({ readonly type: "tool_call"; readonly input: Json } & OfCall)
+  /** With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
+  | ({ readonly type: "tool_call"; readonly input: Json; readonly repair?: Repair } & OfCall)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
   | ({
       readonly type: "approval_requested";
       readonly input: Json;
-      readonly why: "policy" | "recovery" | "provider" | "external";
+      readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
       readonly inputHash?: string;
       readonly question?: string;
+      /** Which question of the tool this is, the JSON Schema of the answer, and a page where it is settled. */
+      readonly questionId?: string;
+      readonly schema?: { readonly [key: string]: Json };
+      readonly url?: string;
       /** Epoch milliseconds. */
       readonly expiresAt?: number;
       /** The child session that asks, at any depth; absent if this session asks. */
@@ -79,8 +111,23 @@ export type PublicEventBody =
       readonly type: "approval_answered";
       readonly answer: string;
       readonly input?: Json;
+      /** Which question of the tool was answered, and with what. `expired` is an answer of a question, too. */
+      readonly questionId?: string;
+      readonly value?: Json;
       readonly note?: string;
       readonly by?: string;
+    } & OfCall)
+  /** A tool step is over. A tool that runs again is given it, and no event follows. */
+  | ({
+      readonly type: "tool_step";
+      readonly step: string;
+      readonly outcome: "ok" | "error";
+      readonly durationMs: number;
+      /** How often it was tried; absent if once. */
+      readonly tries?: number;
+      /** What it gave, if that is at most 4 KiB of JSON. */
+      readonly output?: Json;
+      readonly fault?: Fault;
     } & OfCall)
   | ({
       readonly type: "tool_result";
@@ -99,7 +146,21 @@ export type PublicEventBody =
       readonly from: string;
       readonly to: string;
     }
-  | ({ readonly type: "call_complete"; readonly status: "ok" | "error"; readonly durationMs: number } & OfCall)
+  /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
+  | ({
+      readonly type: "tool_failed";
+      readonly attempt: number;
+      readonly fault: Fault;
+      readonly durationMs: number;
+      readonly retryInMs: number;
+    } & OfCall)
+  | ({
+      readonly type: "call_complete";
+      readonly status: "ok" | "error";
+      readonly durationMs: number;
+      /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
+      readonly attempts?: readonly FailedTryOf[];
+    } & OfCall)
   | {
       readonly type: "step_finished";
       readonly runId: string;

@@ -37,11 +37,11 @@ export function messageEvent(runId: string, { modelCallIndex, attempt, message, 
 
 /** An event for each attempt of a refused answer, in order: those that the answer continued had their events before. */
 export function withdrawals(
-  { runId, reason, refusedSeq }: EventOf<"run_finished">,
+  { runId, reason }: EventOf<"run_finished">,
   { run }: Transcript,
 ): readonly PublicEventBody[] {
   const bodies: PublicEventBody[] = [];
-  if (reason !== "output_refused" || refusedSeq === undefined) return bodies;
+  if (reason !== "output_refused") return bodies;
   for (let refused = run?.refused; refused != null; refused = refused.continues)
     bodies.unshift({
       type: "attempt_withdrawn",
@@ -70,7 +70,9 @@ export function failedHooks({ hooks }: Event, after: State): readonly PublicEven
   if (hooks === undefined || after.status === "idle") return none;
   const { runId } = after;
   return hooks.flatMap(({ name, hook, outcome, message = "" }): readonly PublicEventBody[] =>
-    outcome === "ok" || outcome === "changed" ? none : [{ type: "hook_failed", runId, name, hook, outcome, message }],
+    outcome === "ok" || outcome === "changed" || outcome === "tripped"
+      ? none
+      : [{ type: "hook_failed", runId, name, hook, outcome, message }],
   );
 }
 
@@ -82,4 +84,8 @@ function isOver(state: State): state is TerminalState {
 
 function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
   return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
+}
+
+export function restartedEvent({ runId, fault }: EventOf<"restarted">): PublicEventBody {
+  return { type: "restarted", runId, ...(fault === undefined ? {} : { fault }) };
 }

@@ -14,11 +14,11 @@ import type { ModelRequest, RecordedAttempt, RequestIdentity } from "../../ports
 
 const lineVersion = 1;
 
-/** A request without its session, run, step and attempt. */
-export type RecordedRequest = Omit<ModelRequest, keyof RequestIdentity>;
+/** What the model is sent of a request: without its session, run, step, attempt and purpose. */
+export type RecordedRequest = Omit<ModelRequest, keyof RequestIdentity | "purpose">;
 
 export function withoutIdentity(request: ModelRequest): RecordedRequest {
-  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...recorded } = request;
+  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, purpose: _____, ...recorded } = request;
   return recorded;
 }
 

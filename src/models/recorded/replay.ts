@@ -96,7 +96,7 @@ export function createReplayModel(
 
 function differenceOf({ request, isWhole }: RecordedAttempt, actual: RecordedRequest): Difference | undefined {
   if (!isWhole) return firstDifference({ messages: request.messages }, { messages: actual.messages });
-  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, ...recorded } = request;
+  const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, purpose: _____, ...recorded } = request;
   return firstDifference(inOrder(recorded), inOrder(actual));
 }
 

@@ -15,13 +15,18 @@ export type ApprovalDecision =
   /** This decision and the next two answer only a call with `why: "recovery"`: nobody knows how it ended. */
   | { readonly type: "rerun" }
   | { readonly type: "result"; readonly output: unknown; readonly isError?: boolean }
-  | { readonly type: "fail"; readonly note?: string };
+  | { readonly type: "fail"; readonly note?: string }
+  /** These two answer a question of a tool, a call with `why: "tool"`. */
+  | { readonly type: "reply"; readonly value: unknown }
+  | { readonly type: "decline"; readonly note?: string };
 
 export type AnswerOptions = {
   /** The person who decides. The log records it. */
   readonly by?: string;
   /** The hash of the input that the person saw. If the input has changed since, the answer is refused. */
   readonly inputHash?: string;
+  /** Which question of the tool is answered. It may be left out if one is open. */
+  readonly questionId?: string;
 };
 
 export type Answers = {

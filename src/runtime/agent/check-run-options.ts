@@ -2,6 +2,7 @@
  * Checks the options of one run: their names and kinds, and the names of tools in them.
  */
 import {
+  aList,
   anObject,
   anyText,
   anything,
@@ -16,6 +17,7 @@ import { problemOfId, refusedId } from "../../core/data/ids.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
+import type { HistoryOptions } from "./history.js";
 import type { LocalOptions } from "./local-run-options.js";
 import type { StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
@@ -28,7 +30,7 @@ export const aSignal: OptionRule = {
 
 const localRules: OptionTable<LocalOptions> = { output: anything, stopWhen: anything, dependencyOverrides: anObject };
 
-const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
+const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOpenCalls">> = {
   signal: aSignal,
   runId: anything,
   limits: anObject,
@@ -43,7 +45,12 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId">> = {
   ...localRules,
 };
 
-const startRules: OptionTable<StartOptions> = { ...runRules, sessionId: anything };
+const startRules: OptionTable<StartOptions> = {
+  ...runRules,
+  sessionId: anything,
+  history: aList,
+  dropOpenCalls: trueOrFalse,
+};
 const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> = {
   ...startRules,
   children: trueOrFalse,
@@ -73,6 +80,7 @@ const otherNames = {
   schema: "output",
   responseFormat: "output",
   tools: "the option tools of createAgent, or activeTools",
+  messages: "history",
   models: "the option models of createAgent",
   temperature: "settings.temperature",
   maxOutputTokens: "settings.maxOutputTokens",
@@ -90,6 +98,8 @@ export function checkStartOptions(
   checkToolNames(options, agent);
   checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);
+  if (options.dropOpenCalls !== undefined && options.history === undefined)
+    throw new PawlError("bad_input", "dropOpenCalls is about a history, and there is none. Give both, or neither.");
 }
 
 /** @throws PawlError `bad_input` */
@@ -111,6 +121,11 @@ export function checkSendOptions(
 /** @throws PawlError `bad_input` */
 export function checkSteerOptions(options: SteerOptions): void {
   checkOptions("steer()", skipRules, options, settings);
+}
+
+/** @throws PawlError `bad_input` */
+export function checkSeedOptions(options: HistoryOptions): void {
+  checkOptions("seed()", { dropOpenCalls: trueOrFalse }, options, settings);
 }
 
 /** @throws PawlError `bad_input` */

@@ -1,7 +1,7 @@
 /**
  * The hooks of an agent: checked once, and grouped by the point at which they are called.
  */
-import { anything, checkPlainOptions, type OptionTable } from "../../check-options.js";
+import { anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
 import type { HookPoint } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import type { Hook, HookContext } from "../../ports/hook.js";
@@ -11,6 +11,8 @@ export type CompiledHook = {
   readonly timeoutMs: number;
   /** If the hook fails, what it was asked about does not happen. */
   readonly isClosed: boolean;
+  /** Deltas are kept back until the hook lets the answer pass. */
+  readonly holds: boolean;
   readonly call: (subject: unknown, context: HookContext) => unknown;
 };
 
@@ -24,6 +26,7 @@ const failsClosedByDefault: { readonly [Point in HookPoint]: boolean } = {
   beforeRun: false,
   beforeStep: false,
   beforeLLMCall: false,
+  besideLLMCall: true,
   afterLLMCall: false,
   beforeToolCall: true,
   afterToolCall: true,
@@ -48,16 +51,22 @@ export function compileHooks(hooks: readonly Hook[]): Hooks {
 
 function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
   if (hook[point] === undefined) return [];
-  const { name, timeoutMs = defaultHookTimeoutMs, onFailure } = hook;
+  const { name, timeoutMs = defaultHookTimeoutMs, onFailure, hold = false } = hook;
   const isClosed = onFailure === undefined ? failsClosedByDefault[point] : onFailure === "closed";
   const call = hook[point] as CompiledHook["call"];
-  return [{ name, timeoutMs, isClosed, call: (subject, context) => call.call(hook, subject, context) }];
+  return [{ name, timeoutMs, isClosed, holds: hold, call: (subject, context) => call.call(hook, subject, context) }];
 }
 
 const pointRules = Object.fromEntries(hookPoints.map((point) => [point, anything])) as OptionTable<
   Pick<Hook, HookPoint>
 >;
-const hookRules: OptionTable<Hook> = { name: anything, timeoutMs: anything, onFailure: anything, ...pointRules };
+const hookRules: OptionTable<Hook> = {
+  name: anything,
+  timeoutMs: anything,
+  onFailure: anything,
+  hold: trueOrFalse,
+  ...pointRules,
+};
 
 /** The names of other libraries for these points. */
 const otherNames = {

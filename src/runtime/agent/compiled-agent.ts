@@ -14,7 +14,7 @@ import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Services } from "../../ports/services.js";
 import type { Store } from "../../ports/store.js";
-import type { AnyTool, CanExecuteTool } from "../../ports/tool.js";
+import type { AnyTool, CanExecuteTool, RepairToolCall } from "../../ports/tool.js";
 import type { CalledModel, CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
@@ -38,6 +38,8 @@ export type CompiledAgent = {
   readonly specificationsAtFirst: readonly ToolSpecification[];
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
+  /** Null: calls are not mended. Absent: only as is built in. */
+  readonly repairToolCall?: RepairToolCall | null;
   readonly hooks: Hooks;
   /** Null if the agent has no stop conditions. */
   readonly stopWhen: CompiledConditions | null;

@@ -16,6 +16,11 @@ export type ReplayOptions = {
    * changes are ignored, so that the replay compares the entries after them.
    */
   readonly prompt?: "present" | "recorded";
+  /**
+   * "recorded" (default): no tool runs. "present": durable tools run again, with their recorded steps and answers. A step
+   * that is not recorded does not run: it is a difference.
+   */
+  readonly durable?: "present" | "recorded";
   /** Answers instead of the log. A model that replays a recording also compares the requests. */
   readonly model?: Model;
 };

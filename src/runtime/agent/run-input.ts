@@ -13,6 +13,7 @@ import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
+import type { History, HistoryOptions } from "./history.js";
 import { type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
@@ -53,7 +54,13 @@ export type StartOptions = {
   readonly model?: string;
   /** Settings of the run's model calls. They go before the agent's. */
   readonly settings?: ModelSettings;
-} & LocalOptions;
+  /**
+   * A conversation from elsewhere, with which the session begins: messages of Pawl, or `ModelMessage`s or `UIMessage`s
+   * of the AI SDK. Only for a session that does not exist yet. At most 10,000 messages and 16 MiB.
+   */
+  readonly history?: History;
+} & HistoryOptions &
+  LocalOptions;
 
 /** `output`, which types the result. */
 export type OutputOptions<Output> = { readonly output: InputSchema<Output> };

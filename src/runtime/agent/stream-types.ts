@@ -5,6 +5,7 @@ import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { OpenTextPart } from "../model/assembled-message.js";
+import type { PartialOutput } from "../model/partial-output.js";
 
 /** The message that is being streamed, for a consumer that joins in the middle. Later deltas continue it. */
 export type Snapshot = {
@@ -26,12 +27,14 @@ export type Snapshot = {
  */
 export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
 
-export type StreamItem =
+/** `Output` is the type that the option `output` of the run gives. */
+export type StreamItem<Output = never> =
   | PublicEvent
   | { readonly type: "delta"; readonly delta: MessageDelta }
   | Snapshot
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
   | Preliminary
+  | PartialOutput<Output>
   /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
   | { readonly type: "lagged"; readonly fromSeq: number };
 

@@ -12,7 +12,7 @@ import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
-import type { CanExecuteTool } from "../../ports/tool.js";
+import type { CanExecuteTool, RepairToolCall } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
@@ -56,6 +56,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly handoffs?: readonly Handoff[];
     /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
     readonly canExecuteTool?: CanExecuteTool;
+    /**
+     * Mends calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
+     * comments or trailing commas. Null: no call is mended.
+     */
+    readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
     readonly hooks?: readonly Hook[];
     /** Tools get this as `context.deps`. */
@@ -87,6 +92,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   timeouts: anObject,
   handoffs: aList,
   canExecuteTool: aFunction,
+  repairToolCall: { takes: (value) => value === null || typeof value === "function", wanted: "a function or null" },
   hooks: aList,
   deps: anything,
   root: anyText,

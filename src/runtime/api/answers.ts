@@ -9,17 +9,18 @@ import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { childCallsOf } from "../../core/machine/parent.js";
 import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
+import type { PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hashInput } from "../lib/hash.js";
-import { openQuestions } from "../log/open-questions.js";
+import { openQuestions, ownQuestions } from "../log/open-questions.js";
 import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { checkDecision, checkEdit, checkWords, editedInput } from "./check-answer.js";
+import { checkDecision, checkEdit, checkedReply, checkWords, editedInput } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { sessionTools } from "./session-tools.js";
 
@@ -58,9 +59,14 @@ export function createAnswering(
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
     if (call.status !== "asking") return "second";
-    const { by, inputHash = call.inputHash } = options;
+    const { by, questionId } = options;
+    if (call.why !== "tool" && questionId !== undefined) return "second";
     checkDecision(call, decision);
     checkWords({ by });
+    if (decision.type === "reply" || decision.type === "decline")
+      return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
+    // The input of a call whose tool asks has been approved before.
+    const { inputHash = call.inputHash } = options;
     checkHash(call, inputHash);
     if (call.expiresAt !== undefined && clock.now() >= call.expiresAt) return "second";
     const who = by === undefined ? {} : { by };
@@ -75,6 +81,27 @@ export function createAnswering(
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
+  }
+
+  async function answerTool(
+    state: State,
+    call: Extract<Call, { status: "asking" }>,
+    decision: Extract<ApprovalDecision, { type: "reply" | "decline" }>,
+    { by, questionId }: AnswerOptions,
+  ): Promise<"said" | "duplicate"> {
+    const { callKey } = call;
+    const all = (await ownQuestions(store, id, state)).filter((one) => one.callKey === callKey);
+    const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
+    if (questionId === undefined && all.length > 1) throw severalOpen(callKey, all);
+    const isOver = asked?.expiresAt !== undefined && clock.now() >= asked.expiresAt;
+    if (asked?.questionId === undefined || isOver) return "duplicate";
+    const answer: Answer =
+      decision.type === "reply"
+        ? { type: "reply", value: await checkedReply(callKey, decision.value, asked) }
+        : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
+    const who = by === undefined ? {} : { by };
+    const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
+    return post(`answer/${callKey}/tool/${asked.questionId}`, body, state);
   }
 
   async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {
@@ -176,9 +203,17 @@ function checkHash(call: Extract<Call, { status: "asking" }>, inputHash: string 
   );
 }
 
+function severalOpen(callKey: string, open: readonly PendingApproval[]): PawlError {
+  const ids = open.map(({ questionId }) => JSON.stringify(questionId)).join(", ");
+  return new PawlError(
+    "bad_input",
+    `The tool of call ${callKey} asks several questions. Say which you answer: questionId is one of ${ids}.`,
+  );
+}
+
 function answerOf(
   call: Extract<Call, { status: "asking" }>,
-  decision: Exclude<ApprovalDecision, { type: "abort" }>,
+  decision: Exclude<ApprovalDecision, { type: "abort" | "reply" | "decline" }>,
 ): Answer {
   switch (decision.type) {
     case "modify": {

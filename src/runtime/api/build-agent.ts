@@ -71,7 +71,7 @@ export type Agent<ModelLike = Model> = {
       options: StreamOptions & OutputOptions<Output> & WithChildren,
     ): RunStream<Output, FamilyItem>;
     (input: Input, options: StreamOptions & WithChildren): RunStream<never, FamilyItem>;
-    <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output>;
+    <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output, StreamItem<Output>>;
     (input: Input, options?: StartOptions): RunStream;
   };
   /** The same as `run`, with a frozen view after each step, after each error and at the end. */

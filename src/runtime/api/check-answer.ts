@@ -10,7 +10,7 @@ import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { ApprovalDecision } from "../agent/answer-types.js";
 import { isTooLong } from "../model/parse-tool-call.js";
-import { type CompiledInput, compileInput } from "../tools/schema.js";
+import { type CompiledInput, compileAnswer, compileInput } from "../tools/schema.js";
 
 type Asking = Extract<Call, { readonly status: "asking" }>;
 
@@ -25,6 +25,8 @@ const toRecovery: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>([
   "abort",
 ]);
 
+const toTool: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>(["reply", "decline", "abort"]);
+
 const questions: {
   readonly [why in Asking["why"]]: { readonly answers: ReadonlySet<unknown>; readonly question: string };
 } = {
@@ -38,6 +40,7 @@ const questions: {
     answers: toRecovery,
     question: "had started and its outcome is unknown: answer rerun, result, fail or abort",
   },
+  tool: { answers: toTool, question: "asks a question of its tool: answer reply, decline or abort" },
 };
 
 /**
@@ -64,6 +67,8 @@ const fieldRules: { readonly [Type in ApprovalDecision["type"]]: { readonly [fie
   rerun: {},
   result: { output: anything, isError: trueOrFalse },
   fail: { note: anything },
+  reply: { value: anything },
+  decline: { note: anything },
 };
 
 const otherNames = { reason: "note", message: "note", args: "input", edits: "input", result: "output" };
@@ -82,6 +87,31 @@ function checkText(name: string, text: unknown, most: number): void {
   if (text === undefined || (typeof text === "string" && text.length <= most)) return;
   const given = typeof text === "string" ? `has ${text.length} characters` : "is no text";
   throw new PawlError("bad_input", `\`${name}\` ${given}; it must be a text of at most ${most} characters.`);
+}
+
+/** Bytes of JSON. */
+const mostReplyBytes = 64 * 1024;
+
+/**
+ * Checks what a person replies to a tool: plain JSON that fits the question's schema. A copy.
+ * @throws PawlError `bad_input`
+ */
+export async function checkedReply(
+  callKey: string,
+  value: unknown,
+  { questionId, schema }: { readonly questionId?: string; readonly schema?: JsonSchema },
+): Promise<Json> {
+  const checked = checkJson(value, { maxBytes: mostReplyBytes });
+  const which = `The answer to the question ${JSON.stringify(questionId)} of call ${callKey}`;
+  if (!checked.ok)
+    throw new PawlError("bad_input", `${which} cannot be taken: ${checked.error}. Change it and answer again.`);
+  const result = schema === undefined ? undefined : await compileAnswer(schema).validate(checked.value);
+  if (result === undefined || result.ok) return structuredClone(checked.value);
+  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new PawlError(
+    "bad_input",
+    `${which} does not fit the question's schema:\n- ${issues.join("\n- ")}\nNothing was answered. Change it and answer again.`,
+  );
 }
 
 /** What a waiting call's tool takes, as this process or the session's log knows it; undefined if neither does. */

@@ -24,7 +24,7 @@ type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
 const abortRules: OptionTable<AbortOptions> = { note: anything, by: anything };
-const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText };
+const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText, questionId: anyText };
 const eventRules: OptionTable<EventsOptions> = {
   after: anything,
   follow: trueOrFalse,
@@ -36,6 +36,7 @@ const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 const replayRules: OptionTable<ReplayOptions> = {
   policy: oneOf("present", "recorded"),
   prompt: oneOf("present", "recorded"),
+  durable: oneOf("present", "recorded"),
   model: anything,
 };
 const requestRules: OptionTable<{ readonly after?: number }> = { after: wholeNumber(0) };

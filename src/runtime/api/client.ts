@@ -49,12 +49,18 @@ export type GivenAnswer = {
   readonly input?: Json;
   /** The output of a `result`. */
   readonly output?: ToolOutput;
+  /** Which question of a tool was answered, and the value of a `reply`. */
+  readonly questionId?: string;
+  readonly value?: Json;
 };
 
 export type ClientSession = Answers & {
   readonly id: string;
-  /** The answer to a call; the last one, if the call asked more than once; null if there is none. */
-  readonly answerTo: (callKey: string) => Promise<GivenAnswer | null>;
+  /**
+   * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
+   * is none.
+   */
+  readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
   /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
   readonly tools: () => Promise<readonly ToolSpecification[]>;
   /**
@@ -120,9 +126,9 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   return {
     id,
     ...answering,
-    answerTo: async (callKey) => {
+    answerTo: async (callKey, questionId) => {
       await loadKnown(store, id);
-      return freeze(await answerTo(store, id, callKey));
+      return freeze(await answerTo(store, id, callKey, questionId));
     },
     tools: async () => freeze(await sessionTools(store, id, await loadKnown(store, id))),
     steer,
@@ -130,30 +136,42 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
 }
 
 /** Looks in the log and in the inbox: an answer stays in the inbox until a driver takes it. */
-async function answerTo(store: Store, sessionId: string, callKey: string): Promise<GivenAnswer | null> {
+async function answerTo(
+  store: Store,
+  sessionId: string,
+  callKey: string,
+  questionId: string | undefined,
+): Promise<GivenAnswer | null> {
+  const isMeant = (one: { readonly callKey?: string; readonly questionId?: string }) =>
+    one.callKey === callKey && (questionId === undefined || one.questionId === questionId);
   let given: GivenAnswer | null = null;
   let isExternal = false;
   for await (const { event } of readEntries(store, sessionId, 0)) {
-    if (event.type === "answered" && event.callKey === callKey) given = givenAnswer(event, event.at);
-    if (event.type === "timer_fired" && event.callKey === callKey) given = { type: "expired", at: event.at };
+    if (event.type === "answered" && isMeant(event)) given = givenAnswer(event, event.at);
+    if (event.type === "timer_fired" && isMeant(event))
+      given = { type: "expired", at: event.at, ...defined({ questionId: event.questionId }) };
     if (event.type === "tool_decided" && event.callKey === callKey)
       isExternal = "policy" in event.decision && event.decision.policy.external === true;
     if (event.type === "tool_finished" && event.callKey === callKey && isExternal && event.output !== undefined)
       given = { type: "result", at: event.at, output: event.output };
   }
   for (const { body, at } of await store.inbox(sessionId))
-    if (body.type === "answer" && body.callKey === callKey) given = givenAnswer(body, at);
+    if (body.type === "answer" && isMeant(body)) given = givenAnswer(body, at);
     else if (body.type === "result" && body.callKey === callKey) given = { type: "result", at, output: body.output };
   return given;
 }
 
-function givenAnswer({ answer, by }: { readonly answer: Answer; readonly by?: string }, at: number): GivenAnswer {
+function givenAnswer(
+  { answer, by, questionId }: { readonly answer: Answer; readonly by?: string; readonly questionId?: string },
+  at: number,
+): GivenAnswer {
   const note = "note" in answer ? answer.note : undefined;
   return {
     type: answer.type,
     at,
-    ...defined({ by, note }),
+    ...defined({ by, note, questionId }),
     ...(answer.type === "modify" ? { input: answer.input } : {}),
     ...(answer.type === "result" ? { output: answer.output } : {}),
+    ...(answer.type === "reply" ? { value: answer.value } : {}),
   };
 }

@@ -23,6 +23,7 @@ import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { compileModels } from "../model/models.js";
 import { compileListeners } from "../observers/listeners.js";
+import { listTools } from "../tools/compile-tools.js";
 import type { AgentOptions } from "./agent-options.js";
 
 /** What an agent uses if its author gives nothing else. */
@@ -69,20 +70,25 @@ export function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
   };
   const services = compileServices(options, surroundings.listPrices, shared.store);
-  const handoffs = handoffTools(options.handoffs ?? []);
-  const compiled = compileTools(tools, handoffs, outputToolsOf(options, services, surroundings.createOutputTools));
+  const context = compileContext(options.context);
+  const ofSources = context.sources.flatMap(({ tools: own = [] }) => own);
+  const compiled = compileTools(
+    [...listTools(tools), ...ofSources],
+    handoffTools(options.handoffs ?? []),
+    outputToolsOf(options, services, surroundings.createOutputTools),
+  );
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
   const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
   return {
     name: checkName(name),
     ...budgeted,
     compaction: compileCompaction(options.compaction, surroundings),
-    context: compileContext(options.context),
+    context,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
     ...compiled,
     limits: limitsOf(limits, budgeted),
-    ...(canExecuteTool === undefined ? {} : { canExecuteTool }),
+    ...defined({ canExecuteTool, repairToolCall: options.repairToolCall }),
     hooks: compileHooks(options.hooks ?? []),
     stopWhen: conditionsOf(options, compiled.tools),
     deps: options.deps,

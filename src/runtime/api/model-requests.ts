@@ -4,6 +4,7 @@
 
 import type { Message } from "../../core/data/message.js";
 import { effects } from "../../core/machine/effects.js";
+import type { EventOf } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
@@ -12,6 +13,7 @@ import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import { requestFrom } from "../effects/model-request.js";
+import { summaryRequestOf } from "../effects/summarise.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
@@ -29,8 +31,9 @@ import { checkCall } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
- * options and messages. Files in results are as a model got them that accepts files. An attempt is included even if the
- * process died before it sent the request. The log is read while the requests are consumed.
+ * settings, options and messages. Files in results are as a model got them that accepts files. An attempt is included
+ * even if the process died before it sent the request. The requests of a compaction have `purpose: "compaction"`; those
+ * of a compaction that a crash cut short are not in the log. The log is read while the requests are consumed.
  *
  * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store lacks a blob that the log names
  */
@@ -44,19 +47,20 @@ export async function* modelRequests(
   const { after = 0 } = options;
   const checked = checkedStore(store);
   const follower = await openFollower(checked, sessionId, after);
-  const textsOf = createTexts(sessionId, store);
+  const texts = createTexts(sessionId, store);
   const listOf = createLists(sessionId, store);
   let last = wantedModelCall(follower.state)?.key;
   for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
+    if (entry.event.type === "compacted") yield* summaryRequests(sessionId, entry.event, follower.state, texts);
     follower.state = transition(follower.state, entry.event);
     appendEntry(follower.transcript, entry);
     const effect = wantedModelCall(follower.state);
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
-    const texts = await textsOf(transcript);
+    const prompt = await texts.promptOf(transcript);
     const messages = await requestMessages(transcript, await listOf(transcript), {}, { sessionId, store });
-    yield requestFrom({ sessionId, effect, state, transcript, messages, texts });
+    yield requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }
@@ -81,23 +85,43 @@ function wantedModelCall(state: State) {
   return effects(state).find((effect) => effect.type === "call_model");
 }
 
+async function readTextOf(sessionId: string, hash: string, store: Pick<Store, "getBlob">): Promise<string> {
+  const text = await readPromptBlob(sessionId, hash, store);
+  if (text !== null) return text;
+  throw new PawlError(
+    "store_corrupt",
+    `The blob ${hash}, which the log of session ${sessionId} names, is missing in the store. Restore it from a copy.`,
+  );
+}
+
 /** Reads each text once: the prompt and the tools of a session seldom change. */
 function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
   const known = new Map<string, string>();
 
   async function textOf(hash: string): Promise<string> {
-    const text = known.get(hash) ?? (await readPromptBlob(sessionId, hash, store));
-    if (text === null)
-      throw new PawlError(
-        "store_corrupt",
-        `The blob ${hash}, which the log of session ${sessionId} names, is missing in the store. Restore it from a copy.`,
-      );
+    const text = known.get(hash) ?? (await readTextOf(sessionId, hash, store));
     known.set(hash, text);
     return text;
   }
 
-  return async ({ promptHash, toolsHash }: Transcript): Promise<Prompt> => ({
+  const promptOf = async ({ promptHash, toolsHash }: Transcript): Promise<Prompt> => ({
     systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
     specifications: toolsHash == null ? [] : specificationsIn(await textOf(toolsHash)),
   });
+  /** Texts that are named once. */
+  const readText = (hash: string) => readTextOf(sessionId, hash, store);
+  return { promptOf, textOf, readText };
+}
+
+async function* summaryRequests(
+  sessionId: string,
+  { runId = "", requests = [] }: EventOf<"compacted">,
+  state: State,
+  { textOf, readText }: ReturnType<typeof createTexts>,
+): AsyncGenerator<ModelRequest, void, undefined> {
+  const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;
+  for (const { prompt, text, attempts } of requests) {
+    const request = summaryRequestOf({ sessionId, runId, modelCallIndex }, await textOf(prompt), await readText(text));
+    for (let attempt = 0; attempt < attempts; attempt += 1) yield request;
+  }
 }

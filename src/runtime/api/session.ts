@@ -13,11 +13,25 @@ import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import type { Answers } from "../agent/answer-types.js";
-import { checkResumeOptions, checkSendOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
+import {
+  checkResumeOptions,
+  checkSeedOptions,
+  checkSendOptions,
+  checkSessionId,
+  checkSteerOptions,
+} from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent, familiesOf, familyIn, partsNear } from "../agent/compiled-agent.js";
+import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import { type Input, inputBody, type OutputOptions, type StartOptions, type SteerOptions } from "../agent/run-input.js";
+import {
+  type Input,
+  inputBody,
+  type OutputOptions,
+  type StartOptions,
+  type SteerOptions,
+  sessionInfo,
+} from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
 import { parseCursor } from "../log/cursor.js";
@@ -34,6 +48,7 @@ import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
+import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -64,6 +79,12 @@ export type Session = Answers & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
+  /**
+   * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
+   * or `UIMessage`s of the AI SDK. Resolves when it is durable.
+   * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
+   */
+  readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
   /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
   readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
   /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
@@ -155,6 +176,23 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return { runId, isNew: said === "said" };
   }
 
+  async function seed(messages: History, options: HistoryOptions = {}): Promise<void> {
+    checkSeedOptions(options);
+    const checked = checkHistory(messages, options);
+    if (checked.messages.length === 0)
+      throw new PawlError("bad_input", "The history is empty: there is nothing to add.");
+    await refuseUnlessNew(id, store);
+    const history = await seededHistory(checked, live());
+    const session = sessionInfo(parts, titleOfHistory(checked));
+    const message = {
+      id: `history/${makeId()}`,
+      at: clock.now(),
+      body: { type: "history", history, session },
+    } as const;
+    await deliver(live(), message, { shared: false, known: initialState });
+    await refuseUnlessEntered(history, id, store);
+  }
+
   const childSession = (name: string, childId: string, state: State) =>
     childAgentOf(name, familyIn(parts, state))?.session(childId);
   const partsAt = (state: State) => partsNear(parts, state);
@@ -188,7 +226,9 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     if (isResting(state) && !isPosted && !hasQueued && due === null)
       throw new PawlError(
         "run_finished",
-        `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
+        state.status === "idle"
+          ? `Session ${id} has no run yet. Send an input to start the first one.`
+          : `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
       );
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
@@ -233,6 +273,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   return {
     id,
     send,
+    seed,
     async steer(input, options = {}) {
       checkSteerOptions(options);
       await send(input, { ...options, mode: "steer" });

@@ -2,10 +2,12 @@
  * Starts a run: creates its message, keeps its local options, and parses its answer for the caller.
  */
 import { freeze } from "../../core/data/freeze.js";
+import type { SeededHistory } from "../../core/machine/history.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import { checkStartOptions } from "../agent/check-run-options.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { type CheckedHistory, checkHistory } from "../agent/history.js";
 import { compileLocalOptions } from "../agent/local-run-options.js";
 import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
@@ -13,6 +15,8 @@ import { runToResult } from "../session/deliver.js";
 import { type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
 import type { Subscription } from "../subscribers/subscription.js";
+import { storeFailed } from "../subscribers/waiters.js";
+import { refuseUnlessNew, seededHistory } from "./seed.js";
 
 /** Runs a request until it ends or waits. If `output` is given, `result.output` is the parsed answer. */
 export type RunMethod = {
@@ -41,9 +45,16 @@ export function startRun(
   const body = inputBody(input, options, parts, runId, "queue");
   const locals = compileLocalOptions(options);
   const shared = options.runId !== undefined;
+  let history = historyIn(options);
   const begin = (subscription?: Subscription): Promise<RunResult> => {
-    const message = { id: `run/${runId}`, at: parts.clock.now(), body };
     const act = async () => {
+      const message = { id: `run/${runId}`, at: parts.clock.now(), body };
+      if (history !== undefined) {
+        const seeded = await seedFor(history, live(sessionId), runId);
+        if ("status" in seeded) return freeze(noteInterrupted(interrupted, seeded));
+        message.body = { ...body, history: seeded };
+        history = undefined;
+      }
       const result = await runToResult(live(sessionId), runId, message, {
         shared,
         ...(signal === undefined ? {} : { signal }),
@@ -54,4 +65,26 @@ export function startRun(
     return locals === undefined ? act() : withOutput(runId, locals, parts, act);
   };
   return { sessionId, runId, begin };
+}
+
+/** A history without messages is none. @throws PawlError `bad_input` */
+function historyIn(options: StartOptions): CheckedHistory | undefined {
+  if (options.history === undefined) return undefined;
+  const history = checkHistory(options.history, options);
+  return history.messages.length === 0 ? undefined : history;
+}
+
+/** The history for the message; or the result of the run, if the store fails. @throws PawlError `bad_input` */
+async function seedFor(
+  history: CheckedHistory,
+  session: LocalSession,
+  runId: string,
+): Promise<SeededHistory | RunResult> {
+  const { sessionId, parts } = session;
+  try {
+    await refuseUnlessNew(sessionId, parts.store, runId);
+    return await seededHistory(history, session);
+  } catch (error) {
+    return storeFailed(sessionId, { runId }, error, false);
+  }
 }

@@ -9,7 +9,7 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
-import type { CommittedEntry } from "../log/committed-entry.js";
+import { type CommittedEntry, sentCall } from "../log/committed-entry.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
 import { type KnownQuestions, questionsFrom } from "../log/open-questions.js";
 import { lateResult } from "./internal-messages.js";
@@ -35,6 +35,7 @@ export function createDraft(
 ): Draft {
   const steps: CommittedEntry[] = [];
   const questionsOf = questionsFrom(questions);
+  const isTraced = parts.listeners.length > 0;
   let state = committed;
 
   function apply(body: EventBody): void {
@@ -57,7 +58,8 @@ export function createDraft(
     appendFrozen(transcript, entry);
     state = after;
     const events = publicEvents(sessionId, entry, transcript, before, after, questionsOf);
-    steps.push({ entry, events, before, after, shown: transcript.messages.length });
+    const sent = isTraced ? sentCall(entry, transcript) : null;
+    steps.push({ entry, events, before, after, shown: transcript.messages.length, sent });
   }
 
   return { apply, state: () => state, steps };

@@ -36,61 +36,21 @@ import { dueOf, effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
-import type { Transcript } from "../../core/transcript/transcript.js";
-import { type CompiledAgent, holderDefaults } from "../agent/compiled-agent.js";
+import { holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
-import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
+import { abort, createCancellation, onCancel } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
-import type { CommittedEntry } from "../log/committed-entry.js";
-import { type KnownQuestions, readReported } from "../log/open-questions.js";
-import type { Subscribers } from "../subscribers/broadcast.js";
-import type { Signalled } from "../subscribers/run-signals.js";
-import type { Hold, ProcessMemory } from "../work/effect-context.js";
 import { abortReason, closingError } from "./abort-reason.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
-import { type Committer, commit, type WriteResult } from "./committer.js";
+import { commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
-import { holdOf, type LeaseKeeper } from "./lease-keeper.js";
+import type { Driver, DriverOptions, Job } from "./driver-parts.js";
+import { holdOf } from "./lease-keeper.js";
+import { readInbox } from "./read-inbox.js";
+import { createRecorder } from "./recorder.js";
 import { withoutAgent, workIn } from "./work-in.js";
 
-export type DriverOptions = Omit<Committer, "hold"> & {
-  readonly parts: CompiledAgent;
-  readonly keeper: LeaseKeeper;
-  readonly transcript: Transcript;
-  readonly memory: ProcessMemory;
-  /** The questions of child sessions that public events show. */
-  readonly questions: KnownQuestions;
-  readonly hearers: Subscribers & Signalled;
-  /** The committed state. */
-  state: State;
-  /** Called after each commit, with its entries in order. */
-  readonly onCommitted: (steps: readonly CommittedEntry[]) => void;
-  readonly onClosed: (closing: Closing) => void;
-  /** Called if an effect settles after the driver has closed. */
-  readonly onLate: (event: EventBody) => void;
-};
-
-export type Driver = Omit<DriverOptions, "keeper"> & {
-  readonly hold: Hold;
-  /** The effects in flight, by key. */
-  readonly jobs: Map<string, Job>;
-  /** The ids of inbox messages that are being committed. */
-  taken: Set<string> | null;
-  /** The effects that a state wants, computed once per state. */
-  wanted: { readonly in: State; readonly effects: readonly Effect[] };
-  pending: PendingCommit[];
-  flushing: boolean;
-  closed: boolean;
-  /** Set during a shutdown. Called when no effect runs any more. */
-  draining: (() => void) | null;
-};
-
-type Job = {
-  readonly cancellation: Cancellation;
-  readonly sleeps?: true;
-  /** What the effect will settle with, if it began before the commit that wants it. */
-  readonly early?: Promise<EventBody | undefined>;
-};
+export type { Driver, DriverOptions } from "./driver-parts.js";
 
 /** Copies field by field: V8 gives each object literal with a spread a hidden class of its own, which costs memory. */
 export function createDriver(options: DriverOptions): Driver {
@@ -101,6 +61,13 @@ export function createDriver(options: DriverOptions): Driver {
     parts: options.parts,
     kept,
     hold: holdOf(keeper, kept, storeFailed),
+    recorder: createRecorder({
+      isClosed: () => driver.closed,
+      isLeaving: () => driver.draining !== null,
+      state: () => driver.state,
+      dispatch: (events) => dispatch(driver, events),
+      letGo: (key) => letGo(driver, key),
+    }),
     seq: options.seq,
     state,
     transcript: options.transcript,
@@ -253,7 +220,21 @@ function startAndAbort(driver: Driver, reason: () => unknown): void {
     }
   for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
-  if (draining !== null && [...jobs.values()].every((job) => job.sleeps || !isStarted(job))) draining();
+  leaveIfDone(driver);
+}
+
+/** Ends a shutdown when nothing is in flight that will settle here. */
+function leaveIfDone({ draining, jobs }: Driver): void {
+  if (draining === null) return;
+  for (const job of jobs.values()) if (job.sleeps !== true && job.isLetGo !== true && isStarted(job)) return;
+  draining();
+}
+
+/** The effect will not settle in this process: a shutdown does not wait for it. */
+function letGo(driver: Driver, key: string): void {
+  const job = driver.jobs.get(key);
+  if (job !== undefined) job.isLetGo = true;
+  leaveIfDone(driver);
 }
 
 function isStarted(job: Job | undefined): boolean {
@@ -282,12 +263,16 @@ function settle(driver: Driver, key: string, event: EventBody | undefined): void
 }
 
 function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void {
-  const { key, runId, timer, until, ms, callKey, attempt } = effect;
+  const { key, runId, timer, until, ms, callKey, attempt, questionId } = effect;
   const { clock } = driver.parts;
   const left = Math.max(0, until - clock.now());
   const cancellation = createCancellation();
   const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
-    const named = { ...(callKey === undefined ? {} : { callKey }), ...(attempt === undefined ? {} : { attempt }) };
+    const named = {
+      ...(callKey === undefined ? {} : { callKey }),
+      ...(attempt === undefined ? {} : { attempt }),
+      ...(questionId === undefined ? {} : { questionId }),
+    };
     add(driver, { events: [{ type: "timer_fired", runId, timer, ...named }], settled: key });
   });
   onCancel(cancellation, cancel);
@@ -302,14 +287,7 @@ export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
   let messages: readonly InboxMessage[];
   try {
-    const { store } = driver.parts;
-    // Messages may be consumed while the children's logs are read. So the inbox is read last, directly before it is taken.
-    for (;;) {
-      messages = await store.inbox(driver.sessionId);
-      const reading = readReported(store, driver.questions, driver.state, messages);
-      if (reading === undefined) break;
-      await reading;
-    }
+    messages = await readInbox(driver);
   } catch (error) {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;

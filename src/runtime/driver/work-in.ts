@@ -10,12 +10,12 @@ type Worker = Omit<EffectContext, "now">;
 
 /** Null if the session has an agent that this process cannot drive: another process gave it to that one. */
 export function workIn(
-  { sessionId, parts: own, transcript, memory, hold, hearers }: Worker,
+  { sessionId, parts: own, transcript, memory, hold, recorder, hearers }: Worker,
   state: State,
 ): EffectContext | null {
   const parts = partsIn(own, state);
   if (parts === null) return null;
-  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, hearers };
+  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, hearers };
 }
 
 /** The session is left to a process that has its agent. */

@@ -10,6 +10,7 @@ import {
   emptyResponse,
   endedWithError,
   type FinishReason,
+  guardTripped,
   type ModelFailure,
   type ProviderMetadata,
   toolCallsOf,
@@ -17,18 +18,20 @@ import {
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
 import { byteLength } from "../../platform/bytes.js";
-import type { MessageDelta } from "../../ports/model.js";
+import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { cutOffText } from "../model/cut-off-text.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
 import { modelOf } from "../model/models.js";
+import { type PartialOutput, type PartialOutputReader, readPartialOutput } from "../model/partial-output.js";
 import { type StreamOptions, streamInto } from "../model/stream-attempt.js";
-import { publishDelta } from "../subscribers/broadcast.js";
+import { publishDelta, publishPartialOutput } from "../subscribers/broadcast.js";
 import { canCompact, isNearLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
+import { type BesideCall, type Trip, watchCall } from "./beside-call.js";
 import { requestOf } from "./model-request.js";
 
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
@@ -45,26 +48,69 @@ export async function callModel(
   const made = request instanceof Promise ? await request : request;
   if (made.type === "missing") return prepareAgain(effect, made.message, context);
   while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;
-  const { parts, state, memory, now, hearers } = context;
+  const { parts, memory, now, hearers } = context;
   const { model, timeouts } = modelOf(context);
   const assembly = createAssembly(made.request);
   let firstDeltaMs: number | undefined;
+  const output = outputReader(made.request, context);
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
       firstDeltaMs ??= now() - startedAt;
       publishDelta(hearers, delta);
+      output?.take(delta);
     }
   };
-  memory.partial = assembly;
-  const options: StreamOptions = { model, timeouts, clock: parts.clock, cancellation, publish, memory };
+  const beside = parts.hooks.besideLLMCall.length === 0 ? null : watchCall(effect, made.request, context, cancellation);
+  // Nobody is shown the beginning of an answer that is held back.
+  if (beside?.holds !== true) memory.partial = assembly;
+  const options: StreamOptions = {
+    model,
+    timeouts,
+    clock: parts.clock,
+    cancellation: beside?.cancellation ?? cancellation,
+    publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
+    memory,
+  };
   await streamInto(assembly, made.request, options);
+  const trip = beside === null ? null : await beside.settled(assembly, publish);
+  output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
     startedAt,
     durationMs: Math.max(0, now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  return callAfterAttempt(settle(effect, assembly, timing, context), context, cancellation);
+  const event = settle(effect, assembly, timing, context);
+  if (beside === null) return callAfterAttempt(event, context, cancellation);
+  return callAfterAttempt(guarded(event, beside, trip), context, cancellation);
+}
+
+/** The attempt as the hooks beside it leave it. */
+function guarded(event: SettledAttempt, { holds, records }: BesideCall, trip: Trip | null): SettledAttempt {
+  const hooks = records();
+  if (trip === null) {
+    if (event.type === "model_finished" || !holds) return { ...event, hooks };
+    // Nobody has looked at the text of an answer that was cut off.
+    const { partial: _, ...unseen } = event;
+    return { ...unseen, hooks };
+  }
+  const { runId, modelCallIndex, attempt, model, timing, resends, usage: used } = event;
+  const usage = used === undefined || event.type === "model_finished" ? used : { ...used, partial: true };
+  const { reason, message } = trip;
+  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends }) };
+  const failure = { kind: "cancelled", code: guardTripped, message } as const;
+  const next = { type: "give_up", reason } as const;
+  return { type: "model_failed", ...step, failure, next, hooks, ...defined({ usage }) };
+}
+
+/** Only an answer with a shape is read while it comes. It may continue the answers before it. */
+function outputReader(
+  identity: ModelRequest,
+  { transcript, parts, hearers }: EffectContext,
+): PartialOutputReader | undefined {
+  if (identity.responseFormat === undefined) return undefined;
+  const publish = (item: PartialOutput) => publishPartialOutput(hearers, item);
+  return readPartialOutput({ identity, before: transcript.run?.answer ?? "", clock: parts.clock, publish });
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */

@@ -47,8 +47,14 @@ export async function compact(
     ...("code" in made ? { fault: made } : replacing(cut, made, state, context, tokensBefore)),
     model: called.model.id,
     timing: { startedAt, durationMs: Math.max(0, context.now() - startedAt) },
+    ...asked(summariser),
     ...defined({ usage: summariser.usage() }),
   };
+}
+
+function asked({ requests }: Summariser): Pick<Compacted, "requests"> {
+  const sent = requests().filter(({ attempts }) => attempts > 0);
+  return sent.length === 0 ? {} : { requests: sent };
 }
 
 type Fault = NonNullable<Compacted["fault"]>;
@@ -107,6 +113,7 @@ function replacing(
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
+    ...(transcript.sources === null ? {} : { sources: transcript.sources }),
     replaced: { from: firstReplaced(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };

@@ -31,6 +31,7 @@ import {
   type PlainPermission,
 } from "./author-checks.js";
 import { nobodyCanApprove, unknownTool } from "./prompts.js";
+import { type Mended, repairCall } from "./repair-call.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
 export function* decide(
@@ -38,9 +39,9 @@ export function* decide(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
-  const record = context.transcript.calls.get(callKey);
+  const given = context.transcript.calls.get(callKey);
   const call = callOf(context.state, callKey);
-  if (record === undefined || call?.status !== "deciding") return undefined;
+  if (given === undefined || call?.status !== "deciding") return undefined;
   const settle = (decision: PolicyDecision, { records } = noHooks): EventBody => ({
     type: "tool_decided",
     runId,
@@ -48,15 +49,17 @@ export function* decide(
     decision,
     ...hookRecords(records),
   });
-  const repeated = call.edited === undefined ? decideRepeated(record, context) : undefined;
+  const repeated = call.edited === undefined ? decideRepeated(given, context) : undefined;
   if (typeof repeated === "object") return settle(repeated);
-  if (record.part.approvalId !== undefined) {
-    const { decision, records } = yield* decideForProvider(record, context, cancellation);
+  if (given.part.approvalId !== undefined) {
+    const { decision, records } = yield* decideForProvider(given, context, cancellation);
     return settle(decision, { records });
   }
-  const compiled = context.parts.tools.get(call.name);
-  if (compiled === undefined || !isActive(call.name, context))
-    return settle({ verdict: "reject", message: unknownTool(call.name) });
+  const offered = (name: string) => (isActive(name, context) ? context.parts.tools.get(name) : undefined);
+  const mended = call.edited === undefined ? yield* repairCall(given, offered, context, cancellation) : undefined;
+  const { record = given, name = call.name } = mended ?? {};
+  const compiled = offered(name);
+  if (compiled === undefined) return settle({ verdict: "reject", message: unknownTool(name) }, mended);
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
@@ -64,7 +67,18 @@ export function* decide(
     ? yield* callBeforeToolCall(record, compiled.tool, context, cancellation)
     : noHooks;
   const { decision, records } = yield* decideInput(call, record, compiled, before, context, cancellation);
-  return settle(decision, records.length === 0 ? before : { records: [...before.records, ...records] });
+  if (mended?.repair === undefined && records.length === 0 && (mended?.records.length ?? 0) === 0)
+    return settle(decision, before);
+  const all = [...(mended?.records ?? []), ...before.records, ...records];
+  return settle(mended?.repair === undefined ? decision : withRepair(decision, mended), { records: all });
+}
+
+/** The mended input is what the log keeps of the call, unless a hook changed it further. */
+function withRepair(decision: PolicyDecision, { record, repair }: Mended): PolicyDecision {
+  if (repair === undefined) return decision;
+  const runs = decision.verdict === "allow" || decision.verdict === "ask";
+  if (!runs || decision.input !== undefined || !record.changed) return { ...decision, repair };
+  return { ...decision, input: record.input, repair };
 }
 
 /**
@@ -223,13 +237,22 @@ function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   if (handoff !== undefined) return { recover, handoff };
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
+    ...(tool.durable === true ? { durable: true } : {}),
     ...(tool.sequential === true ? { sequential: true } : {}),
+    ...retryOf(tool),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(isExternal(tool) ? { external: true } : {}),
   };
 }
 
-function recoverOf({ recover, readOnly }: AnyTool): Recover {
+function retryOf({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
+  if (retry === undefined) return {};
+  const { attempts = 3, backoff: { baseMs = 500, maxMs = 30_000 } = {} } = retry;
+  return { retry: { attempts, baseMs, maxMs } };
+}
+
+function recoverOf({ recover, readOnly, durable }: AnyTool): Recover {
+  if (durable === true) return "rerun";
   if (recover === undefined) return readOnly === true ? "rerun" : "fail";
   return typeof recover === "string" ? recover : "reconcile";
 }

@@ -32,8 +32,9 @@ export function* handOver(context: EffectContext, cancellation: Cancellation): C
     const record: HookRecord = { name: `filter of ${name}`, hook: "afterStep", ms, outcome, message };
     return failed(`the filter of the handoff to "${to}" failed: ${message}`, [...records, record]);
   }
-  // It holds the dependencies of this agent.
+  // They hold what belongs to this agent.
   memory.spareHookContext = null;
+  memory.sources = null;
   const list = filtered.messages === undefined ? {} : { messages: filtered.messages };
   return { type: "handed_off", runId, from: session.agent, to, callKey, ...list, ...hookRecords(records) };
 }

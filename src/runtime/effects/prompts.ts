@@ -41,6 +41,9 @@ export function repeatedCall(timesInRow: number): string {
 
 export const nobodyCanApprove = "it needs an approval, and nobody can be asked";
 
+/** Why a question of a tool is declined. */
+export const nobodyCanAnswer = "nobody can be asked in this run";
+
 export const toolNotAllowed = "this tool may not be used";
 
 export function permissionCheckFailed(why: string): string {

@@ -3,8 +3,8 @@
  */
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
-import type { CallRecord } from "../../core/transcript/results.js";
-import type { Reconciled, RecoverOption } from "../../ports/tool.js";
+import { type CallRecord, toolOf } from "../../core/transcript/results.js";
+import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
@@ -21,6 +21,7 @@ import { validatedInput } from "../work/tool-input.js";
 import { mayStart } from "./may-start.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 import { defaultToolTimeoutMs } from "./run-tool.js";
+import { finishedToolSteps } from "./step-values.js";
 
 export function* reconcileTool(
   effect: EffectOf<"reconcile">,
@@ -50,7 +51,9 @@ export function* reconcileTool(
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
   if (!(yield* mayStart(context, cancellation))) return undefined;
-  const settled = yield* wait(askOutside(effect, recover.reconcile, input.value, compiled, context, cancellation));
+  const steps = yield* wait(finishedToolSteps(record, context));
+  const asked = { input: input.value, steps };
+  const settled = yield* wait(askOutside(effect, recover.reconcile, asked, compiled, context, cancellation));
   if (settled.type !== "returned") return ask(settled.message);
   try {
     const { status, ...rest } = settled.value as Reconciled;
@@ -70,7 +73,7 @@ type Found = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isErr
 function askOutside(
   { runId, callKey }: EffectOf<"reconcile">,
   reconcile: Reconcile,
-  input: unknown,
+  { input, steps }: { readonly input: unknown; readonly steps: readonly FinishedToolStep[] },
   { tool }: CompiledTool,
   { sessionId, parts }: EffectContext,
   cancellation: Cancellation,
@@ -84,6 +87,7 @@ function askOutside(
     sessionId,
     runId,
     deps: depsOf(parts, runId),
+    steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;
   const onGivenUp = () => abort(own);
@@ -107,6 +111,6 @@ function* finished(
     output: toToolOutput(found.output),
   };
   const { outcome, output, records } = yield* callAfterToolCall(reported, record, 0, context);
-  const cut = yield* wait(capOutput(output, record.part.name, context.sessionId, context.parts));
+  const cut = yield* wait(capOutput(output, toolOf(record), context.sessionId, context.parts));
   return { type: "tool_finished", runId, callKey, outcome, output: cut, ...hookRecords(records) };
 }

@@ -2,20 +2,20 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
-import type { EventBody, Timing } from "../../core/machine/event.js";
+import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
-import { type CallRecord, textOfOutput } from "../../core/transcript/results.js";
+import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
-import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
+import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
-import { forgetPreliminary, publishPreliminary, publishProgress } from "../subscribers/broadcast.js";
+import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
@@ -24,7 +24,10 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
+import { mismatchText } from "./step-host.js";
+import { type ToolWork, toolContextOf } from "./tool-context.js";
 import { isStream, type Reading, readStream } from "./tool-stream.js";
+import { faultOf, type NextTry, nextTry } from "./try-again.js";
 
 /** How long a call of a tool may take that sets no limit. */
 export const defaultToolTimeoutMs = 600_000;
@@ -36,7 +39,7 @@ export function* runTool(
 ): Coroutine<EventBody | undefined> {
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = childAgentOf(record.part.name, context.parts.family);
+  const child = childAgentOf(toolOf(record), context.parts.family);
   if (child !== undefined) return yield* askChild(effect, record, child, context, cancellation);
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
@@ -44,6 +47,13 @@ export function* runTool(
   if (returned === null) return notStarted(effect, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
+  const again =
+    returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
+  const records = again?.records === undefined ? final.records : [...final.records, ...again.records];
+  if (again?.next !== undefined) {
+    const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
+    return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
+  }
   const { outcome, output, done } = yield* capped(final, record, context);
   return {
     type: "tool_finished",
@@ -54,8 +64,20 @@ export function* runTool(
     outcome,
     output,
     ...(done === undefined ? {} : { done }),
-    ...hookRecords(final.records),
+    ...hookRecords(records),
   };
+}
+
+function triedAgain(
+  { error }: { readonly error: unknown },
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  context: EffectContext,
+  cancellation: Cancellation,
+): { readonly next: NextTry | undefined; readonly records: readonly HookRecord[] } {
+  const records: HookRecord[] = [];
+  const tool = context.parts.tools.get(toolOf(record))?.tool;
+  return { next: nextTry(error, tool, effect, context, cancellation, records), records };
 }
 
 /** The run stops, and says that this call did not start. If the session is lost, its next holder runs the call. */
@@ -77,9 +99,9 @@ function* askChild(
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
   const { runId, callKey, attempt } = effect;
-  const compiled = context.parts.tools.get(record.part.name);
+  const compiled = context.parts.tools.get(toolOf(record));
   if (compiled === undefined)
-    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(record.part.name)) };
+    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(toolOf(record))) };
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (cancellation.isCancelled) return notStarted(effect, cancellation);
   if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
@@ -90,16 +112,20 @@ function* askChild(
 type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };
 
 /** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
-type Outcome = Finished & { readonly isFinalText?: boolean };
+type Outcome = Finished & {
+  readonly isFinalText?: boolean;
+  /** What the tool threw. */
+  readonly thrown?: { readonly error: unknown };
+};
 
 /** The output as the log keeps it. */
 function* capped(
   { outcome, output, done, isFinalText }: Outcome,
-  { part }: CallRecord,
+  record: CallRecord,
   { sessionId, parts }: EffectContext,
 ): Coroutine<Finished> {
   try {
-    const cut = yield* wait(capOutput(output, part.name, sessionId, parts));
+    const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
     if (done === undefined) return { outcome, output: cut };
     return { outcome, output: cut, done: isFinalText === true ? { message: textOfOutput(cut) } : {} };
   } catch (error) {
@@ -114,8 +140,8 @@ function* outcomeOf(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Outcome | null> {
-  const compiled = context.parts.tools.get(record.part.name);
-  if (compiled === undefined) return failed(unknownTool(record.part.name));
+  const compiled = context.parts.tools.get(toolOf(record));
+  if (compiled === undefined) return failed(unknownTool(toolOf(record)));
   if (!isAsApproved(record, context)) return failed(inputNotApproved);
   const { tool } = compiled;
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
@@ -123,15 +149,38 @@ function* outcomeOf(
   if (cancellation.isCancelled) return null;
   if (!input.ok) return failed(input.message);
   if (!(yield* mayStart(context, cancellation))) return null;
+  const work: ToolWork = { steps: null, fail: null };
+  const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
+  // A tool that begins no step any more has not taken those that are recorded.
+  const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
+  if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));
+  const ending = work.steps?.end();
+  if (ending === undefined) return outcome;
+  // The tool was let go: it runs again, here or in another process.
+  if (ending.type === "let_go") return yield* wait(never());
+  return ending.type === "error"
+    ? failed(ending.message)
+    : { outcome: "interrupted", output: errorOutput(ending.message) };
+}
+
+function* ranTool(
+  tool: AnyTool,
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  input: Extract<ValidatedInput, { ok: true }>,
+  context: EffectContext,
+  cancellation: Cancellation,
+  work: ToolWork,
+): Coroutine<Outcome> {
   try {
     const run = (signal: () => AbortSignal) =>
-      execute(tool, record, input, toolContextOf(effect, record, context, signal));
-    const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run));
+      execute(tool, record, input, toolContextOf({ tool, effect, record, context, cancellation, signal }, work));
+    const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
     const done = doneIn(value);
     return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
   } catch (error) {
     const done = doneIn(error);
-    return done === undefined ? failed(textOfError(error)) : doneOutcome(done);
+    return done === undefined ? { ...failed(textOfError(error)), thrown: { error } } : doneOutcome(done);
   }
 }
 
@@ -154,27 +203,6 @@ function execute(
   return tool.executeRaw?.(JSON.stringify(record.input), toolContext);
 }
 
-function toolContextOf(
-  effect: EffectOf<"run_tool">,
-  record: CallRecord,
-  { sessionId, parts, hearers }: EffectContext,
-  signal: () => AbortSignal,
-): ToolContext {
-  return {
-    get signal() {
-      return signal();
-    },
-    toolCallId: record.part.toolCallId,
-    idempotencyKey: effect.callKey,
-    attempt: effect.attempt,
-    sessionId,
-    runId: effect.runId,
-    deps: depsOf(parts, effect.runId),
-    services: parts.services,
-    progress: (note) => publishProgress(hearers, effect.callKey, note),
-  };
-}
-
 /** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
 function withTimeout(
   tool: AnyTool,
@@ -182,6 +210,7 @@ function withTimeout(
   context: EffectContext,
   cancellation: Cancellation,
   run: (signal: () => AbortSignal) => unknown,
+  work: ToolWork,
 ): unknown {
   const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
   let own: AbortController | undefined;
@@ -202,11 +231,15 @@ function withTimeout(
       forgetPreliminary(context.memory, callKey);
       reading.stop();
     };
+    work.fail = (error) => {
+      endReading();
+      reject(error);
+    };
     const stopTimer = context.parts.clock.after(timeoutMs, () => {
       isTimedOut = true;
       own?.abort(new Error("timeout"));
       endReading();
-      reject(new Error(toolTimedOut(timeoutMs)));
+      reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
     });
     // A call that is cancelled has its grace instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {

@@ -4,9 +4,11 @@
  */
 
 import { withCost } from "../../context/services.js";
+import { freeze } from "../../core/data/freeze.js";
 import { addUsage, type ModelFailure, textOf, type Usage } from "../../core/data/message.js";
+import type { SummaryRequest } from "../../core/machine/event.js";
 import type { SummaryPrompt } from "../../ports/compaction.js";
-import type { ModelRequest } from "../../ports/model.js";
+import type { ModelRequest, RequestIdentity } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { createAssembly } from "../model/message-assembly.js";
@@ -14,11 +16,14 @@ import type { CalledModel } from "../model/models.js";
 import { retryDelayMs } from "../model/retry.js";
 import { streamInto } from "../model/stream-attempt.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { nameText } from "../work/prompt-blobs.js";
 
 export type Summariser = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
   /** What all its attempts used so far; undefined before the first. */
   readonly usage: () => Usage | undefined;
+  /** What it was asked so far, as the log names it. */
+  readonly requests: () => readonly SummaryRequest[];
 };
 
 /** The error that a summariser throws when it gives up. */
@@ -44,19 +49,12 @@ export function createSummariser(
   const { model, retry, timeouts } = called;
   const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;
   let used: Usage | undefined;
+  const asked: Asked[] = [];
 
-  async function attempt({ systemPrompt, text }: SummaryPrompt): Promise<string | ModelFailure> {
-    const request: ModelRequest = {
-      sessionId,
-      runId,
-      modelCallIndex,
-      attempt: 0,
-      systemPrompt,
-      messages: [{ role: "user", parts: [{ type: "text", text }] }],
-      tools: [],
-      toolChoice: "none",
-    };
+  async function attempt(asking: Asked): Promise<string | ModelFailure> {
+    const request = summaryRequestOf({ sessionId, runId, modelCallIndex }, asking.prompt.text, asking.text.text);
     while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return heldElsewhere;
+    asking.attempts += 1;
     const assembly = createAssembly(request);
     await streamInto(assembly, request, {
       model,
@@ -76,8 +74,11 @@ export function createSummariser(
   return {
     async ask(prompt) {
       const startedAt = now();
+      const { texts } = context.memory;
+      const named = { prompt: nameText(texts, prompt.systemPrompt), text: nameText(texts, prompt.text), attempts: 0 };
+      asked.push(named);
       for (let count = 1; ; count += 1) {
-        const answer = await attempt(prompt);
+        const answer = await attempt(named);
         if (typeof answer === "string") return answer;
         const delayMs = answer.kind === "cancelled" ? undefined : retryDelayMs(retry, answer, count, now() - startedAt);
         if (delayMs === undefined) throw new SummariserFailure(answer);
@@ -85,7 +86,28 @@ export function createSummariser(
       }
     },
     usage: () => used,
+    requests: () => asked.map(({ prompt, text, attempts }) => ({ prompt: prompt.hash, text: text.hash, attempts })),
   };
+}
+
+type NamedText = ReturnType<typeof nameText>;
+type Asked = { readonly prompt: NamedText; readonly text: NamedText; attempts: number };
+
+/** The request for a summary. The log names its texts, so that it can be made again. */
+export function summaryRequestOf(
+  identity: Omit<RequestIdentity, "attempt">,
+  systemPrompt: string,
+  text: string,
+): ModelRequest {
+  return freeze({
+    ...identity,
+    attempt: 0,
+    systemPrompt,
+    messages: [{ role: "user", parts: [{ type: "text", text }] }],
+    tools: [],
+    toolChoice: "none",
+    purpose: "compaction",
+  });
 }
 
 /** Ends early if the compaction is cancelled. */

@@ -36,10 +36,11 @@ function* askAfter(
 ): Coroutine<SettledAttempt> {
   const { onError } = context.parts.hooks;
   const answered = yield* callHooks(notification("afterLLMCall", answerOf(event)), context, cancellation);
-  if (answered.failure !== undefined) return failedBy(answered.failure, event, answered.records);
-  if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(answered.records) };
+  const known = event.hooks === undefined ? answered.records : [...event.hooks, ...answered.records];
+  if (answered.failure !== undefined) return failedBy(answered.failure, event, known);
+  if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(known) };
   const { value, failure, records } = yield* callHooks(onErrorCall(event), context, cancellation);
-  const all = [...answered.records, ...records];
+  const all = [...known, ...records];
   if (failure !== undefined) return failedBy(failure, event, all);
   return { ...event, next: nextOf(event.next, value), ...hookRecords(all) };
 }

@@ -270,8 +270,8 @@ export function lastStepOf({ state, transcript }: EffectContext): StepResultSubj
   return {
     modelCallIndex: state.status === "idle" ? 0 : state.counters.totalSteps,
     text: transcript.run?.answer ?? "",
-    calls: [...transcript.calls.values()].flatMap(({ callKey, part, input, result }) =>
-      result === undefined ? [] : [{ callKey, name: part.name, input, outcome: result.outcome, output: result.output }],
+    calls: [...transcript.calls.values()].flatMap(({ callKey, part, tool = part.name, input, result }) =>
+      result === undefined ? [] : [{ callKey, name: tool, input, outcome: result.outcome, output: result.output }],
     ),
   };
 }

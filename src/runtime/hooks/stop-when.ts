@@ -12,7 +12,7 @@ import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { PlainStopCondition, StepView } from "../../ports/stop-condition.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { type CompiledCondition, type CompiledConditions, plainConditionsIn } from "../agent/stop-conditions.js";
-import { checkAnswer } from "../agent/structured-output.js";
+import { checkAnswer, ownSchema } from "../agent/structured-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
@@ -151,7 +151,7 @@ function* endOf(
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { ...end, reason: "stop_condition" };
   const answer = transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, parts.locals.get(runId)?.output, parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(runId, schema, parts), parts.clock));
   if (checked.ok) return { ...end, reason: "stop_condition", output: checked.value };
   const message = `The stop condition ${condition} held, and the text so far cannot be used: ${checked.message}`;
   return { ...end, reason: "invalid_output", fault: { code: "invalid_output", message, retryable: false } };

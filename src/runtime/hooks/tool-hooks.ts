@@ -4,7 +4,7 @@
 
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
-import type { CallRecord } from "../../core/transcript/results.js";
+import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { ToolCallSubject, ToolResultSubject } from "../../ports/hook.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -24,7 +24,7 @@ export type BeforeToolCall = {
 };
 
 /** An entry of the log has a bound, and holds more than the input. */
-const mostInputBytes = 900_000;
+export const mostInputBytes = 900_000;
 
 export function callBeforeToolCall(
   record: CallRecord,
@@ -50,13 +50,14 @@ export const noHooks: BeforeToolCall = { records: [] };
 
 function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
   const { callKey, part, edited } = record;
+  const name = toolOf(record);
   return {
     point: "beforeToolCall",
     initial: {},
     subjectOf: ({ input = record.input }): ToolCallSubject => ({
       callKey,
       toolCallId: part.toolCallId,
-      name: part.name,
+      name,
       readOnly: tool.readOnly === true,
       input,
       isEdited: edited,
@@ -73,7 +74,8 @@ function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<Before
 }
 
 /** What a tool returned, before the output is cut for the model or moved to a blob. */
-export type ToolOutcome = { readonly outcome: "ok" | "error"; readonly output: ToolOutput };
+/** `interrupted`: the tool could not come to its end, and its outcome is unknown. */
+export type ToolOutcome = { readonly outcome: "ok" | "error" | "interrupted"; readonly output: ToolOutput };
 type FinalToolOutcome = ToolOutcome & { readonly isFinalText?: boolean };
 export type AfterToolCall<Outcome extends FinalToolOutcome> = Outcome & { readonly records: readonly HookRecord[] };
 
@@ -99,18 +101,15 @@ function* askAfter<Outcome extends FinalToolOutcome>(
   return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };
 }
 
-function afterToolCall(
-  { outcome, output }: ToolOutcome,
-  { callKey, part, input }: CallRecord,
-  durationMs: number,
-): HookCall<ToolOutput> {
+function afterToolCall({ outcome, output }: ToolOutcome, record: CallRecord, durationMs: number): HookCall<ToolOutput> {
+  const { callKey, part, input } = record;
   return {
     point: "afterToolCall",
     initial: output,
     subjectOf: (present): ToolResultSubject => ({
       callKey,
       toolCallId: part.toolCallId,
-      name: part.name,
+      name: toolOf(record),
       input,
       output: present,
       isError: outcome === "error",

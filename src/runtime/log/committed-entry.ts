@@ -3,6 +3,7 @@
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 
 /** `before` and `after` are the states around the entry. `shown` counts the transcript's messages after the entry. */
@@ -12,4 +13,21 @@ export type CommittedEntry = {
   readonly before: State;
   readonly after: State;
   readonly shown: number;
+  /** What the model call of a `prepared` entry is sent; null for other entries, and if nobody traces. */
+  readonly sent: SentCall | null;
 };
+
+export type SentCall = {
+  readonly messages: number;
+  /** How many leading messages, and whether the choice of tools, are those of the call before. */
+  readonly reused: number;
+  readonly sameChoice: boolean;
+  /** The blobs of the system prompt and of the specifications. */
+  readonly promptHash: string | null | undefined;
+  readonly toolsHash: string | null | undefined;
+};
+
+export function sentCall({ event }: Entry, { lastSent, promptHash, toolsHash }: Transcript): SentCall | null {
+  if (event.type !== "prepared") return null;
+  return { messages: lastSent.count, reused: lastSent.reused, sameChoice: lastSent.sameChoice, promptHash, toolsHash };
+}

@@ -15,7 +15,7 @@ import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Store } from "../../ports/store.js";
-import type { CommittedEntry } from "./committed-entry.js";
+import { type CommittedEntry, sentCall } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
 import { appendFrozen } from "./frozen-transcript.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
@@ -103,7 +103,8 @@ export async function* readCommittedEntries(
   for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
     const before = follower.state;
     const events = await followEntry(follower, entry);
-    yield { entry, events, before, after: follower.state, shown: follower.transcript.messages.length };
+    const { state: after, transcript } = follower;
+    yield { entry, events, before, after, shown: transcript.messages.length, sent: sentCall(entry, transcript) };
   }
 }
 

@@ -13,6 +13,7 @@ import { type Call, callOf, type State } from "../../core/machine/state.js";
 import { namesFunction } from "../../core/machine/stop-condition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
+import type { ContextSource } from "../../ports/context.js";
 import type { Model } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
@@ -22,7 +23,8 @@ import { perform } from "../effects/perform.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
-import { createProcessMemory, type EffectContext, type EffectOf } from "../work/effect-context.js";
+import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
+import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
 
 export type RecallOptions = {
@@ -32,6 +34,8 @@ export type RecallOptions = {
   readonly store: Store;
   /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
   readonly policy: "present" | "recorded";
+  /** Whether durable tools run again, with their recorded steps. */
+  readonly durable: "present" | "recorded";
   /** Answers instead of the recording, if given. */
   readonly model?: Model;
 };
@@ -41,13 +45,18 @@ export type Recall = {
   readonly presentEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
-export function createRecall({ sessionId, parts, store, policy, model }: RecallOptions): Recall {
+export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
   let memory = forget();
   let now = 0;
   let reached = false;
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
-  const toolsOf = noted(() => (reached = true));
+  const runsAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
+  const toolsOf = replayed((tool) => (runsAgain(tool) ? tool : noting(tool, () => (reached = true))));
+  /** A durable tool that runs again may wait for something, and may be stuck. */
+  const waitingClock: Clock = { ...clock, after: parts.clock.after };
+
+  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
 
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const own = partsNear(parts, state);
@@ -58,6 +67,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       clock,
       tools,
       hooks: noHooks,
+      context,
       listeners: [],
       isReplay: true,
       ...changes,
@@ -70,6 +80,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       memory,
       now: clock.now,
       hold: { isSure: () => true, makeSure: async () => true },
+      recorder: nothingRecorded,
       hearers: { sessionId, parts: present, subscriptions: [] },
     };
     reached = false;
@@ -120,6 +131,8 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
+        if (event.sources !== undefined && context.sources.length > 0)
+          await recallSources(event, event.sources, memory);
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
@@ -131,13 +144,16 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return callAgain(event, state, transcript);
       case "tool_decided":
       case "tool_waiting":
+      case "tool_failed":
       case "tool_finished": {
         const call = callOf(state, event.callKey);
         if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
+        if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
-        const isOurs = call?.status === "running" && (event.type === "tool_waiting" || event.attempt !== undefined);
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript) : undefined;
+        const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
+        const real = { clock: waitingClock };
+        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
       case "handed_off":
         return act({ type: "hand_over", key: "replay", runId: event.runId }, state, transcript);
@@ -151,6 +167,7 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
         return act({ type, key: "replay", runId: event.runId }, state, transcript);
       }
       case "session_created":
+      case "history_added":
       case "run_started":
       case "run_queued":
       case "compacted":
@@ -163,6 +180,9 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
       case "parent_told":
       case "child_waiting":
       case "migrated":
+      case "tool_step_started":
+      case "tool_step_finished":
+      case "tool_asked":
         return undefined;
       default:
         event satisfies EventOf<ReservedEventType>;
@@ -173,20 +193,34 @@ export function createRecall({ sessionId, parts, store, policy, model }: RecallO
   return { presentEvent };
 }
 
+/** Nothing is loaded: the texts are taken from the recording. */
+function withoutTexts({ name }: ContextSource): ContextSource {
+  return { name, load: () => [] };
+}
+
 /** An effect that is performed, rather than only waited for. */
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
 
-/** The tools of each agent, which call `note` instead of running. */
-function noted(note: () => void): (parts: CompiledAgent) => CompiledAgent["tools"] {
+/** The tools of each agent, as a replay calls them. */
+function replayed(of: (tool: CompiledTool) => CompiledTool): (parts: CompiledAgent) => CompiledAgent["tools"] {
   const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
   return ({ tools }) => {
-    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, noting(tool, note)]));
+    const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, of(tool)]));
     known.set(tools, found);
     return found;
   };
 }
+
+/** A replay writes nothing. */
+const nothingRecorded: Recorder = {
+  isReplay: true,
+  record: async () => "closed",
+  isLost: () => false,
+  isLeaving: () => false,
+  letGo: () => {},
+};
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {

@@ -35,8 +35,9 @@ export async function replaySession(
   const loaded = await parts.store.load(sessionId);
   if (loaded === null) return throwNoSession(sessionId);
   checkAgent(sessionId, loaded.state, parts);
-  const { policy = "present", prompt = "present", model } = options;
-  const recall = createRecall({ sessionId, parts, store: scratch, policy, ...(model === undefined ? {} : { model }) });
+  const { policy = "present", prompt = "present", durable = "recorded", model } = options;
+  const own = model === undefined ? {} : { model };
+  const recall = createRecall({ sessionId, parts, store: scratch, policy, durable, ...own });
   const children: Children = new Map();
   const transcript = createTranscript();
   let state: State = initialState;
@@ -90,8 +91,10 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "prepared": {
-      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = rest;
-      return prompt === "recorded" ? prepared : rest;
+      // Replay takes the texts of context sources from the recording.
+      const { sources: _sources, changedSources: _changes, ...made } = rest;
+      const { promptHash: _prompt, toolsHash: _tools, ...prepared } = made;
+      return prompt === "recorded" ? prepared : made;
     }
     case "model_finished":
       return { ...rest, usage: unpriced(rest.usage) };

@@ -12,8 +12,10 @@ import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
+import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
 import { lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
+import { withHistoryInBlobs } from "../log/posted-history.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
@@ -63,11 +65,31 @@ async function deliverAll(
   if (live.drained) throw shutDownError(parts.name, sessionId);
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
-  for (const message of messages) posted.push(await parts.store.post(sessionId, message));
+  for (const message of messages) posted.push(await parts.store.post(sessionId, await postable(message, live)));
   onKept();
   const isKnown = posted.every(({ type }) => type === "duplicate");
   if (!(isKnown && looksForResult)) await settleHere(live);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
+}
+
+/** A history may be larger than a message of the inbox. */
+function postable(message: InboxMessage, live: LocalSession): MaybePromise<InboxMessage> {
+  const { sessionId, parts } = live;
+  if (!("history" in message.body)) return message;
+  return whileKnown(live, () => withHistoryInBlobs(message, sessionId, parts.store));
+}
+
+/** Does something for which the store must know the session, also before its first entry: a blob belongs to a session. */
+export function whileKnown<T>(live: LocalSession, act: () => Promise<T>): Promise<T> {
+  return using(live, async () => {
+    const here = await open(live);
+    try {
+      return await act();
+    } finally {
+      // A driver with nothing to do gives the session back.
+      if (here === "driving" && live.driver !== null) await dispatch(live.driver, () => []);
+    }
+  });
 }
 
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {

@@ -17,11 +17,12 @@ import { drain } from "../driver/drain.js";
 import { createDriver, type Driver, dispatch, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
+import { readInbox } from "../driver/read-inbox.js";
 import type { Turns } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { releaseLease } from "../log/driver-errors.js";
-import { type KnownQuestions, readReported } from "../log/open-questions.js";
+import type { KnownQuestions } from "../log/open-questions.js";
 import { loadTranscript } from "../log/read-log.js";
 import {
   type Broadcast,
@@ -159,10 +160,8 @@ async function drive(live: LocalSession, lease: Lease, claimedAt: Moment, seq: n
   const transcript = await loadTranscript(parts.store, sessionId, state);
   await catchUpTo(live, state);
   await whileValidatorLoads();
-  const messages = await parts.store.inbox(sessionId);
   const questions: KnownQuestions = new Map();
-  const reading = readReported(parts.store, questions, state, messages);
-  if (reading !== undefined) await reading;
+  const messages = await readInbox({ sessionId, parts, questions, state });
   const cancelling = cancelChildren(sessionId, state, messages, partsNear(parts, state));
   if (cancelling !== undefined) await cancelling;
   // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.

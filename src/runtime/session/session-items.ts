@@ -48,7 +48,7 @@ type Known = { upTo: Cursor; readonly attempts: Set<string> };
 
 function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
   if (item.type === "delta") return attempts.has(attemptOf(item.delta));
-  if (item.type === "snapshot") return attempts.has(attemptOf(item));
+  if (item.type === "snapshot" || item.type === "partial_output") return attempts.has(attemptOf(item));
   return "seq" in item && !isBehind(item, upTo);
 }
 

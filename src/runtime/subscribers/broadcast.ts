@@ -16,6 +16,7 @@ import type { StreamItem } from "../agent/stream-types.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
+import type { PartialOutput } from "../model/partial-output.js";
 import type { Tracing } from "../trace/tracing.js";
 import { forgetSignals, type Signalled } from "./run-signals.js";
 import {
@@ -76,8 +77,7 @@ export function broadcastCommitted(
     const isNew = step.entry.seq > audience.toldUpTo;
     audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
     for (const event of step.events) {
-      if (listeners.length > 0) freeze(event);
-      for (const listener of listeners) listener.event?.(event);
+      for (const listener of listeners) listener.event?.(freeze(event));
       if (isNew) broadcast(audience, event);
     }
     audience.tracing?.see(step);
@@ -98,9 +98,9 @@ function cutShort(audience: Broadcast): void {
 /** A delta that only one consumer gets belongs to that consumer: it is not frozen, as far as others do not hold its parts. */
 export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
   const { parts, subscriptions, sessionId } = hearers;
-  if (subscriptions.length + parts.listeners.length > 1) freeze(delta);
+  if (subscriptions.length > 1) freeze(delta);
   else if (!isFlat(delta)) freezeInside(delta);
-  for (const listener of parts.listeners) listener.delta?.(delta, sessionId);
+  for (const listener of parts.listeners) listener.delta?.(freeze(delta), sessionId);
   for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
 }
 
@@ -109,6 +109,10 @@ function isFlat(delta: MessageDelta): boolean {
   if (delta.kind === "text-delta") return delta.providerMetadata === undefined;
   for (const key in delta) if (typeof delta[key as keyof MessageDelta] === "object") return false;
   return true;
+}
+
+export function publishPartialOutput(hearers: Subscribers, item: PartialOutput): void {
+  broadcast(hearers, item);
 }
 
 export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {

@@ -213,7 +213,7 @@ function noted(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
   if ("seq" in item) subscription.seen = behindEvent(item);
-  return freezeInside(item);
+  return Object.isFrozen(item) ? item : freezeInside(item);
 }
 
 /** The events of the log behind the last event that the consumer got. */

@@ -42,6 +42,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
       `The tool "${tool.name}" has no description. Say what it does and when to use it.`,
     );
   checkTool(`The tool "${tool.name}"`, tool);
+  checkRepeatable(tool);
   try {
     const { jsonSchema, validate } = compileInput(tool.input);
     const { name, description, provider } = tool;
@@ -51,6 +52,15 @@ export function compileTool(tool: AnyTool): CompiledTool {
     if (!(cause instanceof PawlError)) throw cause;
     throw new PawlError("bad_configuration", `The tool "${tool.name}": ${cause.message}`, { cause });
   }
+}
+
+/** A call that failed may have had an effect all the same. */
+function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): void {
+  if (retry === undefined || readOnly === true || recover === "rerun" || durable === true) return;
+  throw new PawlError(
+    "bad_configuration",
+    `The tool "${name}" has retry, but does not say that it may be repeated. Set readOnly: true if it changes nothing, durable: true if all its effects are in steps, or recover: "rerun" if running it twice does no harm.`,
+  );
 }
 
 function providerOf(provider: AnyTool["provider"]): Pick<ToolSpecification, "provider"> {

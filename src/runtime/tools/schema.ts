@@ -42,6 +42,14 @@ export function compileInput(schema: InputSchema<unknown>): CompiledInput {
 }
 
 /**
+ * The same for what a person answers, which may be of any type: a yes or no, a number, one of several texts.
+ * @throws PawlError `bad_configuration`
+ */
+export function compileAnswer(schema: InputSchema<unknown>): CompiledInput {
+  return compileAny(schema, asAnswerSchema);
+}
+
+/**
  * The schema of a text. Providers take only objects, so the model is asked for an object with the text as its only
  * member. A tool that its provider defines gets the text itself.
  */
@@ -64,17 +72,19 @@ function textIn(value: Json): Json {
   return Object.keys(value).length === 1 ? (value[textMember] ?? null) : value;
 }
 
-function compileAny(schema: InputSchema<unknown>): CompiledInput {
+function compileAny(schema: InputSchema<unknown>, asSchema = asInputSchema): CompiledInput {
   if (schema === null || (typeof schema !== "object" && typeof schema !== "function"))
     throw unusable(`it is ${schema === null ? "null" : `of type ${typeof schema}`}`);
-  if (isStandardSchema(schema)) return compileStandardSchema(schema);
-  if (isAiSdkSchema(schema)) return compileAiSdkSchema(schema);
+  if (isStandardSchema(schema)) return compileStandardSchema(schema, asSchema);
+  if (isAiSdkSchema(schema)) return compileAiSdkSchema(schema, asSchema);
   if (typeof schema === "function" || "_zod" in schema || "_def" in schema)
     throw unusable("it is neither a Standard Schema nor a JSON Schema");
-  return compileJsonSchema(schema);
+  return compileJsonSchema(schema, asSchema);
 }
 
-function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): CompiledInput {
+type AsSchema = typeof asInputSchema;
+
+function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>, asSchema: AsSchema): CompiledInput {
   const standard: StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props> = schema["~standard"];
   if (standard.jsonSchema === undefined) throw unusable(`its library (${standard.vendor}) gives no JSON Schema`);
   let jsonSchema: unknown;
@@ -87,14 +97,14 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>): Comp
     const result = standard.validate(value);
     return isThenable(result) ? Promise.resolve(result).then(fromStandardResult) : fromStandardResult(result);
   });
-  return { jsonSchema: asInputSchema(jsonSchema), validate };
+  return { jsonSchema: asSchema(jsonSchema), validate };
 }
 
-function compileAiSdkSchema(schema: AiSdkSchema<unknown>): CompiledInput {
+function compileAiSdkSchema(schema: AiSdkSchema<unknown>, asSchema: AsSchema): CompiledInput {
   const { jsonSchema, validate } = schema;
   if (isThenable(jsonSchema)) throw unusable("its JSON Schema is a promise: await it, and pass `jsonSchema(await …)`");
-  const plain = asInputSchema(jsonSchema);
-  if (validate === undefined) return compileJsonSchema(plain);
+  const plain = asSchema(jsonSchema);
+  if (validate === undefined) return compileJsonSchema(plain, asSchema);
   const check = (value: Json): InputResult | Promise<InputResult> => {
     const result = validate(value);
     return isThenable(result) ? Promise.resolve(result).then(fromAiSdkResult) : fromAiSdkResult(result);
@@ -123,8 +133,8 @@ export function loadValidator(): Promise<Library> {
   return loading;
 }
 
-function compileJsonSchema(schema: JsonSchema): CompiledInput {
-  const jsonSchema = asInputSchema(schema);
+function compileJsonSchema(schema: JsonSchema, asSchema: AsSchema): CompiledInput {
+  const jsonSchema = asSchema(schema);
   const measure = measured(jsonSchema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
   let validator: Validator | undefined;
@@ -174,6 +184,13 @@ function guarded(validate: (value: Json) => InputResult | Promise<InputResult>):
 
 /** Every provider requires the schema of an object, but reports a wrong one only when it is called. */
 function asInputSchema(schema: unknown): JsonSchema {
+  const jsonSchema = asAnswerSchema(schema);
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
+    throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
+  return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
+}
+
+function asAnswerSchema(schema: unknown): JsonSchema {
   let plain: Json;
   try {
     plain = normaliseJson(schema);
@@ -184,9 +201,7 @@ function asInputSchema(schema: unknown): JsonSchema {
     throw unusable("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
   measured(jsonSchema);
-  if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
-    throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
-  return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
+  return jsonSchema;
 }
 
 function isStandardSchema(schema: object): schema is StandardSchemaV1<unknown, unknown> {

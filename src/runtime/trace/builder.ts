@@ -12,9 +12,17 @@ import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { Purpose, State, Status } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
-import type { CommittedEntry } from "../log/committed-entry.js";
+import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { type ContentWriter, callsOf, contentWriter, type OpenCalls, seeCallEvent, seeCallEvents } from "./calls.js";
+import {
+  type ContentWriter,
+  callsOf,
+  contentWriter,
+  type OpenCalls,
+  seeCallEvent,
+  seeCallEvents,
+  seeToolStep,
+} from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
@@ -49,6 +57,7 @@ type OpenStep = {
   readonly modelCallIndex: number;
   readonly purpose: Purpose;
   readonly messages: number;
+  readonly reused: TraceRecordOf<"step">["reused"];
   readonly contextSeq: number;
   readonly startedAt: number;
   endedAt: number;
@@ -63,6 +72,8 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
   let run: OpenRun | null = null;
   let step: OpenStep | null = null;
   let finishing = false;
+  /** The last model call of the run. */
+  let last: SentCall | null = null;
   let records: TraceRecord[] = [];
 
   const of = (runId: string) => ({ sessionId, runId, traceId: traceIdOf(sessionId, runId) });
@@ -75,6 +86,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const { runId, at, input } = event;
     run = { runId, startedAt: at, restarts: 0, hooks: [], states: [] };
     step = null;
+    last = null;
     finishing = false;
     records = [];
     const parent = session?.parent === undefined ? {} : { parent: withTrace(session.parent) };
@@ -96,14 +108,17 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     return { type: "step", ...of(run.runId), underWay: true, ...spanOf({ ...rest, endedAt: now }), ...soFar };
   }
 
-  function prepare(event: EventOf<"prepared">, messages: number, hooks: readonly TracedHook[]): void {
+  function prepare(event: EventOf<"prepared">, sent: SentCall | null, hooks: readonly TracedHook[]): void {
+    const reused = reusedIn(event, sent, last);
+    last = sent;
     if (run === null || step?.modelCallIndex === event.modelCallIndex) return;
     endStep();
     const { modelCallIndex, purpose, contextSeq, at } = event;
     const startedAt = Math.min(at, ...hooks.map((hook) => hook.startedAt));
     const states = run.states.splice(0);
     const empty = { attempts: [], calls: new Map(), hooks: [], states };
-    step = { modelCallIndex, purpose, messages, contextSeq, startedAt, endedAt: at, ...empty };
+    const messages = sent?.messages ?? 0;
+    step = { modelCallIndex, purpose, messages, reused, contextSeq, startedAt, endedAt: at, ...empty };
   }
 
   function compact(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {
@@ -147,26 +162,30 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     run = null;
   }
 
-  function take({ entry: { event }, after, shown: messages }: CommittedEntry, hooks: readonly TracedHook[]): void {
+  function take({ entry: { event }, after, sent }: CommittedEntry, hooks: readonly TracedHook[]): void {
     switch (event.type) {
       case "restarted":
         if (run !== null) run.restarts += 1;
         break;
       case "prepared":
-        prepare(event, messages, hooks);
+        prepare(event, sent, hooks);
         break;
       case "compacted":
         compact(event, after, hooks);
         break;
       case "model_finished":
-        step?.attempts.push(finishedAttempt(event, writer));
+        step?.attempts.push(finishedAttempt(event, redact, writer));
         break;
       case "model_failed":
         step?.attempts.push(failedAttempt(event, redact, writer));
         break;
+      case "tool_step_finished":
+        if (step !== null) seeToolStep(step.calls, event, redact, writer);
+        break;
       case "tool_waiting":
+      case "tool_failed":
       case "tool_finished":
-        if (step !== null) seeCallEvent(step.calls, event);
+        if (step !== null) seeCallEvent(step.calls, event, redact);
         break;
       case "run_finished":
         finishing = true;
@@ -215,6 +234,14 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
   return { add, ofRun: () => [...records], underWay };
 }
 
+/** The prompt and the tools of the call before the run's first one are the same if the entry does not name others. */
+function reusedIn(event: EventOf<"prepared">, sent: SentCall | null, last: SentCall | null): OpenStep["reused"] {
+  if (sent === null || (last === null && sent.reused === 0)) return { messages: 0, prompt: false, tools: false };
+  const isSame = (hash: "promptHash" | "toolsHash") =>
+    last === null ? event[hash] === undefined : sent[hash] === last[hash];
+  return { messages: sent.reused, prompt: isSame("promptHash"), tools: isSame("toolsHash") && sent.sameChoice };
+}
+
 function spanOf<Open extends { readonly startedAt: number; readonly endedAt: number }>({ endedAt, ...open }: Open) {
   return { ...open, durationMs: Math.max(0, endedAt - open.startedAt) };
 }
@@ -246,10 +273,15 @@ function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact)
   return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
 }
 
-function finishedAttempt(event: EventOf<"model_finished">, content: ContentWriter | null): TracedAttempt {
-  const { attempt, model, timing, usage, finishReason, message } = event;
+function finishedAttempt(
+  event: EventOf<"model_finished">,
+  redact: Redact,
+  content: ContentWriter | null,
+): TracedAttempt {
+  const { attempt, model, timing, usage, finishReason, message, warnings } = event;
+  const warned = warnings === undefined ? {} : { warnings: warnings.map(redact) };
   const text = content === null ? {} : { text: content.text(textOf(message)) };
-  return { attempt, model, ...timing, ...resent(event), finishReason, ...used(usage), ...text };
+  return { attempt, model, ...timing, ...resent(event), finishReason, ...warned, ...used(usage), ...text };
 }
 
 function failedAttempt(event: EventOf<"model_failed">, redact: Redact, content: ContentWriter | null): TracedAttempt {

@@ -6,11 +6,12 @@ import type { Json } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
 import { textOfOutput } from "../../core/transcript/results.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
-import type { TracedCall, TracedWait } from "../../ports/trace.js";
+import type { TracedCall, TracedToolStep, TracedWait } from "../../ports/trace.js";
 import { type Redact, redactJson } from "../observers/redact.js";
 
-type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits">]: TracedCall[Key] } & {
+type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits" | "steps">]: TracedCall[Key] } & {
   readonly waits: TracedWait[];
+  steps?: TracedToolStep[];
   waiting: (Pick<TracedWait, "for" | "childId"> & { readonly since: number }) | null;
 };
 
@@ -42,9 +43,20 @@ function waitOf({ since, ...wait }: NonNullable<OpenCall["waiting"]>, until: num
 }
 
 /** Takes what only the log has of a call: waits for other sessions and programs, and when the call ran. */
-export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | EventOf<"tool_finished">): void {
+export function seeCallEvent(
+  calls: OpenCalls,
+  event: EventOf<"tool_waiting" | "tool_failed" | "tool_finished">,
+  redact: Redact,
+): void {
   const call = calls.get(event.callKey);
   if (call === undefined) return;
+  if (event.type === "tool_failed") {
+    const { attempt, fault, timing, retryInMs } = event;
+    const { startedAt, durationMs } = timing;
+    const failed = { startedAt, durationMs, attempt, message: redact(fault.message), retryInMs };
+    call.failed = [...(call.failed ?? []), failed];
+    return;
+  }
   if (event.type === "tool_waiting") {
     const { on, childId, at } = event;
     call.waiting = { for: on, since: at, ...(childId === undefined ? {} : { childId }) };
@@ -55,6 +67,27 @@ export function seeCallEvent(calls: OpenCalls, event: EventOf<"tool_waiting"> | 
   const { timing, attempt = 1, cut } = event;
   if (cut !== undefined) call.cut = cut;
   if (timing !== undefined) call.ran = { startedAt: timing.startedAt, durationMs: timing.durationMs, attempt };
+}
+
+/** Takes a tool step. */
+export function seeToolStep(
+  calls: OpenCalls,
+  { callKey, step, outcome, value, fault, tries, timing }: EventOf<"tool_step_finished">,
+  redact: Redact,
+  content: ContentWriter | null,
+): void {
+  const call = calls.get(callKey);
+  if (call === undefined) return;
+  call.steps ??= [];
+  call.steps.push({
+    step: redact(step),
+    outcome,
+    startedAt: timing.startedAt,
+    durationMs: timing.durationMs,
+    ...(tries === undefined ? {} : { tries }),
+    ...(fault === undefined ? {} : { message: redact(fault.message) }),
+    ...(content === null || value === undefined ? {} : { output: content.json(value) }),
+  });
 }
 
 /** Takes what the public events have of the calls. */
@@ -68,7 +101,7 @@ export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], 
     const call = "callKey" in event ? calls.get(event.callKey) : undefined;
     if (call === undefined) continue;
     if (event.type === "approval_requested")
-      call.waiting = { for: event.why === "external" ? "external" : "person", since: event.at };
+      call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by);
     else if (event.type === "tool_call" && content !== null) call.input = content.json(event.input);
     else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));

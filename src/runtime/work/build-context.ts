@@ -66,8 +66,14 @@ export function buildContext(
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
     const append = addedBy(built, state);
-    const result = { type: "built", systemPrompt, specifications, append, records } as const;
-    if (shown === null || built.messages === undefined) return { ...result, shown: null, list: null };
+    const result = {
+      type: "built",
+      systemPrompt: withSources(systemPrompt, context),
+      specifications,
+      append,
+      records,
+    } as const;
+    if (shown === null || built.messages === undefined) return { shown: null, list: null, ...result };
     return withList(result, built.messages, built.append, shown, state);
   } catch (error) {
     return { type: "failed", message: textOfError(error) };
@@ -99,6 +105,13 @@ function withList(
   const checked = checkedList(list, { known: shown.messages, ...pausedIn(shown, state) });
   if (checked.ok) return { ...result, shown, list: checked.messages };
   return { type: "failed", message: checked.reason };
+}
+
+/** The texts of context sources follow what the manager gave. */
+function withSources(systemPrompt: string | undefined, { memory }: EffectContext): string | undefined {
+  const texts = memory.sources?.prompt ?? "";
+  if (texts === "") return systemPrompt;
+  return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
 }
 
 export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {

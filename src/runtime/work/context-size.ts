@@ -23,16 +23,25 @@ export function sizeOf(context: EffectContext): ContextSize {
   const { countedTokens, later } = transcript;
   const messages = trimmedMessages(transcript);
   const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
-  const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted);
+  const uncounted = countedTokens === null ? tokensOfSources(transcript) : 0;
+  const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted + uncounted);
   return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
 }
 
 /** The size of a request with another list than the conversation: no provider has counted it before. */
 function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
-  const { parts } = context;
-  const tokens = parts.services.tokens.request({ ...besideMessages(context), messages });
+  const { parts, transcript } = context;
+  const beside = tokensOfSources(transcript);
+  const tokens = beside + parts.services.tokens.request({ ...besideMessages(context), messages });
   return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
 }
+
+/** An estimate of the texts of context sources: of those that the log names, so that a replay finds the same size. */
+function tokensOfSources({ sources }: Transcript): number {
+  return sources === null ? 0 : sources.list.reduce((sum, { bytes }) => sum + bytes / bytesOfToken, 0);
+}
+
+const bytesOfToken = 4;
 
 function besideMessages(context: EffectContext) {
   const { parts, transcript } = context;

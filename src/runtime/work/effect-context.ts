@@ -3,6 +3,8 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
+import type { EventBody } from "../../core/machine/event.js";
+import type { SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
@@ -22,8 +24,28 @@ export type EffectContext = {
   readonly memory: ProcessMemory;
   now(): number;
   readonly hold: Hold;
+  /** Commits what happens while the effect goes on. */
+  readonly recorder: Recorder;
   /** Who hears of deltas and progress. */
   readonly hearers: Subscribers;
+};
+
+/** What an effect may commit before it settles. */
+export type Recorder = {
+  /**
+   * Adds events to the next commit; `events` makes them for the state that they will be applied to. `recorded`: they
+   * are durable. `stale`: `events` gave none, because the work is over. `closed`: this process does not drive the
+   * session any more, and the work goes on elsewhere.
+   */
+  readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
+  /** This process drives the session no more, and `isOpen` says that the work was not over when it stopped. */
+  readonly isLost: (isOpen: (state: State) => boolean) => boolean;
+  /** A replay: nothing may be done that is not recorded. */
+  readonly isReplay?: true;
+  /** The process shuts down. */
+  readonly isLeaving: () => boolean;
+  /** The effect of this key will not settle here: a shutdown does not wait for it. */
+  readonly letGo: (key: string) => void;
 };
 
 /** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
@@ -36,12 +58,22 @@ export type Hold = {
   readonly makeSure: () => Promise<boolean>;
 };
 
+/** The texts of context sources that a run goes by. */
+export type LoadedSources = {
+  readonly runId: string;
+  readonly list: readonly SourceReference[];
+  /** As the model is sent them; empty if there are none. */
+  readonly prompt: string;
+};
+
 /** What one process remembers of a run. Another process can go on without it. */
 export type ProcessMemory = SpareController & {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
   readonly texts: PromptBlobs;
+  /** The texts of context sources that the present run goes by. */
+  sources: LoadedSources | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
@@ -63,6 +95,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
   return {
     holder,
     texts: createPromptBlobs(sessionId, store),
+    sources: null,
     validated: null,
     spareHookContext: null,
     partial: null,

@@ -72,6 +72,13 @@ export function promptHashes(
   };
 }
 
+/** The hash of a text that an entry names, and the text as the store gives it back. It is written with the next commit. */
+export function nameText(known: PromptBlobs, source: string): { readonly hash: string; readonly text: string } {
+  const found = hashed(source);
+  known.unwritten = [...known.unwritten, found];
+  return { hash: found.hash, text: decoder.decode(found.bytes) };
+}
+
 /** Writes the texts that were named since the last call; undefined if there are none. */
 export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined {
   const { sessionId, store, unwritten } = known;
@@ -92,6 +99,13 @@ export function findPrompt(known: PromptBlobs, transcript: Transcript, present: 
     ...(prompt === undefined ? {} : { systemPrompt: prompt.text }),
     ...(specifications === undefined ? {} : { specifications }),
   });
+}
+
+/** Writes a text with the next commit. Gives its blob, its size, and the text as the store gives it back. */
+export function keepText(known: PromptBlobs, source: string): { blob: string; bytes: number; text: string } {
+  const kept = hashed(source);
+  if (!known.unwritten.some(({ hash }) => hash === kept.hash)) known.unwritten = [...known.unwritten, kept];
+  return { blob: kept.hash, bytes: kept.bytes.length, text: decoder.decode(kept.bytes) };
 }
 
 function hashed(text: string): HashedText {

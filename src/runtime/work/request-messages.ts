@@ -1,12 +1,22 @@
 /**
- * The conversation as one model can take it. Old results are left out if the run's options say so. Files of tool results are read
+ * The conversation as one model can take it. Old results are left out if the run's options say so. Files are read
  * from their blobs; a file that this model cannot take becomes a sentence about it.
  *
  * A message is made ready for a model once, and is the same object in every later request.
  */
 
 import { freeze } from "../../core/data/freeze.js";
-import type { FilePart, Message, TextPart, ToolMessage, ToolOutput, ToolResultPart } from "../../core/data/message.js";
+import type {
+  AssistantMessage,
+  AssistantPart,
+  FilePart,
+  Message,
+  TextPart,
+  ToolMessage,
+  ToolOutput,
+  ToolResultPart,
+  UserMessage,
+} from "../../core/data/message.js";
 import { blobOf, describeFile } from "../../core/transcript/blob-references.js";
 import { seqOfShown } from "../../core/transcript/results.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -38,12 +48,12 @@ export function requestMessages(
   readyFor.set(model, ready);
   const shown = messages.map((message) => (holdsFiles(message) ? (ready.get(message) ?? message) : message));
   const missing = messages.flatMap((message, index) =>
-    message.role === "tool" && holdsFiles(message) && shown[index] === message ? [{ message, index }] : [],
+    holdsFiles(message) && shown[index] === message ? [{ message, index }] : [],
   );
   if (missing.length === 0) return shown;
   return Promise.all(
     missing.map(async ({ message, index }) => {
-      const made = await makeReady(message, model, source);
+      const made = message.role === "tool" ? await makeReady(message, model, source) : await withBytes(message, source);
       ready.set(message, made);
       shown[index] = made;
     }),
@@ -51,7 +61,16 @@ export function requestMessages(
 }
 
 function holdsFiles(message: Message): boolean {
-  return message.role === "tool" && message.parts.some(({ output }) => filesOf(output).length > 0);
+  if (message.role === "tool") return message.parts.some(({ output }) => filesOf(output).length > 0);
+  return message.parts.some((part) => part.type === "file" && blobOf(part) !== undefined);
+}
+
+/** A message of a seeded conversation, with the bytes of its files. */
+async function withBytes<Shown extends UserMessage | AssistantMessage>(message: Shown, source: Source): Promise<Shown> {
+  const parts = (message.parts as readonly AssistantPart[]).map((part) =>
+    part.type === "file" ? contentOf(part, source) : part,
+  );
+  return freeze({ ...message, parts: await Promise.all(parts) });
 }
 
 function filesOf(output: ToolOutput): readonly FilePart[] {

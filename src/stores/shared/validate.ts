@@ -70,6 +70,7 @@ const bodyFields: { readonly [Type in InboxBody["type"]]: Fields } = {
   answer: { callKey: "string", answer: "object" },
   result: { callKey: "string", output: "object" },
   abort: {},
+  history: { history: "object", session: "object" },
   child: { callKey: "string", childId: "string", askedAt: "number or null", seq: "number" },
   data: { patch: "object" },
   session_change: {},

@@ -104,6 +104,8 @@ export function sqliteCode(error: unknown): number | null {
   };
   if (typeof errcode === "number") return errcode & 0xff;
   if (typeof rawCode === "number") return rawCode & 0xff;
+  // Deno gives some errors without a number, with SQLite's own words.
+  if ("Deno" in globalThis && error.message === "database is locked") return sqliteCodes.BUSY;
   if (typeof code !== "string") return null;
   const name = Object.entries(sqliteCodes).find(
     ([name]) => code === `SQLITE_${name}` || code.startsWith(`SQLITE_${name}_`),

@@ -16,6 +16,7 @@ import { normaliseTools } from "../../runtime/tools/compile-tools.js";
 import { enterWorld, isKilled, leaseMs } from "../world/processes.js";
 import { storeOf } from "../world/store.js";
 import { clockOf, type Process, type World } from "../world/world.js";
+import { createAttention, inTurnsOf } from "./step-turns.js";
 
 export type AgentProcessOptions = {
   readonly agent: Agent;
@@ -25,7 +26,7 @@ export type AgentProcessOptions = {
 };
 
 /** The process that does something, and its world. */
-type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+export type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
   return enterWorld(world, (self, { holder, name }) => {
@@ -116,13 +117,13 @@ function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
       ? {}
       : {
           execute: (input: unknown, context: ToolContext) =>
-            runInTurns(place, tool.name, input, context, () => execute(input, context)),
+            runInTurns(place, tool.name, input, context, (given) => execute(input, given)),
         }),
     ...(executeRaw === undefined
       ? {}
       : {
           executeRaw: (text: string, context: ToolContext) =>
-            runInTurns(place, tool.name, text, context, () => executeRaw(text, context)),
+            runInTurns(place, tool.name, text, context, (given) => executeRaw(text, given)),
         }),
     ...(typeof recover === "object"
       ? {
@@ -143,15 +144,16 @@ async function runInTurns<Output>(
   tool: string,
   input: unknown,
   context: ToolContext,
-  execute: () => Output | Promise<Output>,
+  execute: (context: ToolContext) => Output | Promise<Output>,
 ): Promise<Output> {
   const { idempotencyKey: callKey, attempt, sessionId, signal } = context;
   world.note({ type: "tool_started", sessionId, process: self().name, callKey, tool, attempt, input });
   await world.turn(self(), `${tool} works`, signal);
   signal.throwIfAborted();
-  const settled = outside(world, patienceMs, async () => execute());
+  const attention = createAttention(world, patienceMs);
+  const given = inTurnsOf({ world, self, patienceMs }, tool, context, attention);
   try {
-    return await settled;
+    return await attention.until(async () => execute(given));
   } finally {
     await world.turn(self(), `${tool} answers`);
   }

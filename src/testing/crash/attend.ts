@@ -24,9 +24,10 @@ export async function attendRun({ agent }: Pick<Process, "agent">, request: Atte
   let result = await run();
   while (result.status === "awaiting_human") {
     for (const approval of result.approvals) {
-      const { callKey, why } = approval;
+      const { callKey, why, questionId } = approval;
+      const question = questionId === undefined ? {} : { questionId };
       const decision = await respond(approval);
-      if (why !== "external") await session.answer(callKey, decision);
+      if (why !== "external") await session.answer(callKey, decision, question);
       else if (decision.type === "result")
         await session.provideResult(callKey, decision.output, { isError: decision.isError === true });
       else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);

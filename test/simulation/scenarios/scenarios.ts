@@ -64,6 +64,12 @@ const retries: Scenario = {
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
 };
 
+const repeated: Scenario = {
+  name: "tools that fail now and then, or always",
+  answer: steps({ calls: [call("flaky"), call("keyed")] }, { calls: [call("hopeless")] }, { text: "Done." }),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
 const people: Scenario = {
   name: "approvals, edits, results from outside",
   answer: steps(
@@ -106,4 +112,4 @@ const abort: Scenario = {
 };
 const slowCalls = [call("slow"), call("once"), call("alone")];
 
-export const scenarios: readonly Scenario[] = [tools, retries, people, queue, abort];
+export const scenarios: readonly Scenario[] = [tools, retries, repeated, people, queue, abort];

@@ -84,7 +84,9 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
     "alone",
     "checked",
   ];
-  const tools = [...all, "broken", "slow", "deaf", "sudden", "outside", "finish"].filter(() => chance.happens(0.5));
+  const tools = [...all, "broken", "slow", "deaf", "sudden", "flaky", "hopeless", "outside", "finish"].filter(() =>
+    chance.happens(0.5),
+  );
   const window = chance.happens(0.3) ? chance.pick([500, 800, 1_200]) : null;
   return {
     isCalm,
@@ -139,6 +141,10 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
       const bench = { world, ledger, process, hasSlowSchemas };
       return {
         model: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }),
+        models: {
+          fast: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }, "fast"),
+        },
+        settings: { temperature: 0 },
         tools: createTools(bench),
         canExecuteTool: createPermissions(bench),
         ...(habits.window === null

@@ -2,6 +2,8 @@
  * The history of a simulation: what happened, the log, what a reader of the log sees, and what people were told.
  */
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
+import type { ModelRequest } from "../../../src/ports/model.js";
+import { modelRequests } from "../../../src/runtime/api/model-requests.js";
 import { parseCursor } from "../../../src/runtime/log/cursor.js";
 import { readEvents } from "../../../src/runtime/log/read-log.js";
 import type { FactOf } from "../../../src/testing/world/facts.js";
@@ -16,6 +18,8 @@ export type SimulationHistory = History & {
   readonly clients: Pick<Clients, "questions" | "readers">;
   /** The commits of all sessions, this one's and those of the agents below it. */
   readonly family: readonly FactOf<"written">[];
+  /** The requests of the session's model calls, made again from its log. */
+  readonly requests: readonly ModelRequest[];
   /** Nothing went wrong except in models and tools. */
   readonly isCalm: boolean;
 };
@@ -34,9 +38,17 @@ export async function simulationHistoriesOf(
     [...sessions].map(async (sessionId) => {
       const history = await historyOf(world, sessionId);
       const own = sessionId === world.sessionId ? clients : nobody;
-      return { ...history, events: await eventsOf(world, sessionId), clients: own, family, isCalm };
+      const [events, requests] = [await eventsOf(world, sessionId), await requestsOf(world, sessionId)];
+      return { ...history, events, requests, clients: own, family, isCalm };
     }),
   );
+}
+
+async function requestsOf({ store }: World, sessionId: string): Promise<readonly ModelRequest[]> {
+  const requests: ModelRequest[] = [];
+  if ((await store.load(sessionId)) === null) return requests;
+  for await (const request of modelRequests(store, sessionId)) requests.push(request);
+  return requests;
 }
 
 /** The questions of children are in their logs: so the events are those of a reader who begins with the first entry. */

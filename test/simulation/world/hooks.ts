@@ -2,8 +2,10 @@
  * Hooks of every kind: they answer at once or later, hang, throw, return rubbish, spoil what they are given, and change what they
  * may. They draw from a chance of their own, so that worlds without hooks stay as they are.
  */
+
+import type { Message } from "../../../src/core/data/message.js";
 import type { HookPoint } from "../../../src/core/machine/event.js";
-import type { Hook, HookContext } from "../../../src/ports/hook.js";
+import type { Hook, HookContext, ModelCallSubject } from "../../../src/ports/hook.js";
 import { hookPoints } from "../../../src/runtime/agent/compile-hooks.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
@@ -75,6 +77,15 @@ function act(call: HookCall, { chance, fails, changes }: HookHabits): unknown {
   return chance.happens(0.7) ? answer : world.turn(process(), "hook").then(() => answer);
 }
 
+/** A note, which may be too long for its entry, in front of the newest messages; nothing if a provider paused. */
+function otherMessages(messages: readonly Message[], n: number, chance: Chance): readonly Message[] | undefined {
+  if (messages.at(-1)?.role === "assistant") return undefined;
+  const starts = messages.flatMap(({ role }, index) => (role === "tool" ? [] : [index]));
+  const from = chance.pick(starts.length === 0 ? [0] : starts);
+  const text = `note ${n % 4} `.repeat(chance.pick([1, 400]));
+  return [{ role: "user", parts: [{ type: "text", text }] }, ...messages.slice(from)];
+}
+
 /** What a hook may change there, by chance. */
 function changeAt({ point, subject, sessionId, world, process }: HookCall, chance: Chance): unknown {
   const n = world.number();
@@ -87,6 +98,9 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
         { activeTools: ["look", "keyed", "guarded"] },
         { toolChoice: "none" },
         { providerOptions: { p: { n } } },
+        { model: "fast" },
+        { settings: { seed: n % 3 } },
+        { messages: otherMessages((subject as ModelCallSubject).messages, n, chance) },
       ]);
     case "beforeToolCall":
       return chance.pick<unknown>([
@@ -106,6 +120,8 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
       return { message: `go on ${n}` };
     case "onError":
       return chance.pick(["retry", "giveUp"]);
+    case "besideLLMCall":
+      return chance.happens(0.2) ? { trip: `tripped ${n}` } : undefined;
     case "beforeStep":
     case "afterLLMCall":
     case "afterStep":

@@ -9,10 +9,11 @@ import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
 import { delegate } from "./family.js";
-import { approvalNeeded, forbidden, onceOnly } from "./tools.js";
+import { approvalNeeded, forbidden, onceOnly, retriesOf } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
+  { number: 5, name: "a call is tried again as often as its tool allows", check: retriesAreBounded },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
@@ -38,6 +39,24 @@ function atMostOnce({ facts, log }: History): Breach | undefined {
     if (fact.tool === "unsure" && count > 1 + agreed)
       return { what: `${fact.callKey} ran again and nobody agreed`, fact };
   }
+  return undefined;
+}
+
+function retriesAreBounded({ log }: History): string | undefined {
+  const failures = new Map<string, number>();
+  for (const { event } of log) {
+    if (event.type !== "tool_failed") continue;
+    const count = (failures.get(event.callKey) ?? 0) + 1;
+    failures.set(event.callKey, count);
+    if (count > Math.max(...Object.values(retriesOf))) return `${event.callKey} was tried again ${count} times`;
+  }
+  const calls = log.flatMap(({ event }) => (event.type === "model_finished" ? [event] : []));
+  for (const { runId, modelCallIndex, message } of calls)
+    for (const [index, { name }] of toolCallsOf(message).entries()) {
+      const count = failures.get(callKeyOf(runId, modelCallIndex, index + 1)) ?? 0;
+      if (count > (name === "hopeless" || name === "flaky" ? retriesOf[name] : 0))
+        return `${name} was tried again ${count} times`;
+    }
   return undefined;
 }
 
@@ -75,10 +94,24 @@ function lateResultsAreKept({ facts, log }: History): string | undefined {
   const settled = settledUndisturbed(facts);
   for (const { event } of log) {
     if (event.type !== "tool_finished" || event.outcome !== "interrupted" || !settled.has(event.callKey)) continue;
+    if (lastStarted(facts, event.callKey) <= lastFailed(log, event.callKey)) continue;
     if (!log.some((entry) => entry.event.type === "late_result" && entry.event.callKey === event.callKey))
       return `${event.callKey} settled, and the log does not say so`;
   }
   return undefined;
+}
+
+function lastStarted(facts: readonly Fact[], callKey: string): number {
+  const attempts = facts.map((fact) => (fact.type === "tool_started" && fact.callKey === callKey ? fact.attempt : 0));
+  return Math.max(0, ...attempts);
+}
+
+/** The last attempt whose failure is in the log. A run may stop before the next attempt of a call has begun. */
+function lastFailed(log: History["log"], callKey: string): number {
+  const attempts = log.map(({ event }) =>
+    event.type === "tool_failed" && event.callKey === callKey ? event.attempt : 0,
+  );
+  return Math.max(0, ...attempts);
 }
 
 /**

@@ -2,7 +2,7 @@
  * What must hold after every simulation and every play of a reference scenario.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { History, Invariant } from "../../../src/testing/world/history.js";
+import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
 import { effectInvariants } from "../../../src/testing/world/invariants-effects.js";
 import { logInvariants } from "../../../src/testing/world/invariants-log.js";
 import { attemptOf, shapeOf } from "../../../src/testing/world/message-parts.js";
@@ -13,10 +13,19 @@ import { toolInvariants } from "./invariants-tools.js";
 export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...logInvariants,
   { number: 10, name: "what is committed is what the model meant to say", check: messagesAreMeant },
+  { number: 14, name: "what a model is sent is what the log says", check: requestsAreInLog },
   ...effectInvariants,
   ...toolInvariants,
   ...peopleInvariants,
 ];
+
+function requestsAreInLog({ facts, requests }: SimulationHistory): Breach | undefined {
+  const made = new Map(requests.map((request) => [attemptOf(request), request]));
+  for (const fact of facts)
+    if (fact.type === "model_called" && !isDeepStrictEqual(fact.request, made.get(attemptOf(fact.request))))
+      return { what: `${attemptOf(fact.request)} is sent another request than the log gives`, fact };
+  return undefined;
+}
 
 function messagesAreMeant({ facts, log }: History): string | undefined {
   const meant = new Map(facts.flatMap((fact) => (fact.type === "model_meant" ? [[fact.attempt, fact.parts]] : [])));

@@ -18,9 +18,9 @@ export type ModelHabits = {
   readonly window: number | null;
 };
 
-export function createModel(world: World, process: () => Process, habits: ModelHabits): Model {
+export function createModel(world: World, process: () => Process, habits: ModelHabits, id = "simulated"): Model {
   return {
-    id: "simulated",
+    id,
     async *stream(request, signal) {
       world.note({
         type: "model_called",

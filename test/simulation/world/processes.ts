@@ -17,7 +17,7 @@ export type ProcessOptions = {
   readonly parts: (
     process: () => Process,
     level: number,
-  ) => Pick<AgentOptions, "model" | "canExecuteTool" | "limits" | "hooks" | "compaction"> & {
+  ) => Pick<AgentOptions, "model" | "models" | "settings" | "canExecuteTool" | "limits" | "hooks" | "compaction"> & {
     readonly tools: readonly AnyTool[];
   };
   /** Whether the processes can see that another one is dead, and take over at once. */

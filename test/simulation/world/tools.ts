@@ -39,6 +39,9 @@ export const approvalNeeded: ReadonlySet<string> = new Set(["guarded", "question
 /** Those that may not be used. */
 export const forbidden: ReadonlySet<string> = new Set(["forbidden"]);
 
+/** How often calls of these are tried again after they failed. */
+export const retriesOf = { flaky: 3, hopeless: 2 } as const;
+
 /** The tools of a process, by name. */
 export function createTools(bench: Bench): readonly Tool<Input>[] {
   const { world } = bench;
@@ -92,6 +95,27 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       execute: (input, context) => {
         start(bench, "sudden", input, context);
         return finish(bench, "sudden", input, context);
+      },
+    }),
+    tool("flaky", {
+      recover: "rerun",
+      retry: { attempts: retriesOf.flaky + 1, backoff: { baseMs: 200 } },
+      execute: async (input, context) => {
+        if (context.attempt >= 3) return await work(bench, "flaky", input, context, context.signal);
+        start(bench, "flaky", input, context, context.signal);
+        await world.turn(bench.process(), "flaky tool", context.signal);
+        settle(bench, context, null);
+        throw new Error(`attempt ${context.attempt} failed`);
+      },
+    }),
+    tool("hopeless", {
+      recover: "rerun",
+      retry: { attempts: retriesOf.hopeless + 1, backoff: { baseMs: 200 } },
+      execute: async (input, context) => {
+        start(bench, "hopeless", input, context, context.signal);
+        await world.turn(bench.process(), "hopeless tool", context.signal);
+        settle(bench, context, null);
+        throw new Error("it is of no use");
       },
     }),
     tool("finish", { recover: "rerun", execute: () => done("all done") }),

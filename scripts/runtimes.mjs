@@ -1,0 +1,263 @@
+/**
+ * Runs Pawl, as it is built, in other runtimes than Node:
+ *
+ *     npm run runtimes                      in all of them
+ *     npm run runtimes -- workerd,bun       in these
+ *
+ *   workerd, chromium   scripts/runtimes/edge-program.mjs, bundled with the conditions of the runtime, does there what it does in Node
+ *   bun, deno           the examples, and the store conformance suite on the stores in memory and in SQLite
+ *
+ * The binaries of workerd, Bun and Deno come from npm packages, which are installed into temp/runtimes when they are first needed; no
+ * install script runs. Chromium is the one in CHROMIUM or on the PATH. On Debian, root gets it from apt.
+ */
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import { runProgram } from "./runtimes/edge-program.mjs";
+
+const folder = resolve("temp/runtimes");
+const timeoutMs = 120_000;
+/** The npm package that holds the binary, on Linux on x64. */
+const packages = {
+  workerd: { package: "@cloudflare/workerd-linux-64", version: "1.20261117.1", file: "bin/workerd" },
+  bun: { package: "@oven/bun-linux-x64", version: "1.4.4", file: "bin/bun" },
+  deno: { package: "@deno/linux-x64-glibc", version: "2.9.6", file: "deno" },
+};
+/** Examples that are left out. Deno does not look into NODE_PATH, where this checkout keeps the server of mcp.ts. */
+const leftOut = { bun: [], deno: ["mcp.js"] };
+
+const checks = {
+  workerd: inWorkerd,
+  chromium: inChromium,
+  bun: () => withExamples("bun"),
+  deno: () => withExamples("deno"),
+};
+
+if (process.platform !== "linux" || process.arch !== "x64") {
+  console.log("The other runtimes were not installed: this is not Linux on x64.");
+} else {
+  const asked = process.argv[2]?.split(",") ?? Object.keys(checks);
+  const unknown = asked.find((name) => checks[name] === undefined);
+  if (unknown !== undefined)
+    throw new Error(`There is no runtime ${unknown}. There are: ${Object.keys(checks).join(", ")}.`);
+  for (const name of asked) await checks[name]();
+}
+
+/** What the program finds in Node. Other runtimes must find the same, but for models by name. */
+async function expected() {
+  const found = await runProgram();
+  assert.equal(found.result.status, "completed");
+  assert.deepEqual(found.paid, [500]);
+  return JSON.stringify({ ...found, namedModel: "needs_node" });
+}
+
+async function inWorkerd() {
+  const binary = install("workerd");
+  const bundle = await bundleFor(["workerd"], "workerd");
+  const test = join(folder, "worker.mjs");
+  writeFileSync(
+    test,
+    `import { runProgram } from "./${bundle}";
+const expected = ${JSON.stringify(await expected())};
+export default {
+  async test() {
+    const found = JSON.stringify(await runProgram());
+    if (found !== expected) throw new Error("In workerd: " + found + "\\nIn Node: " + expected);
+  },
+};
+`,
+  );
+  const config = join(folder, "workerd.capnp");
+  // No flag: neither the modules of Node nor its globals.
+  writeFileSync(
+    config,
+    `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (services = [(name = "main", worker = .worker)]);
+const worker :Workerd.Worker = (
+  modules = [
+    (name = "worker.mjs", esModule = embed "worker.mjs"),
+    (name = "${bundle}", esModule = embed "${bundle}"),
+  ],
+  compatibilityDate = "2026-01-01",
+);
+`,
+  );
+  const { status, output } = run(binary, ["test", config]);
+  if (status !== 0) throw new Error(`The program failed in workerd:\n${output}`);
+  console.log("workerd: an agent with tools, an approval, a child and the memory store does what it does in Node.");
+}
+
+async function inChromium() {
+  const binary = chromium();
+  const bundle = await bundleFor(["browser"], "browser");
+  const page = `<!doctype html><script type="module">
+import { runProgram } from "./${bundle}";
+const found = await runProgram().then(JSON.stringify, (error) => String(error.stack ?? error));
+await fetch("/found", { method: "POST", body: found });
+</script>`;
+  const found = await new Promise((onFound, onFailed) => {
+    const server = createServer(async (request, response) => {
+      if (request.method === "POST") {
+        const chunks = await collect(request);
+        response.end();
+        finish(() => onFound(Buffer.concat(chunks).toString()));
+      } else if (request.url === `/${bundle}`) {
+        response.setHeader("content-type", "text/javascript").end(readFileSync(join(folder, bundle)));
+      } else response.setHeader("content-type", "text/html").end(page);
+    });
+    const profile = mkdtempSync(join(tmpdir(), "pawl-chromium-"));
+    let browser;
+    let timer;
+    const finish = (then) => {
+      clearTimeout(timer);
+      server.close();
+      server.closeAllConnections();
+      if (browser !== undefined && browser.exitCode === null) {
+        browser.once("close", () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+        browser.kill();
+      }
+      then();
+    };
+    timer = setTimeout(() => finish(() => onFailed(new Error("Chromium gave no answer."))), timeoutMs);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      const options = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        `--user-data-dir=${profile}`,
+      ];
+      browser = spawn(binary, [...options, `http://127.0.0.1:${port}/`], { stdio: "ignore" });
+      browser.on("error", (error) => finish(() => onFailed(error)));
+    });
+  });
+  assert.equal(found, await expected());
+  console.log("Chromium: an agent with tools, an approval, a child and the memory store does what it does in Node.");
+}
+
+async function collect(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}
+
+function chromium() {
+  const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+  const find = () => {
+    const folders = (process.env.PATH ?? "").split(delimiter);
+    return names.flatMap((name) => folders.map((path) => join(path, name))).find((file) => existsSync(file));
+  };
+  const present = process.env.CHROMIUM ?? find();
+  if (present !== undefined) return present;
+  if (process.getuid?.() === 0 && spawnSync("apt-get", ["--version"]).status === 0) {
+    console.error("Installing Chromium with apt-get …");
+    spawnSync("apt-get", ["update"], { stdio: "ignore" });
+    spawnSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { stdio: "ignore" });
+    const installed = find();
+    if (installed !== undefined) return installed;
+  }
+  throw new Error("This check needs Chromium. Install it (apt-get install chromium), or name it in CHROMIUM.");
+}
+
+/** Bundles the program as an application of that runtime does. Tells the size of Pawl in it. */
+async function bundleFor(conditionNames, name) {
+  mkdirSync(folder, { recursive: true });
+  const file = `program-${name}.mjs`;
+  const build = await rolldown({
+    input: "scripts/runtimes/edge-program.mjs",
+    platform: "browser",
+    resolve: { conditionNames: [...conditionNames, "import", "default"] },
+  });
+  const { output } = await build.write({ file: join(folder, file), format: "esm", codeSplitting: false, minify: true });
+  await build.close();
+  const needed = output.flatMap(({ imports = [] }) => imports);
+  assert.deepEqual(
+    needed.filter((id) => isBuiltin(id)),
+    [],
+    "The bundle needs modules of Node.",
+  );
+  assert.deepEqual(needed, [], "The bundle leaves modules out.");
+  const kibibytes = gzipSync(output[0].code).length / 1024;
+  console.log(`${name}: ${kibibytes.toFixed(1)} KiB, minified and compressed, with the checks by JSON Schema.`);
+  return file;
+}
+
+function withExamples(name) {
+  const binary = install(name);
+  const start = name === "deno" ? ["run", "--allow-all", "--no-check", "--node-modules-dir=manual"] : [];
+  const conformance = run(binary, [...start, "scripts/runtimes/conformance.mjs"]);
+  if (conformance.status !== 0)
+    throw new Error(`The store conformance suite failed in ${name}:\n${conformance.output}`);
+  console.log(`${name}: the store conformance suite: ${conformance.output.trim().split("\n").at(-1)}.`);
+  const compiled = run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.examples.json"]);
+  if (compiled.status !== 0) throw new Error(`The examples do not compile:\n${compiled.output}`);
+  const programs = readdirSync("examples", { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isFile() && entry.name.endsWith(".ts")) return [entry.name.replace(/\.ts$/, ".js")];
+    return existsSync(join("examples", entry.name, "main.ts")) ? [join(entry.name, "main.js")] : [];
+  });
+  const left = programs.filter((program) => leftOut[name].includes(program));
+  const failed = programs.filter((program) => !left.includes(program) && !succeeds(binary, start, program));
+  if (failed.length > 0) throw new Error(`Examples that failed in ${name}: ${failed.join(", ")}`);
+  const without = left.length === 0 ? "" : `, without ${left.join(", ")}`;
+  console.log(`${name}: ${programs.length - left.length} examples passed${without}.`);
+}
+
+function succeeds(binary, start, program) {
+  const home = mkdtempSync(join(tmpdir(), "pawl-example-"));
+  try {
+    const { status, output } = run(binary, [...start, resolve("temp/examples", program)], {
+      cwd: home,
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        PAWL_HOME: join(home, "pawl"),
+        NODE_PATH: resolve("scripts/checks/node_modules"),
+      },
+    });
+    if (status !== 0) console.log(`${program}:\n${output.trimEnd().slice(-3_000)}\n`);
+    return status === 0;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** The binary of a runtime. */
+function install(name) {
+  const { package: packageName, version, file } = packages[name];
+  const binary = join(folder, "node_modules", packageName, file);
+  const manifest = join(folder, "node_modules", packageName, "package.json");
+  if (existsSync(binary) && JSON.parse(readFileSync(manifest, "utf8")).version === version) return binary;
+  console.error(`Installing ${packageName} ${version} into temp/runtimes …`);
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  const wanted = `${packageName}@${version}`;
+  const { status, output } = run("npm", [
+    "install",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--prefix",
+    folder,
+    wanted,
+  ]);
+  if (status !== 0 || !existsSync(binary))
+    throw new Error(`${wanted} could not be installed into ${folder}:\n${output}`);
+  return binary;
+}
+
+function run(command, commandArguments, options = {}) {
+  const { status, error, stdout, stderr } = spawnSync(command, commandArguments, {
+    encoding: "utf8",
+    timeout: timeoutMs,
+    maxBuffer: 64 * 1024 * 1024,
+    ...options,
+  });
+  return { status: error === undefined ? status : 1, output: `${stdout}${stderr}${error?.message ?? ""}` };
+}

@@ -1,0 +1,51 @@
+/**
+ * The texts of context sources that a run goes by, as the log names them.
+ */
+
+/** Who wrote a text: the author of the agent, its user, or whoever made the folder it works on. */
+export type SourceTrust = "author" | "user" | "project";
+
+/** A text of a context source. Its words are a blob of the session. */
+export type SourceReference = {
+  /** The name of the source. */
+  readonly name: string;
+  readonly path: string;
+  /** The SHA-256 of the text. */
+  readonly blob: string;
+  readonly bytes: number;
+  readonly trust: SourceTrust;
+};
+
+export type SourcesOfRun = { readonly runId: string; readonly list: readonly SourceReference[] };
+
+/** How a text differs from that of the run before. */
+export type SourceChange = {
+  readonly name: string;
+  readonly path: string;
+  readonly change: "added" | "changed" | "removed";
+};
+
+/** How the texts of a run differ from those of the run before. Texts are told apart by their source and path. */
+export function changesOfSources(
+  before: readonly SourceReference[],
+  after: readonly SourceReference[],
+): readonly SourceChange[] {
+  const known = new Map(before.map((text) => [keyOf(text), text]));
+  const changes: SourceChange[] = [];
+  for (const text of after) {
+    const old = known.get(keyOf(text));
+    known.delete(keyOf(text));
+    if (old === undefined) changes.push(changeOf(text, "added"));
+    else if (old.blob !== text.blob || old.trust !== text.trust) changes.push(changeOf(text, "changed"));
+  }
+  for (const text of known.values()) changes.push(changeOf(text, "removed"));
+  return changes;
+}
+
+function keyOf({ name, path }: SourceReference): string {
+  return `${name}\0${path}`;
+}
+
+function changeOf({ name, path }: SourceReference, change: SourceChange["change"]): SourceChange {
+  return { name, path, change };
+}

@@ -1,0 +1,46 @@
+/**
+ * What a tool does durably while it runs: its steps, and its questions to a person.
+ */
+import type { Fault, Json } from "../data/message.js";
+import type { DataPatch } from "./reserved-events.js";
+
+type OfToolStep = {
+  readonly runId: string;
+  readonly callKey: string;
+  /** The attempt of the call. Nothing of an earlier attempt counts. */
+  readonly attempt: number;
+  /** The name of the tool step, with a count if the name came before: `fetch`, `fetch#2`. */
+  readonly step: string;
+};
+
+/** A value that is too large for an entry: the blob with its JSON, and the size of it. */
+export type ValueBlob = { readonly blob: string; readonly bytes: number };
+
+export type ToolStepEventBody =
+  /** The tool step may run once only, and is about to begin. */
+  | (OfToolStep & { readonly type: "tool_step_started" })
+  | (OfToolStep & {
+      readonly type: "tool_step_finished";
+      readonly outcome: "ok" | "error";
+      /** What the step gave. Absent with the outcome `ok`: it gave `undefined`, or `valueBlob` holds the value. */
+      readonly value?: Json;
+      readonly valueBlob?: ValueBlob;
+      readonly fault?: Fault;
+      /** How often the step was tried in its process; absent if once. */
+      readonly tries?: number;
+      readonly timing: { readonly startedAt: number; readonly durationMs: number };
+      /** Reserved: a change of the session's data. */
+      readonly data?: DataPatch;
+    })
+  /** The tool asks a person. It is let go, and runs again once all its questions are answered. */
+  | (OfToolStep & {
+      readonly type: "tool_asked";
+      readonly message: string;
+      /** The JSON Schema that the answer must fit. */
+      readonly schema?: Json;
+      readonly url?: string;
+      /** Epoch milliseconds. From then on no answer counts. */
+      readonly expiresAt?: number;
+      /** Reserved: its process waits for the answer, and the call goes on running. */
+      readonly held?: boolean;
+    });

@@ -1,0 +1,124 @@
+/**
+ * The tool steps of a call and the questions of its tool, from the log: what a tool that runs again is given.
+ */
+import type { Fault, Json } from "../data/message.js";
+import type { Entry, EventOf } from "../machine/event.js";
+import type { ValueBlob } from "../machine/tool-step-events.js";
+
+/** A tool step that is over, or a question that is answered. */
+export type StepRecord = {
+  /** The name of the step, with a count if the name came before. */
+  readonly step: string;
+} & (
+  | { readonly outcome: "ok"; readonly value?: Json; readonly valueBlob?: ValueBlob }
+  | { readonly outcome: "error"; readonly fault: Fault }
+  | { readonly outcome: "answered"; readonly answer: QuestionAnswer }
+);
+
+/** What became of a question. */
+export type QuestionAnswer =
+  | { readonly type: "answered"; readonly value: Json; readonly by?: string }
+  | { readonly type: "declined"; readonly note?: string }
+  | { readonly type: "expired" };
+
+/** A question as it was asked. */
+export type AskedRecord = {
+  readonly step: string;
+  readonly message: string;
+  readonly schema?: Json;
+  readonly url?: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  readonly expiresAt?: number;
+};
+
+/** What the log says of a call's tool steps. The lists grow: a call may have a thousand steps. */
+export type CallSteps = {
+  /** In the order of the log, which is the order in which a tool that runs again is given them. */
+  readonly done: StepRecord[];
+  /** Steps that may run once only, and have begun. */
+  readonly started: string[];
+  /** The questions, answered or not. */
+  readonly asked: AskedRecord[];
+};
+
+/** A call of the present step. */
+type WithSteps = { steps?: CallSteps };
+
+type StepEntry = Entry & {
+  readonly event: EventOf<"tool_step_started" | "tool_step_finished" | "tool_asked" | "answered" | "timer_fired">;
+};
+
+/** Mutates the record of a call: adds what an entry says of its tool steps. */
+export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "event">): void {
+  call.steps ??= { done: [], started: [], asked: [] };
+  const { done, started, asked } = call.steps;
+  switch (event.type) {
+    case "tool_step_started":
+      started.push(event.step);
+      break;
+    case "tool_step_finished":
+      done.push(finishedStep(event));
+      break;
+    case "tool_asked":
+      asked.push(askedRecord(event));
+      break;
+    case "answered":
+      done.push({ step: event.questionId ?? "", outcome: "answered", answer: questionAnswer(event) });
+      break;
+    case "timer_fired":
+      done.push({ step: event.questionId ?? "", outcome: "answered", answer: { type: "expired" } });
+      break;
+  }
+}
+
+/** The call is tried again: steps that failed run again, the others are kept. */
+export function forgetFailedSteps({ steps }: WithSteps): void {
+  if (steps === undefined) return;
+  const failed = new Set(steps.done.flatMap(({ step, outcome }) => (outcome === "error" ? [step] : [])));
+  if (failed.size === 0) return;
+  keepOnly(steps.done, ({ step }) => !failed.has(step));
+  keepOnly(steps.started, (step) => !failed.has(step));
+}
+
+function keepOnly<Item>(list: Item[], isKept: (item: Item) => boolean): void {
+  list.splice(0, list.length, ...list.filter(isKept));
+}
+
+function finishedStep({ step, outcome, value, valueBlob, fault }: EventOf<"tool_step_finished">): StepRecord {
+  if (outcome === "error")
+    return { step, outcome, fault: fault ?? { code: "step_failed", message: "", retryable: false } };
+  return {
+    step,
+    outcome,
+    ...(value === undefined ? {} : { value }),
+    ...(valueBlob === undefined ? {} : { valueBlob }),
+  };
+}
+
+function askedRecord({ step, message, schema, url, expiresAt, at }: EventOf<"tool_asked">): AskedRecord {
+  return {
+    step,
+    message,
+    ...(schema === undefined ? {} : { schema }),
+    ...(url === undefined ? {} : { url }),
+    askedAt: at,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+function questionAnswer({ answer, by }: EventOf<"answered">): QuestionAnswer {
+  if (answer.type === "reply") return { type: "answered", value: answer.value, ...(by === undefined ? {} : { by }) };
+  const note = "note" in answer ? answer.note : undefined;
+  return { type: "declined", ...(note === undefined ? {} : { note }) };
+}
+
+/** The names of the steps of a call that ended well, for a person or a model that wonders how far it came. */
+export function finishedSteps({ steps }: WithSteps): string | undefined {
+  const names = (steps?.done ?? []).flatMap(({ step, outcome }) => (outcome === "error" ? [] : [step]));
+  if (names.length === 0) return undefined;
+  const shown = names.slice(0, mostNames).join(", ");
+  return names.length > mostNames ? `${shown} and ${names.length - mostNames} more` : shown;
+}
+
+const mostNames = 20;

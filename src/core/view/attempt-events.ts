@@ -1,0 +1,40 @@
+/**
+ * The public events of failed attempts of a model call, and of compactions.
+ */
+import { guardTripped } from "../data/message.js";
+import type { EventOf } from "../machine/event.js";
+import type { State } from "../machine/state.js";
+import type { PublicEventBody } from "./public-event.js";
+
+/** Whoever shows the deltas of an attempt that a guard ended takes them back. */
+export function failedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
+  const failed = failedAttempt(event, after);
+  const { runId, modelCallIndex, attempt } = event;
+  if (event.failure.code !== guardTripped) return [failed];
+  return [failed, { type: "attempt_withdrawn", runId, modelCallIndex, attempt }];
+}
+
+/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
+function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
+  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
+  const used = usage === undefined ? {} : { usage };
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
+  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
+    return { ...body, next: "give_up" };
+  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
+}
+
+export function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
+  const {
+    at: _at,
+    hooks: _hooks,
+    keptFrom: _from,
+    readFrom: _readFrom,
+    runStartSeq: _run,
+    timing: _timing,
+    dataBlob: _dataBlob,
+    requests: _requests,
+    ...publicFields
+  } = event;
+  return publicFields;
+}

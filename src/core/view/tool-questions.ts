@@ -1,0 +1,51 @@
+/**
+ * The questions of tools, and what a person is told of the tool steps of a call.
+ */
+import type { Json } from "../data/message.js";
+import type { Call, OpenQuestion } from "../machine/state.js";
+import type { CallRecord } from "../transcript/results.js";
+import { type AskedRecord, finishedSteps } from "../transcript/tool-steps.js";
+
+export type ToolQuestion = {
+  readonly why: "tool";
+  readonly question: string;
+  readonly questionId: string;
+  readonly schema?: { readonly [key: string]: Json };
+  readonly url?: string;
+  readonly askedAt: number;
+  readonly expiresAt?: number;
+};
+
+/** The open questions of a call's tool, in the order in which they were asked. */
+export function toolQuestions(open: readonly OpenQuestion[], { steps }: CallRecord): readonly ToolQuestion[] {
+  return open.flatMap(({ step }) => {
+    const asked = steps?.asked.findLast((one) => one.step === step);
+    return asked === undefined ? [] : [toolQuestion(asked)];
+  });
+}
+
+export function toolQuestion({ step, message, schema, url, askedAt, expiresAt }: AskedRecord): ToolQuestion {
+  return {
+    why: "tool",
+    question: message,
+    questionId: step,
+    ...(isObject(schema) ? { schema } : {}),
+    ...(url === undefined ? {} : { url }),
+    askedAt,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+function isObject(schema: Json | undefined): schema is { readonly [key: string]: Json } {
+  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
+}
+
+/** The question to the person. One of recovery says how far the tool came. */
+export function questionText(call: Call, record: CallRecord): string | undefined {
+  const { question } = record;
+  const isRecovery = call.status === "asking" && call.why === "recovery";
+  const finished = isRecovery ? finishedSteps(record) : undefined;
+  if (finished === undefined) return question;
+  const text = question ?? "It had started, and its outcome is unknown.";
+  return `${text} Finished tool steps, which do not run again: ${finished}.`;
+}

@@ -1,0 +1,61 @@
+/**
+ * What a driver is made of.
+ */
+import type { Effect } from "../../core/machine/effect.js";
+import type { EventBody } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+import type { Transcript } from "../../core/transcript/transcript.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import type { Closing } from "../log/closing.js";
+import type { CommittedEntry } from "../log/committed-entry.js";
+import type { KnownQuestions } from "../log/open-questions.js";
+import type { Subscribers } from "../subscribers/broadcast.js";
+import type { Signalled } from "../subscribers/run-signals.js";
+import type { Hold, ProcessMemory, Recorder } from "../work/effect-context.js";
+import type { PendingCommit } from "./batch.js";
+import type { Committer } from "./committer.js";
+import type { LeaseKeeper } from "./lease-keeper.js";
+
+export type DriverOptions = Omit<Committer, "hold"> & {
+  readonly parts: CompiledAgent;
+  readonly keeper: LeaseKeeper;
+  readonly transcript: Transcript;
+  readonly memory: ProcessMemory;
+  /** The questions of child sessions that public events show. */
+  readonly questions: KnownQuestions;
+  readonly hearers: Subscribers & Signalled;
+  /** The committed state. */
+  state: State;
+  /** Called after each commit, with its entries in order. */
+  readonly onCommitted: (steps: readonly CommittedEntry[]) => void;
+  readonly onClosed: (closing: Closing) => void;
+  /** Called if an effect settles after the driver has closed. */
+  readonly onLate: (event: EventBody) => void;
+};
+
+export type Driver = Omit<DriverOptions, "keeper"> & {
+  readonly hold: Hold;
+  /** How effects commit something before they settle. */
+  readonly recorder: Recorder;
+  /** The effects in flight, by key. */
+  readonly jobs: Map<string, Job>;
+  /** The ids of inbox messages that are being committed. */
+  taken: Set<string> | null;
+  /** The effects that a state wants, computed once per state. */
+  wanted: { readonly in: State; readonly effects: readonly Effect[] };
+  pending: PendingCommit[];
+  flushing: boolean;
+  closed: boolean;
+  /** Set during a shutdown. Called when no effect runs any more. */
+  draining: (() => void) | null;
+};
+
+export type Job = {
+  readonly cancellation: Cancellation;
+  readonly sleeps?: true;
+  /** What the effect will settle with, if it began before the commit that wants it. */
+  readonly early?: Promise<EventBody | undefined>;
+  /** It will not settle in this process. */
+  isLetGo?: true;
+};

@@ -1,0 +1,171 @@
+/**
+ * The hooks beside a model call: they are asked while the model streams, and may end the call.
+ *
+ * 1. The attempt settles when the stream has ended and every hook has answered. So no tool runs and no answer counts
+ *    before.
+ * 2. A hook is asked about one thing at a time. What streams meanwhile is part of what it is asked next.
+ * 3. If a hook holds the answer back, no delta of the attempt is published before all hooks let it pass.
+ */
+import { isPaused } from "../../core/data/finish-reason.js";
+import { freeze } from "../../core/data/freeze.js";
+import { toolCallsOf, untrimmedTextOf } from "../../core/data/message.js";
+import type { HookRecord } from "../../core/machine/event.js";
+import type { ModelStreamSubject } from "../../ports/hook.js";
+import type { MessageDelta, ModelRequest } from "../../ports/model.js";
+import type { CompiledHook } from "../agent/compile-hooks.js";
+import { callWithContext } from "../hooks/call-hooks.js";
+import { onlyMember, reasonIn } from "../hooks/check-return.js";
+import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
+import type { SettledCall } from "../lib/time-limit.js";
+import { endOf, messageOf } from "../model/assembled-message.js";
+import type { MessageAssembly } from "../model/message-assembly.js";
+import type { EffectContext } from "../work/effect-context.js";
+
+/** Why a call was ended. */
+export type Trip = { readonly reason: "refused" | "output_refused"; readonly message: string };
+
+type Publish = (deltas: readonly MessageDelta[]) => void;
+
+export type BesideCall = {
+  /** Ends the stream: because nobody wants the call any more, or because a hook has tripped. */
+  readonly cancellation: Cancellation;
+  /** Whether deltas are held back until all hooks let the answer pass. */
+  readonly holds: boolean;
+  /** Takes deltas on their way to whoever watches. */
+  readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
+  /** Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass. */
+  readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Trip | null>;
+  readonly records: () => readonly HookRecord[];
+};
+
+/** Characters between two questions about a text that is being streamed. */
+const askEvery = 500;
+
+/** What is known of one hook. */
+type Watch = {
+  readonly hook: CompiledHook;
+  ms: number;
+  outcome: HookRecord["outcome"];
+  message: string | undefined;
+  asked: Promise<void>;
+  isAsked: boolean;
+  askedUpTo: number;
+};
+
+export function watchCall(
+  call: { readonly modelCallIndex: number; readonly attempt: number },
+  request: ModelRequest,
+  context: EffectContext,
+  wanted: Cancellation,
+): BesideCall {
+  const { hooks, clock } = context.parts;
+  const cancellation = createCancellation();
+  const stopListening = onCancel(wanted, () => abort(cancellation, wanted.reason));
+  const held: MessageDelta[] = [];
+  const holds = hooks.besideLLMCall.some((hook) => hook.holds);
+  const { run } = context.transcript;
+  const before = run?.purpose === "continue" ? run.answer : "";
+  let trip: Trip | null = null;
+
+  const { modelCallIndex, attempt } = call;
+  const about = { modelCallIndex, attempt, messages: request.messages };
+  const watches = hooks.besideLLMCall.map((hook): Watch => {
+    const watch = { hook, ms: 0, outcome: "ok" as const, message: undefined, isAsked: false, askedUpTo: 0 };
+    return { ...watch, asked: Promise.resolve() };
+  });
+  for (const watch of watches) ask(watch, { ...about, stage: "input" });
+
+  function ask(watch: Watch, subject: ModelStreamSubject): void {
+    watch.isAsked = true;
+    watch.asked = watch.asked.then(() => askNow(watch, subject));
+  }
+
+  async function askNow(watch: Watch, subject: ModelStreamSubject): Promise<void> {
+    if (!cancellation.isCancelled) {
+      const startedAt = clock.elapsed();
+      const { hook } = watch;
+      const settled = await callWithContext(
+        (own) => hook.call(freeze(subject), own),
+        hook.timeoutMs,
+        context,
+        cancellation,
+      );
+      watch.ms += Math.max(0, clock.elapsed() - startedAt);
+      // What was cut off, by an abort or by another hook, says nothing.
+      if (!cancellation.isCancelled) judge(watch, settled, subject.stage);
+    }
+    watch.isAsked = false;
+  }
+
+  function judge(watch: Watch, settled: SettledCall, stage: ModelStreamSubject["stage"]): void {
+    const verdict = verdictOf(settled);
+    if (verdict === null) return;
+    watch.outcome = verdict.outcome;
+    watch.message = verdict.message;
+    if (verdict.outcome !== "tripped" && !watch.hook.isClosed) return;
+    const what = verdict.outcome === "tripped" ? "tripped" : "failed";
+    const message = `the guard "${watch.hook.name}" ${what}: ${verdict.message}`;
+    trip = { reason: stage === "input" ? "refused" : "output_refused", message };
+    abort(cancellation, () => new DOMException(message, "AbortError"));
+  }
+
+  function textOf(assembly: MessageAssembly): string {
+    return before + untrimmedTextOf(messageOf(assembly));
+  }
+
+  async function settled(assembly: MessageAssembly, publish: Publish): Promise<Trip | null> {
+    if (endOf(assembly).type !== "failed" && trip === null) {
+      const end = { ...about, stage: "output" as const, text: textOf(assembly), isComplete: true };
+      for (const watch of watches) ask(watch, { ...end, hasCalls: goesOn(assembly) });
+    }
+    for (const { asked } of watches) await asked;
+    stopListening();
+    if (trip === null && !cancellation.isCancelled && held.length > 0) publish(held);
+    return trip;
+  }
+
+  return {
+    cancellation,
+    holds,
+    pass(assembly, deltas, publish) {
+      if (holds) held.push(...deltas);
+      else publish(deltas);
+      if (assembly.end !== null) return;
+      for (const watch of watches) {
+        if (watch.isAsked || assembly.characters - watch.askedUpTo < askEvery) continue;
+        watch.askedUpTo = assembly.characters;
+        const text = textOf(assembly);
+        ask(watch, { ...about, stage: "output", text, isComplete: false, hasCalls: false });
+      }
+    },
+    settled,
+    records: () => watches.map(recordOf),
+  };
+}
+
+function recordOf({ hook: { name }, ms, outcome, message }: Watch): HookRecord {
+  const record = { name, hook: "besideLLMCall", ms: Math.round(ms * 1_000) / 1_000, outcome } as const;
+  return message === undefined ? record : { ...record, message };
+}
+
+/** Whether the run goes on with calls, or the provider with its turn. */
+function goesOn(assembly: MessageAssembly): boolean {
+  const end = endOf(assembly);
+  const message = messageOf(assembly);
+  return toolCallsOf(message).length > 0 || (end.type !== "failed" && isPaused(end.finishReason, message));
+}
+
+type Verdict = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };
+
+/** Null: the hook lets it pass. */
+function verdictOf(settled: SettledCall): Verdict | null {
+  if (settled.type !== "returned") return { outcome: settled.type, message: settled.message };
+  if (settled.value === undefined) return null;
+  try {
+    const reason = reasonIn(onlyMember(settled.value, ["trip"])?.value);
+    if (reason !== undefined) return { outcome: "tripped", message: reason };
+  } catch {
+    // A getter or a proxy: what it returned cannot be read.
+  }
+  return { outcome: "refused", message: "It may return nothing or { trip: reason }." };
+}

@@ -1,0 +1,80 @@
+/**
+ * What a tool may ask, and whether an answer fits.
+ */
+import { anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import type { Json } from "../../core/data/message.js";
+import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
+import { PawlError } from "../../errors.js";
+import type { Answered, Question } from "../../ports/tool.js";
+import { type CompiledInput, compileAnswer } from "../tools/schema.js";
+import { StepError } from "../tools/step-error.js";
+import { checkStepName } from "./check-step.js";
+
+/** A question as it is committed. */
+export type AskedQuestion = {
+  readonly message: string;
+  readonly schema?: Json;
+  readonly url?: string;
+  readonly expiresInMs?: number;
+};
+
+export type Parse = CompiledInput["validate"];
+
+const questionRules: OptionTable<Question<unknown>> = {
+  message: anything,
+  name: anything,
+  schema: anything,
+  url: anything,
+  expiresInMs: numberFrom(1),
+};
+
+const mostMessageCharacters = 10_000;
+const mostUrlCharacters = 2_000;
+const mostSchemaCharacters = 64 * 1024;
+
+/** @throws PawlError `bad_input` */
+export function questionOf(given: Question<unknown>): {
+  readonly question: AskedQuestion;
+  readonly parse: Parse | undefined;
+} {
+  checkOptions("ctx.ask()", questionRules, given, { code: "bad_input" });
+  const { message, name, schema, url, expiresInMs } = given;
+  if (name !== undefined) checkStepName(name);
+  if (typeof message !== "string" || message.trim() === "" || message.length > mostMessageCharacters)
+    refuse(`message must be a text of 1 to ${mostMessageCharacters} characters`);
+  if (url !== undefined && !(typeof url === "string" && url.length <= mostUrlCharacters && /^https?:\/\//i.test(url)))
+    refuse(`url must be an http address of at most ${mostUrlCharacters} characters`);
+  const compiled = schema === undefined ? undefined : compileAnswer(schema);
+  if (compiled !== undefined && JSON.stringify(compiled.jsonSchema).length > mostSchemaCharacters)
+    refuse(`schema takes more than ${mostSchemaCharacters} characters of JSON`);
+  return {
+    question: {
+      message,
+      ...(compiled === undefined ? {} : { schema: compiled.jsonSchema as Json }),
+      ...(url === undefined ? {} : { url }),
+      ...(expiresInMs === undefined ? {} : { expiresInMs }),
+    },
+    parse: compiled?.validate,
+  };
+}
+
+function refuse(problem: string): never {
+  throw new PawlError("bad_input", `The question cannot be asked: ${problem}.`);
+}
+
+/** The answer as the tool's own schema reads it. @throws StepError `step_failed` if it does not fit */
+export async function checkAnswerOf(
+  step: string,
+  answer: QuestionAnswer,
+  parse: Parse | undefined,
+): Promise<Answered<unknown>> {
+  if (answer.type !== "answered" || parse === undefined) return answer;
+  const result = await parse(answer.value);
+  if (result.ok) return { ...answer, value: result.value };
+  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new StepError(
+    "step_failed",
+    step,
+    `The answer to "${step}" does not fit the tool's schema: ${issues.join("; ")}`,
+  );
+}

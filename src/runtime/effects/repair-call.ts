@@ -1,0 +1,178 @@
+/**
+ * Mends a call that cannot be used as the model wrote it (TOOL-16).
+ *
+ * 1. The built-in repairs come first: names that are near, and JSON with fences, comments or trailing commas. The
+ *    author's function is asked about what is left.
+ * 2. A call is mended once. What comes out is checked like any other call.
+ * 3. A slip in a name never leads to a tool that may change something: only a name that is the same but for case and
+ *    separators does. Nor does the author's function lead from a read-only tool to another kind.
+ */
+import { parseJson } from "../../core/data/json.js";
+import { mendJson } from "../../core/data/mend-json.js";
+import type { Json } from "../../core/data/message.js";
+import { foldedName, nearNames } from "../../core/data/nearest-name.js";
+import type { HookRecord, Repair } from "../../core/machine/event.js";
+import type { CallRecord } from "../../core/transcript/results.js";
+import type { RepairRequest, RepairToolCall } from "../../ports/tool.js";
+import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
+import { callWithContext } from "../hooks/call-hooks.js";
+import { jsonIn } from "../hooks/check-return.js";
+import { mostInputBytes } from "../hooks/tool-hooks.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { textOfError } from "../lib/error-text.js";
+import type { CompiledTool } from "../tools/compile-tools.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { rawTextOf, validatedInput } from "../work/tool-input.js";
+import { failureRecord } from "./author-checks.js";
+import { unknownTool } from "./prompts.js";
+
+/** A call as it is now: with another name or another input. */
+export type Mended = {
+  readonly name: string;
+  readonly record: CallRecord;
+  readonly repair?: Repair;
+  readonly records: readonly HookRecord[];
+};
+
+type Offered = (name: string) => CompiledTool | undefined;
+
+/** @param offered the tools that this run may use, by name */
+export function* repairCall(
+  record: CallRecord,
+  offered: Offered,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<Mended> {
+  const { tools } = context.parts;
+  const repairToolCall = authorsRepair(context);
+  const plain: Mended = { name: record.part.name, record, records: [] };
+  if (repairToolCall === null || record.part.approvalId !== undefined) return plain;
+  const first = offered(plain.name);
+  if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined) return plain;
+  const mended = withJson(
+    withName(
+      plain,
+      [...tools.keys()].filter((name) => offered(name) !== undefined),
+      offered,
+    ),
+    offered,
+  );
+  if (repairToolCall === undefined) return mended;
+  const problem = yield* problemOf(mended, offered, context, cancellation);
+  return problem === undefined ? mended : yield* askAuthor(mended, problem, offered, context, cancellation);
+}
+
+/** A replay takes what the author's function made of a call from the log. */
+function authorsRepair({ parts: { repairToolCall, isReplay } }: EffectContext): RepairToolCall | null | undefined {
+  return isReplay === true && repairToolCall !== null ? undefined : repairToolCall;
+}
+
+function isUnparsed({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
+  return part.invalid !== undefined && !changed && tool.executeRaw === undefined;
+}
+
+function withName(call: Mended, known: readonly string[], offered: Offered): Mended {
+  if (offered(call.name) !== undefined) return call;
+  const name = sameName(call.name, known) ?? slipOf(call.name, known, offered);
+  if (name === undefined) return call;
+  const repair = { by: "near_name", problem: unknownTool(call.name), name } as const;
+  return { ...call, name, record: { ...call.record, tool: name }, repair };
+}
+
+/** `Read-File` and `functions.read_file` are `read_file`. */
+function sameName(name: string, known: readonly string[]): string | undefined {
+  const names = new Set([foldedName(name), foldedName(name.slice(name.search(/[^.:/]*$/)))]);
+  return onlyOne(known.filter((one) => names.has(foldedName(one))));
+}
+
+function slipOf(name: string, known: readonly string[], offered: Offered): string | undefined {
+  const near = onlyOne(nearNames(name, known));
+  return near !== undefined && offered(near)?.tool.readOnly === true ? near : undefined;
+}
+
+function onlyOne(names: readonly string[]): string | undefined {
+  return names.length === 1 ? names[0] : undefined;
+}
+
+function withJson(call: Mended, offered: Offered): Mended {
+  const compiled = offered(call.name);
+  const { invalid, input } = call.record.part;
+  if (compiled === undefined || invalid === undefined || !isUnparsed(compiled, call.record)) return call;
+  const text = mendJson(rawTextOf(input) ?? "");
+  const parsed = text === undefined ? undefined : parseJson(text);
+  if (parsed?.ok !== true) return call;
+  const problem = call.repair === undefined ? invalid : `${call.repair.problem}; ${invalid}`;
+  const repair: Repair = call.repair === undefined ? { by: "json", problem } : { ...call.repair, problem };
+  return { ...call, record: withInput(call.record, parsed.value), repair };
+}
+
+function withInput(record: CallRecord, input: Json): CallRecord {
+  return { ...record, input, changed: true };
+}
+
+function* problemOf(
+  { name, record }: Mended,
+  offered: Offered,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<RepairRequest["problem"] | undefined> {
+  const compiled = offered(name);
+  if (compiled === undefined) return { kind: "unknown_tool", message: unknownTool(name) };
+  const validated = yield* wait(validatedInput(compiled, record, context, cancellation));
+  if (validated.ok) return undefined;
+  return { kind: isUnparsed(compiled, record) ? "invalid_json" : "invalid_input", message: validated.message };
+}
+
+function* askAuthor(
+  call: Mended,
+  problem: RepairRequest["problem"],
+  offered: Offered,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<Mended> {
+  const { repairToolCall, clock } = context.parts;
+  if (repairToolCall === undefined || repairToolCall === null) return call;
+  const specification = offered(call.name)?.specification;
+  const request: RepairRequest = {
+    call: call.record.part,
+    problem,
+    ...(specification === undefined ? {} : { specification }),
+  };
+  const startedAt = clock.elapsed();
+  const settled = yield* wait(
+    callWithContext((own) => repairToolCall(request, own), defaultHookTimeoutMs, context, cancellation),
+  );
+  try {
+    if (settled.type !== "returned") return failed(call, settled.type, settled.message, clock.elapsed() - startedAt);
+    return taken(call, settled.value, problem.message, offered);
+  } catch (error) {
+    return failed(
+      call,
+      "refused",
+      `its answer cannot be used: ${textOfError(error, 500)}`,
+      clock.elapsed() - startedAt,
+    );
+  }
+}
+
+function failed(call: Mended, outcome: "threw" | "timed_out" | "refused", message: string, ms: number): Mended {
+  return { ...call, records: [failureRecord("repairToolCall", { outcome, message }, ms)] };
+}
+
+/** Throws if the answer cannot be used. */
+function taken(call: Mended, answer: unknown, problem: string, offered: Offered): Mended {
+  if (answer === null || answer === undefined) return call;
+  if (typeof answer !== "object") throw new Error("it may return { name }, { input }, both, or null");
+  const unknown = Object.keys(answer).filter((key) => key !== "name" && key !== "input");
+  if (unknown.length > 0) throw new Error(`it has ${unknown.join(", ")}; it may have name and input`);
+  const { name = call.name, input } = answer as { readonly name?: unknown; readonly input?: unknown };
+  if (typeof name !== "string" || offered(name) === undefined)
+    throw new Error("its name is that of no tool of this run");
+  if (offered(call.name)?.tool.readOnly === true && offered(name)?.tool.readOnly !== true)
+    throw new Error(`${call.name} is read-only, and ${name} is not`);
+  const renamed = name === call.record.part.name ? call.record : { ...call.record, tool: name };
+  const record = input === undefined ? renamed : withInput(renamed, jsonIn(input, mostInputBytes));
+  const own = name === call.record.part.name ? {} : { name };
+  return { name, record, repair: { by: "custom", problem, ...own }, records: [] };
+}

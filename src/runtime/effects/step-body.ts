@@ -1,0 +1,147 @@
+/**
+ * Runs the function of a tool step: with its time limit, and again after a failure if the author says so.
+ */
+import type { Fault, Json } from "../../core/data/message.js";
+import type { Timing } from "../../core/machine/event.js";
+import type { Clock } from "../../ports/clock.js";
+import type { StepContext, StepOptions, ToolRetry } from "../../ports/tool.js";
+import { textOfError } from "../lib/error-text.js";
+import type { StepErrorCode } from "../tools/step-error.js";
+import { normaliseJson } from "../tools/to-json.js";
+
+/** How a step ended, before it is kept. */
+export type StepBody = { readonly tries: number; readonly timing: Timing } & (
+  | { readonly outcome: "ok"; readonly value: Json | undefined }
+  | { readonly outcome: "error"; readonly fault: Fault }
+);
+
+type Running = {
+  readonly idempotencyKey: string;
+  readonly options: StepOptions;
+  /** Aborted with the call. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+};
+
+type Attempt =
+  | { readonly type: "gave"; readonly value: unknown }
+  | { readonly type: "threw"; readonly error: unknown }
+  | { readonly type: "timed_out" };
+
+export async function runStepBody(
+  run: (context: StepContext) => unknown,
+  { idempotencyKey, options, signal, clock }: Running,
+): Promise<StepBody> {
+  const startedAt = clock.now();
+  for (let tries = 1; ; tries += 1) {
+    const attempt = await tryOnce(run, { idempotencyKey, tries }, options.timeoutMs, signal, clock);
+    const waitMs = attempt.type === "threw" ? retryWait(options.retry, attempt.error, tries) : undefined;
+    const isLast = waitMs === undefined || signal.aborted || !(await waited(waitMs, signal, clock));
+    if (!isLast) continue;
+    const timing = { startedAt, durationMs: Math.max(0, clock.now() - startedAt) };
+    return { tries, timing, ...outcomeOf(attempt, options.timeoutMs) };
+  }
+}
+
+function tryOnce(
+  run: (context: StepContext) => unknown,
+  { idempotencyKey, tries }: { readonly idempotencyKey: string; readonly tries: number },
+  timeoutMs: number | undefined,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<Attempt> {
+  const own = new AbortController();
+  const follow = () => own.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener("abort", follow, { once: true });
+  return new Promise((resolve) => {
+    let stopTimer = () => {};
+    const settle = (attempt: Attempt) => {
+      stopTimer();
+      signal.removeEventListener("abort", follow);
+      resolve(attempt);
+    };
+    if (timeoutMs !== undefined)
+      stopTimer = clock.after(timeoutMs, () => {
+        own.abort(new DOMException("The tool step took too long.", "TimeoutError"));
+        settle({ type: "timed_out" });
+      });
+    // An async function: what throws at once is caught like what rejects.
+    (async () => run({ idempotencyKey, tries, signal: own.signal }))().then(
+      (value) => settle({ type: "gave", value }),
+      (error) => settle({ type: "threw", error }),
+    );
+  });
+}
+
+/** Undefined: not tried again. The wait doubles with each try. */
+function retryWait(retry: ToolRetry | undefined, error: unknown, tries: number): number | undefined {
+  if (retry === undefined || tries >= (retry.attempts ?? defaultAttempts)) return undefined;
+  try {
+    if (retry.when !== undefined && !retry.when(error)) return undefined;
+  } catch {
+    return undefined;
+  }
+  const { baseMs = 500, maxMs = 30_000 } = retry.backoff ?? {};
+  return Math.min(maxMs, baseMs * 2 ** Math.min(tries - 1, 30));
+}
+
+const defaultAttempts = 3;
+
+/** False if the call was aborted meanwhile. */
+function waited(ms: number, signal: AbortSignal, clock: Clock): Promise<boolean> {
+  return new Promise((resolve) => {
+    const stopTimer = clock.after(ms, () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(true);
+    });
+    const onAbort = () => {
+      stopTimer();
+      resolve(false);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+function outcomeOf(attempt: Attempt, timeoutMs: number | undefined) {
+  if (attempt.type === "timed_out")
+    return failed("step_timeout", `it took more than ${timeoutMs} ms, and may still be running`);
+  if (attempt.type === "threw") return thrown(attempt.error);
+  if (attempt.value === undefined) return { outcome: "ok", value: undefined } as const;
+  try {
+    return { outcome: "ok", value: normaliseJson(attempt.value) } as const;
+  } catch (error) {
+    return thrown(error);
+  }
+}
+
+function thrown(error: unknown) {
+  return failed("step_failed", namedText(error), codeOf(error));
+}
+
+/** A failure of a step as the log keeps it: `code` is that of the StepError, `cause` the thrown error's own. */
+export function failed(code: StepErrorCode, message: string, cause?: string) {
+  const fault: Fault = { code, message, retryable: false, ...(cause === undefined ? {} : { cause }) };
+  return { outcome: "error", fault } as const;
+}
+
+function namedText(error: unknown): string {
+  const text = textOfError(error, mostMessageCharacters);
+  try {
+    const name = error instanceof Error ? String(error.name) : "";
+    return name === "" || name === "Error" || name === text ? text : `${name.slice(0, 100)}: ${text}`;
+  } catch {
+    return text;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  try {
+    const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+    return typeof code === "string" ? code.slice(0, 200) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const mostMessageCharacters = 2_000;

@@ -1,0 +1,102 @@
+/**
+ * The questions of a tool: `ctx.ask`.
+ *
+ * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers.
+ * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
+ */
+import { copyJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import { maxOpenQuestions } from "../../core/machine/state.js";
+import type { QuestionAnswer, StepRecord } from "../../core/transcript/tool-steps.js";
+import type { Answered, Question } from "../../ports/tool.js";
+import { afterTurn } from "../lib/event-loop.js";
+import { StepError } from "../tools/step-error.js";
+import { isInteractive } from "../work/effect-context.js";
+import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
+import { nobodyCanAnswer } from "./prompts.js";
+import { runStep, type StepHost } from "./step-host.js";
+
+export type Questions = {
+  readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
+  /** Waits for questions that are being committed: then the tool is let go, or the call is over. */
+  readonly whenNotAsking: () => Promise<void>;
+};
+
+type Waiting = { readonly key: string; readonly question: AskedQuestion; readonly reject: (error: unknown) => void };
+
+export function createQuestions(host: StepHost): Questions {
+  const { effect, tool, context, signal } = host.call;
+  const waiting: Waiting[] = [];
+  let asking: Promise<void> | null = null;
+  let isScheduled = false;
+
+  /** Asks in the next turn of the event loop, if no step is under way then. */
+  function askSoon(): void {
+    if (isScheduled || waiting.length === 0) return;
+    isScheduled = true;
+    afterTurn(() => {
+      isScheduled = false;
+      if (waiting.length > 0 && host.isQuiet() && asking === null) {
+        asking = askNow().finally(() => {
+          asking = null;
+        });
+      }
+    });
+  }
+
+  async function askNow(): Promise<void> {
+    // More than may be open at once are asked when these are answered.
+    const asked = waiting.slice(0, maxOpenQuestions);
+    const { runId, callKey, attempt } = effect;
+    const said = await host.record(() =>
+      asked.map(({ key, question }) => {
+        const { expiresInMs, ...shown } = question;
+        const expiresAt = expiresInMs === undefined ? {} : { expiresAt: context.now() + expiresInMs };
+        return { type: "tool_asked", runId, callKey, attempt, step: key, ...shown, ...expiresAt } as const;
+      }),
+    );
+    if (said !== "stale") return void host.letGo();
+    const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
+    for (const { reject } of waiting.splice(0)) reject(reason);
+  }
+
+  async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
+    const { question, parse } = questionOf(given);
+    const key = host.admit(given.name ?? "ask");
+    if (tool.durable !== true) throw new StepError("not_durable", key, notDurableText(tool.name));
+    return host.pending(async () => {
+      const recorded = await host.take(key);
+      if (recorded !== undefined) return checkAnswerOf(key, await answerIn(recorded), parse);
+      if (!isInteractive(context)) return (await decline(key)) as Answered<unknown>;
+      if (context.recorder.isReplay === true) return host.failUnrecorded(key);
+      host.mayBegin(key, false);
+      return new Promise((_, reject) => {
+        waiting.push({ key, question, reject });
+        host.onQuiet(askSoon);
+        askSoon();
+      });
+    });
+  }
+
+  /** Nobody can be asked in this run. This is recorded, as an answer is. */
+  function decline(key: string): Promise<unknown> {
+    return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
+  }
+
+  async function answerIn(recorded: StepRecord): Promise<QuestionAnswer> {
+    if (recorded.outcome === "answered") return copyJson(recorded.answer as Json) as QuestionAnswer;
+    return (await host.given(recorded)) as QuestionAnswer;
+  }
+
+  return {
+    ask,
+    async whenNotAsking() {
+      while (asking !== null) await asking;
+      if (host.isLetGo()) await new Promise(() => {});
+    },
+  };
+}
+
+function notDurableText(name: string): string {
+  return `The tool "${name}" asks, and only a tool with durable: true may: it runs again with the answer. Put all its effects into steps, and set durable: true.`;
+}

@@ -1,0 +1,61 @@
+/**
+ * Whether a call that failed is tried again (TOOL-15).
+ *
+ * 1. The policy of the call says how often, and the machine goes by the same rule. The tool's `when` says at which errors.
+ * 2. A call that is no longer wanted is not tried again.
+ * 3. The wait is computed from the call, so that nothing here is random and no two sessions come back at once.
+ */
+import type { Fault } from "../../core/data/message.js";
+import { mayBeTriedAgain } from "../../core/machine/call-transition.js";
+import type { HookRecord } from "../../core/machine/event.js";
+import { callOf } from "../../core/machine/state.js";
+import type { AnyTool } from "../../ports/tool.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { textOfError } from "../lib/error-text.js";
+import { sha256 } from "../lib/hash.js";
+import { StepError } from "../tools/step-error.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
+
+export type NextTry = { readonly retryInMs: number };
+
+/** What the tool threw, and what is made of it; undefined if the call ends with this error. */
+export function nextTry(
+  error: unknown,
+  tool: AnyTool | undefined,
+  { callKey, attempt }: EffectOf<"run_tool">,
+  { state, sessionId }: EffectContext,
+  { isCancelled }: Cancellation,
+  records: HookRecord[],
+): NextTry | undefined {
+  const call = callOf(state, callKey);
+  if (isCancelled || call?.status !== "running" || call.policy.retry === undefined || !mayBeTriedAgain(call))
+    return undefined;
+  // What a step says beside a plain failure is true of the next attempt, too.
+  if (error instanceof StepError && error.code !== "step_failed") return undefined;
+  if (!isWorthIt(error, tool, records)) return undefined;
+  const { baseMs, maxMs } = call.policy.retry;
+  const delay = Math.min(maxMs, baseMs * 2 ** (call.failures ?? 0));
+  return { retryInMs: Math.round(delay * (0.5 + fractionOf(`${sessionId}/${callKey}/${attempt}`) / 2)) };
+}
+
+function isWorthIt(error: unknown, tool: AnyTool | undefined, records: HookRecord[]): boolean {
+  const when = tool?.retry?.when;
+  if (when === undefined) return true;
+  try {
+    return when(error) === true;
+  } catch (thrown) {
+    const message = textOfError(thrown, 500);
+    records.push({ name: `retry.when of ${tool?.name}`, hook: "afterToolCall", ms: 0, outcome: "threw", message });
+    return false;
+  }
+}
+
+/** A number from 0 up to, not including, 1. */
+function fractionOf(name: string): number {
+  return Number.parseInt(sha256(name).slice(0, 8), 16) / 2 ** 32;
+}
+
+/** What the log keeps of the error: the text that the hooks have left of it. */
+export function faultOf(text: string): Fault {
+  return { code: "tool_failed", message: text.replace(/^Error: /, ""), retryable: true };
+}

@@ -1,0 +1,12 @@
+/**
+ * Turns of the event loop.
+ */
+
+/** Calls back after everything that is ready now has run. */
+export const afterTurn: (call: () => void) => void =
+  typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
+
+/** What never settles: whoever waits for it is let go. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}

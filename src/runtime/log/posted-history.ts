@@ -1,0 +1,67 @@
+/**
+ * A history in messages of the inbox. Such a message is bounded, so the history waits in blobs, and whoever takes the
+ * message reads them first.
+ */
+import type { Message } from "../../core/data/message.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { PawlError } from "../../errors.js";
+import type { Store } from "../../ports/store.js";
+
+type Blobs = Pick<Store, "putBlob" | "getBlob">;
+
+/** The message as it can be posted: its history in blobs. */
+export async function withHistoryInBlobs(
+  message: InboxMessage,
+  sessionId: string,
+  store: Blobs,
+): Promise<InboxMessage> {
+  const { body } = message;
+  if (!("history" in body) || body.history === undefined) return message;
+  const parts: string[] = [];
+  for (const part of body.history.parts)
+    parts.push(
+      typeof part === "string" ? part : await store.putBlob(sessionId, new TextEncoder().encode(JSON.stringify(part))),
+    );
+  return { ...message, body: { ...body, history: { ...body.history, parts } } };
+}
+
+/** The messages of an inbox whose histories were read, by id. */
+export type ReadHistories = Map<string, InboxMessage>;
+
+/** Reads the histories of messages that are not among the known ones; undefined if there are none. */
+export function readHistories(
+  known: ReadHistories,
+  messages: readonly InboxMessage[],
+  sessionId: string,
+  store: Blobs,
+): Promise<unknown> | undefined {
+  const unread = messages.filter((message) => isInBlobs(message) && !known.has(message.id));
+  if (unread.length === 0) return undefined;
+  return Promise.all(
+    unread.map(async (message) => known.set(message.id, await withHistory(message, sessionId, store))),
+  );
+}
+
+function isInBlobs({ body }: InboxMessage): boolean {
+  return "history" in body && body.history?.parts.some((part) => typeof part === "string") === true;
+}
+
+/** @throws PawlError `store_corrupt` if the store has lost a blob */
+async function withHistory(message: InboxMessage, sessionId: string, store: Blobs): Promise<InboxMessage> {
+  const { body } = message;
+  if (!("history" in body) || body.history === undefined) return message;
+  const parts = await Promise.all(
+    body.history.parts.map((part) => (typeof part === "string" ? partIn(part, sessionId, store) : part)),
+  );
+  return { ...message, body: { ...body, history: { ...body.history, parts } } };
+}
+
+async function partIn(hash: string, sessionId: string, store: Blobs): Promise<readonly Message[]> {
+  const bytes = await store.getBlob(sessionId, hash);
+  if (bytes === null)
+    throw new PawlError(
+      "store_corrupt",
+      `The blob ${hash} with the history of session ${sessionId} is missing in the store. Restore it from a copy.`,
+    );
+  return JSON.parse(new TextDecoder().decode(bytes)) as readonly Message[];
+}

@@ -1,0 +1,86 @@
+/**
+ * What can be said of an answer with a shape while it is streamed.
+ *
+ * 1. At most 20 values a second, by the agent's clock; the last one of an attempt that ends well always comes.
+ * 2. The text of each delta is read once.
+ */
+import { isSameJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import type { Clock } from "../../ports/clock.js";
+import type { MessageDelta, RequestIdentity } from "../../ports/model.js";
+import { createPartialJson } from "./partial-json.js";
+
+const leastMs = 50;
+
+/** All members of a value may be missing, at any depth, and texts may be half. */
+export type DeepPartial<Value> = Value extends readonly (infer Item)[]
+  ? readonly DeepPartial<Item>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]?: DeepPartial<Value[Key]> }
+    : Value;
+
+/**
+ * The answer of a run with the option `output` while it is streamed, as far as it can be read. It is not validated. A
+ * new attempt starts anew. It comes live only: no event of the log and no result holds it.
+ */
+export type PartialOutput<Output = never> = {
+  readonly type: "partial_output";
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  readonly attempt: number;
+  /** Frozen. Plain JSON if nothing is known of its type. */
+  readonly value: [Output] extends [never] ? Json : unknown extends Output ? Json : DeepPartial<Output>;
+};
+
+export type PartialOutputReader = {
+  readonly take: (delta: MessageDelta) => void;
+  /** Ends the reading, and the timer. */
+  readonly end: () => void;
+};
+
+type ReaderOptions = {
+  readonly identity: Pick<RequestIdentity, "runId" | "modelCallIndex" | "attempt">;
+  /** The text of the messages that this one continues. */
+  readonly before: string;
+  readonly clock: Clock;
+  readonly publish: (item: PartialOutput) => void;
+};
+
+export function readPartialOutput({ identity, before, clock, publish }: ReaderOptions): PartialOutputReader {
+  const { runId, modelCallIndex, attempt } = identity;
+  const json = createPartialJson();
+  json.add(before);
+  let publishedAt: number | undefined;
+  let last: Json | undefined;
+  let cancel: (() => void) | null = null;
+
+  function publishNow(): void {
+    cancel?.();
+    cancel = null;
+    const value = json.value();
+    // A part of the text may say nothing new, such as the digits of a number.
+    if (value === undefined || (last !== undefined && isSameJson(value, last))) return;
+    last = value;
+    publishedAt = clock.elapsed();
+    publish({ type: "partial_output", runId, modelCallIndex, attempt, value });
+  }
+
+  function takeText(text: string): void {
+    json.add(text);
+    if (cancel !== null) return;
+    const left = publishedAt === undefined ? 0 : publishedAt + leastMs - clock.elapsed();
+    if (left <= 0) publishNow();
+    else cancel = clock.after(left, publishNow);
+  }
+
+  return {
+    take(delta) {
+      if (delta.kind === "text-delta") takeText(delta.text);
+      else if (delta.kind === "done") publishNow();
+    },
+    end() {
+      cancel?.();
+      cancel = null;
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * `AGENTS.md` as a context source (CTX-11): what the makers of a folder, and the user, tell each agent that works there.
+ */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { aList, checkOptions, type OptionTable, oneOf, someText, wholeNumber } from "../check-options.js";
+import type { SourceTrust } from "../core/machine/sources.js";
+import { PawlError } from "../errors.js";
+import type { ContextSource, SourceText } from "../ports/context.js";
+import { statIn } from "./folder.js";
+import { inFolder, positionOf, type Root } from "./root.js";
+import { absolutePath, cutByLines, type ReadText, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
+
+export type AgentsFileOptions = {
+  /** The folder that the agent works on. The folders above it count, up to the one that holds `.git`. */
+  readonly root: string;
+  /** A folder with the user's own file, which counts in every folder. */
+  readonly user?: string;
+  /** The names of the file; of each folder, the first that exists counts. Default: `["AGENTS.md"]`. */
+  readonly names?: readonly string[];
+  /**
+   * Who wrote the files below `root` and above it: "project" for any folder, "author" for one that ships with the
+   * agent. Without it they are left out, with a warning: they come from whoever made the folder.
+   */
+  readonly trust?: SourceTrust;
+  /** The most bytes of one file. What is over is cut by whole lines. Default: 32 KiB. */
+  readonly maxFileBytes?: number;
+  /** The most bytes of all files. Those that are farthest from `root` are cut first. Default: 64 KiB. */
+  readonly maxBytes?: number;
+};
+
+const rules: OptionTable<AgentsFileOptions> = {
+  root: someText,
+  user: someText,
+  names: aList,
+  trust: oneOf(...trusts),
+  maxFileBytes: wholeNumber(1, "bytes"),
+  maxBytes: wholeNumber(1, "bytes"),
+};
+
+const mostFolders = 64;
+
+type Place = { readonly folder: string; readonly trust: SourceTrust };
+type Found = Place & ReadText;
+
+/**
+ * A context source with the `AGENTS.md` files of a folder. Each run of the agent goes by the files as they are when the
+ * run begins. They stand below the system prompt: the user's first, then from the repository's root down to `root`. A
+ * link that leads out of the folder in which it stands is not followed.
+ *
+ * @throws PawlError `bad_configuration`
+ */
+export function agentsFile(options: AgentsFileOptions): ContextSource {
+  checkOptions("agentsFile()", rules, options, { otherNames: { cwd: "root", folder: "root", home: "user" } });
+  const { root, user, names = ["AGENTS.md"], trust, maxFileBytes = 32 * 1024, maxBytes = 64 * 1024 } = options;
+  if (typeof root !== "string") throw misused("needs a root: the folder that the agent works on");
+  if (names.length === 0 || !names.every((name) => typeof name === "string" && /^[^/\\\0]{1,255}$/.test(name)))
+    throw misused("takes the names of files in `names`, without folders");
+  return {
+    name: "AGENTS.md",
+    async load() {
+      const places: readonly Place[] = [
+        ...(user === undefined ? [] : [{ folder: absolutePath(user), trust: "user" as const }]),
+        ...foldersOf(absolutePath(root)).map((folder) => ({ folder, trust: trust ?? ("project" as const) })),
+      ];
+      const found: Found[] = [];
+      for (const place of places) {
+        const name = await nameIn(place.folder, names);
+        if (name === null) continue;
+        const path = join(place.folder, name);
+        if (trust === undefined && place.trust !== "user")
+          warnOnce(
+            `${path} was left out: agentsFile() was given no \`trust\`. Pass trust: "project" to use such files.`,
+          );
+        else found.push({ ...place, ...(await readOne(place.folder, name, maxFileBytes)), path });
+      }
+      return textsOf(found, maxFileBytes, maxBytes);
+    },
+  };
+}
+
+function misused(what: string): PawlError {
+  return new PawlError("bad_configuration", `agentsFile() ${what}.`);
+}
+
+/** From the repository's root down to the folder; only the folder if it is in no repository. */
+function foldersOf(root: string): readonly string[] {
+  const folders: string[] = [];
+  for (let folder = root; folders.length < mostFolders; folder = dirname(folder)) {
+    folders.unshift(folder);
+    if (existsSync(join(folder, ".git"))) return folders;
+    if (dirname(folder) === folder) break;
+  }
+  return [root];
+}
+
+/** The first of the names for which there is something in the folder. */
+async function nameIn(path: string, names: readonly string[]): Promise<string | null> {
+  const root = rootAt(path);
+  if (root === null) return null;
+  return await inFolder(root, topOf(root), async (folder) => {
+    for (const name of names) if ((await statIn(folder, name)) !== null) return name;
+    return null;
+  });
+}
+
+function topOf(root: Root) {
+  return positionOf(root.path, ".");
+}
+
+/** @throws Error that names the file */
+async function readOne(folder: string, name: string, mostBytes: number): Promise<ReadText> {
+  const root = rootAt(folder);
+  if (root === null) throw new Error(`The folder ${folder} is gone.`);
+  try {
+    return await readBeginning(root, name, mostBytes);
+  } catch (cause) {
+    throw new Error(`${join(folder, name)}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/** The nearest file has the first claim to the bytes. */
+function textsOf(found: readonly Found[], maxFileBytes: number, maxBytes: number): readonly SourceText[] {
+  let left = maxBytes;
+  const texts: SourceText[] = [];
+  for (const { path, trust, ...file } of found.toReversed()) {
+    const text = cutByLines(file, Math.min(maxFileBytes, left));
+    left = Math.max(0, left - Math.min(file.bytes, maxFileBytes));
+    texts.unshift({ name: "AGENTS.md", path, text, trust });
+  }
+  return texts;
+}

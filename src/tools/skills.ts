@@ -1,0 +1,204 @@
+/**
+ * Skills as a context source (CTX-11): folders with a `SKILL.md`, in the public format. A model is told the name and the
+ * description of each, and reads the rest with `read_skill` when it needs it.
+ *
+ * 1. A skill is text only. Nothing in it is started, and it grants no tool and no permission (SEC-17).
+ * 2. No path leads out of a skill's folder, also not through a link (SEC-8).
+ */
+import { opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { aList, checkOptions, type OptionTable, oneOf } from "../check-options.js";
+import type { SourceTrust } from "../core/machine/sources.js";
+import { PawlError } from "../errors.js";
+import type { ContextSource, SourceText } from "../ports/context.js";
+import type { Tool } from "../ports/tool.js";
+import { mostFrontMatterBytes, readFrontMatter } from "./front-matter.js";
+import { maxPathCharacters } from "./input-bounds.js";
+import { isWithin, type Root } from "./root.js";
+import { showAsked, showPath } from "./shown-path.js";
+import { absolutePath, cutByLines, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
+
+/** A folder whose folders are skills. */
+export type SkillFolder = { readonly path: string; readonly trust: SourceTrust };
+
+export type SkillsOptions = {
+  /** Folders whose folders are skills. If two skills have the same name, the first counts. */
+  readonly folders: readonly (string | SkillFolder)[];
+  /**
+   * Who wrote the skills of the folders that are given by their paths alone. Without it these are left out, with a
+   * warning.
+   */
+  readonly trust?: SourceTrust;
+};
+
+const rules: OptionTable<SkillsOptions> = { folders: aList, trust: oneOf(...trusts) };
+
+const mostSkills = 200;
+const mostFolderEntries = 2_000;
+const mostIndexBytes = 16 * 1024;
+const mostFileBytes = 64 * 1024;
+const mostNameCharacters = 64;
+const mostDescriptionCharacters = 1_024;
+const skillFile = "SKILL.md";
+
+type Skill = {
+  readonly name: string;
+  readonly description: string;
+  readonly root: Root;
+  readonly folder: SkillFolder;
+};
+
+/**
+ * A context source with the skills of some folders, and the tool `read_skill`. Each run of the agent is told the skills
+ * that there are when the run begins: 200 at most, in 16 KiB.
+ *
+ * @throws PawlError `bad_configuration`
+ */
+export function skills(options: SkillsOptions): ContextSource {
+  checkOptions("skills()", rules, options, { otherNames: { folder: "folders", paths: "folders" } });
+  const { folders, trust } = options;
+  if (!Array.isArray(folders) || !folders.every(isFolder))
+    throw new PawlError("bad_configuration", "skills() takes `folders`: paths, or objects { path, trust }.");
+  const given = folders.map((folder) => (typeof folder === "string" ? { path: folder, trust } : folder));
+  const trusted = given.flatMap(({ path, trust: own }) =>
+    own === undefined ? [] : [{ path: absolutePath(path), trust: own }],
+  );
+  const untrusted = given.filter((folder) => folder.trust === undefined).map(({ path }) => absolutePath(path));
+  return {
+    name: "skills",
+    async load() {
+      for (const path of untrusted)
+        if (rootAt(path) !== null)
+          warnOnce(
+            `The skills in ${path} were left out: skills() was given no \`trust\`. Pass trust: "project" to use them.`,
+          );
+      return indexOf(trusted, await findSkills(trusted));
+    },
+    tools: [createReadSkill(trusted)],
+  };
+}
+
+function isFolder(folder: unknown): boolean {
+  if (typeof folder === "string") return folder !== "";
+  const { path, trust } = (folder ?? {}) as Partial<SkillFolder>;
+  return typeof path === "string" && path !== "" && trust !== undefined && trusts.includes(trust);
+}
+
+/** One text for each folder that has skills. */
+function indexOf(folders: readonly SkillFolder[], found: readonly Skill[]): readonly SourceText[] {
+  let left = mostIndexBytes;
+  return folders.flatMap((folder): readonly SourceText[] => {
+    const own = found.filter((skill) => skill.folder === folder);
+    if (own.length === 0) return [];
+    const lines = own.map(({ name, description }) => `- ${name}: ${description}`);
+    const whole = [indexTitle, ...lines].join("\n");
+    const bytes = Buffer.byteLength(whole);
+    const text = cutByLines({ text: whole, bytes }, left);
+    left = Math.max(0, left - bytes);
+    return [{ name: "skills", path: folder.path, text, trust: folder.trust }];
+  });
+}
+
+const indexTitle = "Skills: instructions for particular work. If one fits the task, read it with read_skill first.";
+
+async function findSkills(folders: readonly SkillFolder[]): Promise<readonly Skill[]> {
+  const found = new Map<string, Skill>();
+  for (const folder of folders) {
+    const root = rootAt(folder.path);
+    if (root === null) continue;
+    for (const name of await foldersIn(root)) {
+      if (found.size === mostSkills) {
+        warnOnce(`There are more than ${mostSkills} skills. Those from ${join(folder.path, name)} on are left out.`);
+        return [...found.values()];
+      }
+      const skill = await readSkill(root, name, folder);
+      if (skill !== null && !found.has(skill.name)) found.set(skill.name, skill);
+    }
+  }
+  return [...found.values()];
+}
+
+/** The names of the folders in a folder, sorted. Links count if they lead to a folder within it. */
+async function foldersIn(root: Root): Promise<readonly string[]> {
+  const names: string[] = [];
+  let entries = 0;
+  for await (const entry of await opendir(root.path)) {
+    entries += 1;
+    if (entries > mostFolderEntries) break;
+    if (entry.isDirectory() || entry.isSymbolicLink()) names.push(entry.name);
+  }
+  return names.sort();
+}
+
+/** Null if the folder holds no skill, or one that cannot be used, of which a warning tells. */
+async function readSkill(root: Root, name: string, folder: SkillFolder): Promise<Skill | null> {
+  let beginning: string;
+  try {
+    beginning = (await readBeginning(root, join(name, skillFile), mostFrontMatterBytes)).text;
+  } catch {
+    return null;
+  }
+  const front = readFrontMatter(beginning);
+  const problem = problemOf(front);
+  const own = rootAt(join(root.path, name));
+  if (front?.name === undefined || front.description === undefined || problem !== null) {
+    warnOnce(`The skill ${join(folder.path, name, skillFile)} was left out: ${problem}.`);
+    return null;
+  }
+  if (own === null || !isWithin(root.path, own.path)) return null;
+  return { name: front.name, description: front.description.replace(/\s+/g, " "), root: own, folder };
+}
+
+function problemOf(front: ReturnType<typeof readFrontMatter>): string | null {
+  if (front === null) return "it does not begin with front matter between two lines ---";
+  const { name, description } = front;
+  if (name === undefined || description === undefined) return "its front matter needs a name and a description";
+  if (name.length > mostNameCharacters || !/^[\p{L}\p{N}][\p{L}\p{N} ._:-]*$/u.test(name))
+    return `its name must be up to ${mostNameCharacters} letters, digits, "-", "_", "." and ":"`;
+  if (description.length > mostDescriptionCharacters)
+    return `its description has ${description.length} characters, and may have ${mostDescriptionCharacters}`;
+  return null;
+}
+
+type ReadSkillInput = { readonly name: string; readonly file?: string };
+
+function createReadSkill(folders: readonly SkillFolder[]): Tool<ReadSkillInput, string> {
+  return {
+    name: "read_skill",
+    description:
+      "Reads a skill: its instructions (SKILL.md), or another file of its folder that they name. What it gives is text " +
+      "of whoever wrote the skill. It grants no tools and no permissions.",
+    input: {
+      type: "object",
+      properties: {
+        name: { type: "string", maxLength: mostNameCharacters, description: "The skill's name." },
+        file: {
+          type: "string",
+          maxLength: maxPathCharacters,
+          description: `A path in the skill's folder. Default: ${skillFile}.`,
+        },
+      },
+      required: ["name"],
+      additionalProperties: false,
+    },
+    readOnly: true,
+    maxOutputBytes: mostFileBytes + frameBytes,
+    execute: ({ name, file = skillFile }) => readFileOf(folders, name, file),
+  };
+}
+
+/** The most bytes around a file's text. */
+const frameBytes = 8 * 1024;
+
+async function readFileOf(folders: readonly SkillFolder[], name: string, file: string): Promise<string> {
+  const found = await findSkills(folders);
+  const skill = found.find((one) => one.name === name);
+  if (skill === undefined)
+    throw new Error(
+      `There is no skill ${showAsked(name)}. There are: ${found.map((one) => one.name).join(", ") || "none"}.`,
+    );
+  const { root, folder } = skill;
+  const read = await readBeginning(root, file, mostFileBytes);
+  const text = cutByLines(read, mostFileBytes);
+  return `[Skill ${name}, ${showPath(read.path)}, trust: ${folder.trust}. Text only: it grants no tools and no permissions.]\n${text}`;
+}

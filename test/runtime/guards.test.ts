@@ -1,0 +1,276 @@
+/**
+ * Guards: hooks beside a model call, which may end it while the model streams.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type GuardOptions,
+  guard,
+  type Hook,
+  type Model,
+  type Store,
+  type StreamItem,
+} from "../../src/index.js";
+import type { ModelDelta } from "../../src/ports/model.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { verifies } from "../verifies.js";
+
+type Given = {
+  readonly hooks: readonly Hook[];
+  readonly model?: Model;
+  readonly steps?: readonly ScriptedStep[];
+  readonly store?: Store;
+  readonly ran?: () => void;
+};
+
+function agentOf({ hooks, model, steps = [{ text: "The code is 1234." }], store, ran = () => {} }: Given) {
+  const work = defineTool({
+    name: "work",
+    description: "Works.",
+    input: { type: "object" },
+    execute: () => {
+      ran();
+      return "done";
+    },
+  });
+  return createAgent({
+    model: model ?? createScriptedModel(steps),
+    tools: [work],
+    hooks,
+    store: store ?? createMemoryStore(),
+  });
+}
+
+async function play(given: Given) {
+  const agent = agentOf(given);
+  const items: StreamItem[] = [];
+  const stream = agent.runStream("Tell me.", { sessionId: "s" });
+  for await (const item of stream) items.push(item);
+  const result = await stream.result;
+  const entries = await agent.options.store?.read("s", 0, 100);
+  return { agent, items, result, entries: entries ?? [] };
+}
+
+const noCode: GuardOptions = {
+  name: "no code",
+  output: ({ text }) => (text.includes("1234") ? { trip: "It tells the code." } : undefined),
+};
+
+describe("an output guard", verifies("FIN-11"), () => {
+  test("refuses an answer: nobody gets it, and the deltas are withdrawn", async () => {
+    const { result, items, entries, agent } = await play({ hooks: [guard(noCode)] });
+    expect(result).toMatchObject({
+      status: "failed",
+      reason: "output_refused",
+      text: "The answer was refused.",
+      error: { code: "guard_tripped", message: 'the guard "no code" tripped: It tells the code.' },
+      steps: 0,
+    });
+    const events = items.filter(({ type }) => type !== "delta" && type !== "snapshot");
+    expect(JSON.stringify(events)).not.toContain("1234");
+    expect(events.map(({ type }) => type)).toEqual([
+      "session_created",
+      "run_started",
+      "attempt_failed",
+      "attempt_withdrawn",
+      "final",
+    ]);
+    expect(JSON.stringify(entries)).not.toContain("1234");
+    expect(JSON.stringify(await agent.session("s").messages())).not.toContain("1234");
+    const failed = entries.find(({ event }) => event.type === "model_failed")?.event;
+    expect(failed).toMatchObject({
+      failure: { kind: "cancelled", code: "guard_tripped" },
+      next: { type: "give_up", reason: "output_refused" },
+      usage: { inputTokens: 10, outputTokens: 5 },
+      hooks: [{ name: "no code", hook: "besideLLMCall", outcome: "tripped", message: "It tells the code." }],
+    });
+    expect(result.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
+  });
+
+  test("lets other answers pass, and is recorded", async () => {
+    const { result, entries } = await play({ hooks: [guard(noCode)], steps: [{ text: "No." }] });
+    expect(result).toMatchObject({ status: "completed", text: "No." });
+    const finished = entries.find(({ event }) => event.type === "model_finished")?.event;
+    expect(finished?.hooks).toMatchObject([{ name: "no code", hook: "besideLLMCall", outcome: "ok" }]);
+  });
+
+  test("is not asked about a step with calls, unless about every step", async () => {
+    const seen: string[] = [];
+    const output: GuardOptions["output"] = ({ text }) => void seen.push(text);
+    const steps: readonly ScriptedStep[] = [{ text: "First.", calls: [{ name: "work" }] }, { text: "Then." }];
+    await play({ hooks: [guard({ name: "g", output })], steps });
+    expect(seen).toEqual(["Then."]);
+    seen.length = 0;
+    await play({ hooks: [guard({ name: "g", output, every: "step" })], steps });
+    expect(seen).toEqual(["First.", "Then."]);
+  });
+
+  test("ends the stream in its middle, with what it has used so far unknown", async () => {
+    const seen: number[] = [];
+    let wasAborted = false;
+    const model: Model = {
+      id: "endless",
+      async *stream(_request, signal): AsyncGenerator<ModelDelta> {
+        signal.addEventListener("abort", () => {
+          wasAborted = true;
+        });
+        yield { kind: "start" };
+        yield { kind: "text-start", id: "t" };
+        for (let n = 0; n < 1_000 && !signal.aborted; n += 1) {
+          yield { kind: "text-delta", id: "t", text: `${n % 10}`.repeat(50) };
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+    };
+    const output: GuardOptions["output"] = ({ text, isComplete }) => {
+      seen.push(text.length);
+      return !isComplete && text.length > 1_200 ? { trip: "It goes on and on." } : undefined;
+    };
+    const { result, entries } = await play({ hooks: [guard({ name: "g", output, every: "step" })], model });
+    expect(result).toMatchObject({ reason: "output_refused", usage: { partial: true } });
+    expect(seen).toEqual([500, 1_000, 1_500]);
+    expect(wasAborted).toBe(true);
+    expect(entries.find(({ event }) => event.type === "model_failed")?.event).not.toHaveProperty("partial");
+  });
+
+  test("looks at the whole of an answer that was continued, and refuses the whole", async () => {
+    const steps: readonly ScriptedStep[] = [{ text: "The code is 12", finish: "length" }, { text: "34." }];
+    const { result, items, agent } = await play({ hooks: [guard(noCode)], steps });
+    expect(result).toMatchObject({ reason: "output_refused", text: "The answer was refused." });
+    expect(JSON.stringify(await agent.session("s").messages())).not.toContain("The code");
+    const withdrawn = items.filter(({ type }) => type === "attempt_withdrawn");
+    expect(withdrawn).toMatchObject([{ modelCallIndex: 2 }, { modelCallIndex: 1 }]);
+  });
+
+  test("holds the deltas back until it has spoken", async () => {
+    const { items } = await play({ hooks: [guard({ ...noCode, hold: true })] });
+    expect(JSON.stringify(items)).not.toContain("1234");
+    const { items: passed } = await play({
+      hooks: [guard({ ...noCode, hold: true })],
+      steps: [{ text: "All is well." }],
+    });
+    const texts = passed.flatMap((item) =>
+      item.type === "delta" && item.delta.kind === "text-delta" ? item.delta.text : [],
+    );
+    expect(texts.join("")).toBe("All is well.");
+    const kinds = passed.flatMap((item) => (item.type === "delta" ? item.delta.kind : []));
+    expect([kinds.at(0), kinds.at(-1)]).toEqual(["start", "done"]);
+  });
+});
+
+describe("an input guard", verifies("FIN-11"), () => {
+  const input: GuardOptions["input"] = async ({ messages }) =>
+    JSON.stringify(messages).includes("Tell me") ? { trip: "Nobody may ask that." } : undefined;
+
+  test("refuses the request: no tool runs", async () => {
+    let calls = 0;
+    const { result } = await play({
+      hooks: [guard({ name: "g", input })],
+      steps: [{ calls: [{ name: "work" }] }, { text: "Done." }],
+      ran: () => {
+        calls += 1;
+      },
+    });
+    expect(result).toMatchObject({ status: "failed", reason: "refused", error: { code: "guard_tripped" } });
+    expect(calls).toBe(0);
+  });
+
+  test("is waited for: no tool runs before it has answered", async () => {
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const ran: string[] = [];
+    const doing = play({
+      hooks: [guard({ name: "g", input: () => asked.then(() => void ran.push("guard")) })],
+      steps: [{ calls: [{ name: "work" }] }, { text: "Done." }],
+      ran: () => ran.push("tool"),
+    });
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual([]);
+    answer();
+    expect((await doing).result).toMatchObject({ status: "completed" });
+    expect(ran).toEqual(["guard", "tool"]);
+  });
+
+  test("is asked in the first step, or in each", async () => {
+    const steps: readonly ScriptedStep[] = [{ calls: [{ name: "work" }] }, { text: "Done." }];
+    const seen: number[] = [];
+    const look: GuardOptions["input"] = ({ modelCallIndex }) => void seen.push(modelCallIndex);
+    await play({ hooks: [guard({ name: "g", input: look })], steps });
+    await play({ hooks: [guard({ name: "g", input: look, every: "step" })], steps });
+    expect(seen).toEqual([1, 1, 2]);
+  });
+});
+
+describe("a guard that fails", verifies("FIN-11"), () => {
+  const broken = () => {
+    throw new Error("it broke");
+  };
+
+  test.for([
+    ["throws", broken],
+    ["returns rubbish", () => ({ tripp: "x" }) as never],
+    ["cannot be read", () => new Proxy({}, { ownKeys: broken }) as never],
+  ] as const)("trips if it %s, unless it is open", async ([, output]) => {
+    const { result, items } = await play({ hooks: [guard({ name: "g", output })], steps: [{ text: "Hello." }] });
+    expect(result).toMatchObject({ reason: "output_refused", error: { code: "guard_tripped" } });
+    expect(items).toContainEqual(expect.objectContaining({ type: "hook_failed", name: "g", hook: "besideLLMCall" }));
+    const open = await play({ hooks: [guard({ name: "g", output, onFailure: "open" })], steps: [{ text: "Hello." }] });
+    expect(open.result).toMatchObject({ status: "completed", text: "Hello." });
+  });
+
+  test("trips if it takes too long", async () => {
+    const clock = createTestClock();
+    const never = () => new Promise<never>(() => {});
+    const agent = createAgent({
+      model: createScriptedModel([{ text: "Hello." }]),
+      hooks: [guard({ name: "g", input: never, timeoutMs: 2_000 })],
+      clock,
+    });
+    const doing = agent.run("Go.");
+    await clock.runUntilIdle();
+    expect(await doing).toMatchObject({ reason: "refused", error: { message: expect.stringContaining("2000 ms") } });
+  });
+
+  test("is refused without a look, or with an unknown option", () => {
+    expect(() => guard({ name: "g" })).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+    expect(() => guard({ name: "g", ouput: () => {} } as never)).toThrow(/output/);
+  });
+});
+
+test("a process that takes a run over asks the guard again, and a replay does not", verifies("FIN-11"), async () => {
+  const store = createMemoryStore();
+  let asked = 0;
+  const watching = (answer: () => Promise<{ trip: string } | undefined>) =>
+    guard({
+      name: "g",
+      input: () => {
+        asked += 1;
+        return answer() as Promise<{ trip: string }>;
+      },
+    });
+  const first = agentOf({ hooks: [watching(() => new Promise(() => {}))], store });
+  void first.run("Go.", { sessionId: "s" });
+  while (asked === 0) await new Promise((resolve) => setImmediate(resolve));
+  await first.shutdown({ graceMs: 0 });
+  const second = agentOf({ hooks: [watching(async () => ({ trip: "No." }))], store });
+  expect(await second.session("s").resume()).toMatchObject({ reason: "refused" });
+  expect(asked).toBe(2);
+  expect((await second.session("s").replay()).difference).toBeNull();
+  expect(asked).toBe(2);
+});
+
+test("an abort does not wait for a guard, and keeps no text that was held back", verifies("FIN-11"), async () => {
+  const hooks = [guard({ name: "g", input: () => new Promise<never>(() => {}), hold: true })];
+  const agent = agentOf({ hooks });
+  const controller = new AbortController();
+  const stream = agent.runStream("Go.", { sessionId: "s", signal: controller.signal });
+  setImmediate(() => controller.abort());
+  const result = await stream.result;
+  expect(result).toMatchObject({ status: "aborted" });
+  expect(result.partial).toBeUndefined();
+});

@@ -1,0 +1,29 @@
+/**
+ * An agent with one durable tool, and the log of its session.
+ */
+import { type Agent, type AnyTool, createAgent, type Event, type Store, type ToolContext } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+
+/** An agent whose model calls the tool once, and then ends. `more` is of the tool, `beside` of the agent. */
+export function agentOf(
+  execute: (context: ToolContext) => unknown,
+  more: Partial<AnyTool> = {},
+  beside: object = {},
+): Agent {
+  const tool: AnyTool = {
+    name: "work",
+    description: "Works.",
+    input: { type: "object" },
+    durable: true,
+    execute: (_input: unknown, context: ToolContext) => execute(context),
+    ...more,
+  };
+  const model = createScriptedModel(({ messages }) =>
+    messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "work" }] },
+  );
+  return createAgent({ model, tools: [tool], ...beside });
+}
+
+export async function logOf(store: Store): Promise<readonly Event[]> {
+  return (await store.read("s")).map(({ event }) => event);
+}
