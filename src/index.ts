@@ -124,6 +124,7 @@ export type {
   TraceSpan,
 } from "./ports/trace.js";
 export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
+export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";

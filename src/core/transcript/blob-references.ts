@@ -60,6 +60,7 @@ export function outputIn(event: Event): ToolOutput | undefined {
 }
 
 function blobOfRef(ref: MessageRef): readonly string[] {
+  if ("message" in ref) return blobsOfMessages([ref.message]);
   return "blob" in ref ? [ref.blob] : [];
 }
 

@@ -10,6 +10,8 @@
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
+import { holdsFiles } from "./history.js";
+import { changedFrom } from "./reuse.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
@@ -19,6 +21,8 @@ export function handOver(transcript: Transcript, seq: number, { messages }: Even
   transcript.sources = null;
   const { run } = transcript;
   if (run === null) return;
+  // A prompt belongs to its model call, and the filter may have left it out.
+  if (messages !== undefined) run.lastPrompt = null;
   endOverrides(run);
   // The hooks of the agent that had the session were told of its steps and compactions, if it has hooks.
   run.leftSteps = run.steps;
@@ -38,32 +42,35 @@ export function endOverrides(run: { options: RunOptions }): void {
 type Placed = { readonly message: Message; readonly seq: number; readonly origin: number };
 
 function replaceMessages(transcript: Transcript, seq: number, refs: readonly MessageRef[]): void {
-  const { messages, seqs, origins, ids, compaction } = transcript;
+  const { messages, seqs, origins, ids, compaction, appended } = transcript;
   const summary = compaction === null ? undefined : messages[0];
   const placed = placedMessages(transcript, seq, refs);
+  const changedAt = placed.findIndex(({ message }, index) => message !== messages[index]);
+  changedFrom(transcript.lastSent, changedAt === -1 ? placed.length : changedAt);
   messages.splice(0, messages.length, ...placed.map(({ message }) => message));
   seqs.splice(0, seqs.length, ...placed.map((one) => one.seq));
   origins.splice(0, origins.length, ...placed.map(({ origin }) => origin));
   // Without its place at the start, the summary is a message like any other.
   if (summary !== undefined && messages[0] !== summary) transcript.compaction = null;
-  if (transcript.appended !== null && !seqs.includes(transcript.appended.seq)) transcript.appended = null;
+  if (appended?.messages.some((message) => !messages.includes(message))) transcript.appended = null;
   ids.clear();
   for (const message of messages)
     if (message.role === "assistant")
       for (const part of message.parts) if (part.type === "tool_call") ids.add(part.toolCallId);
 }
 
-function placedMessages(
-  { messages, seqs, origins }: Transcript,
-  handoffSeq: number,
-  refs: readonly MessageRef[],
-): readonly Placed[] {
+function placedMessages(transcript: Transcript, handoffSeq: number, refs: readonly MessageRef[]): readonly Placed[] {
+  const { messages, seqs, origins } = transcript;
   const firsts = new Map<number, number>();
   for (let index = seqs.length - 1; index >= 0; index -= 1) firsts.set(seqs[index] ?? 0, index);
   const owners = ownersOf(refs, handoffSeq);
   return refs.flatMap((ref, place): readonly Placed[] => {
     const seq = owners[place] ?? handoffSeq;
-    if (!isRange(ref)) return "message" in ref ? [{ message: ref.message, seq, origin: handoffSeq }] : [];
+    if (!isRange(ref)) {
+      if (!("message" in ref)) return [];
+      if (holdsFiles(ref.message)) transcript.shownResults.hasFiles = true;
+      return [{ message: ref.message, seq, origin: handoffSeq }];
+    }
     const [, nth, count] = ref;
     const first = firsts.get(seq);
     if (first === undefined) return [];
@@ -73,6 +80,8 @@ function placedMessages(
       // Whoever reads the log later must find the messages before it in its entry, too, to count them.
       origin = Math.min(origin, origins[index] ?? seq);
       const message = messages[index];
+      // Results are shown only to whoever knows their calls, which are the message before.
+      if (message?.role === "tool") origin = Math.min(origin, origins[index - 1] ?? seq);
       if (message !== undefined && index >= first + nth) range.push({ message, seq, origin });
     }
     return range;

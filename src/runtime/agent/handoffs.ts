@@ -5,6 +5,7 @@ import { aFunction, anyText, anything, checkOptions, type OptionTable, someText 
 import type { Json, Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { RunData } from "../../ports/context.js";
+import type { StepView } from "../../ports/stop-condition.js";
 import type { AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
 /** An agent that a session can be handed over to, as `createAgent` gives it. */
@@ -28,6 +29,12 @@ export type Handoff = {
    * their order. It has 10 s. If it fails, or returns messages that no provider takes, the run fails: `hook_failed`.
    */
   readonly filter?: "all" | "text" | "last_turn" | ((view: HandoffView) => HandoffMessages | Promise<HandoffMessages>);
+  /**
+   * Whether the model is offered the handoff in this step. It is called before each step and must answer at once. If it
+   * throws, or returns something else than true or false, the handoff is not offered, and events and traces say so.
+   * Default: always.
+   */
+  readonly when?: (view: StepView) => boolean;
   /** The schema of the call's input, which stays in the conversation. Default: an object with a text `message`. */
   readonly input?: InputSchema<unknown>;
 };
@@ -55,11 +62,13 @@ const handoffRules: OptionTable<Handoff> = {
     takes: (value) => typeof value === "function" || filterNames.has(value),
     wanted: '"all", "text", "last_turn" or a function',
   },
+  when: aFunction,
   needsApproval: anything,
   toolName: someText,
   input: anything,
 };
 const otherNames = {
+  isEnabled: "when",
   inputFilter: "filter",
   toolDescription: "description",
   toolNameOverride: "toolName",
@@ -87,8 +96,9 @@ export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
           "bad_configuration",
           `handoffs[${index}] has no ${required}. A handoff has a name, a description, and a function that gives the agent.`,
         );
-    const { name, description, toolName = toolNameOf(name), input = messageSchema, needsApproval, filter } = handoff;
-    const tool = { name: toolName, description, input, recover: "rerun", [mark]: { to: name, filter } } as const;
+    const { name, description, toolName = toolNameOf(name), input = messageSchema, needsApproval } = handoff;
+    const behind: HandoffBehind = { to: name, filter: handoff.filter, when: handoff.when };
+    const tool = { name: toolName, description, input, recover: "rerun", [mark]: behind } as const;
     return needsApproval === undefined ? tool : { ...tool, needsApproval };
   });
 }
@@ -98,9 +108,24 @@ function toolNameOf(agentName: string): string {
   return `transfer_to_${agentName.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64);
 }
 
-type HandoffBehind = { readonly to: string; readonly filter: HandoffFilter | undefined };
+type HandoffBehind = { readonly to: string } & { readonly [Option in "filter" | "when"]: Handoff[Option] | undefined };
 
 /** What a call of this tool does; undefined for any other tool. */
 export function handoffOf(tool: object): HandoffBehind | undefined {
   return mark in tool ? (tool[mark] as HandoffBehind) : undefined;
+}
+
+/** A handoff that is not always offered. */
+export type ConditionalHandoff = { readonly toolName: string; readonly when: NonNullable<Handoff["when"]> };
+
+/** The handoffs of these tools that have a condition; null if there are none. */
+export function conditionalHandoffs(
+  tools: ReadonlyMap<string, { readonly tool: object }>,
+): readonly ConditionalHandoff[] | null {
+  const found: ConditionalHandoff[] = [];
+  for (const [toolName, { tool }] of tools) {
+    const when = handoffOf(tool)?.when;
+    if (when !== undefined) found.push({ toolName, when });
+  }
+  return found.length === 0 ? null : found;
 }

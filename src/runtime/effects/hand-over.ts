@@ -3,7 +3,8 @@
  * session is the next agent's.
  */
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
-import { handoffOf } from "../agent/handoffs.js";
+import { toolOf } from "../../core/transcript/results.js";
+import { type HandoffFilter, handoffOf } from "../agent/handoffs.js";
 import { callAfterStep, hookRecords } from "../hooks/step-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
@@ -23,9 +24,13 @@ export function* handOver(context: EffectContext, cancellation: Cancellation): C
   const records = told?.records ?? [];
   if (told?.failure !== undefined) return failed(told.failure, records);
   const { to, callKey } = handoff;
-  const name = transcript.calls.get(callKey)?.part.name ?? "";
+  const call = transcript.calls.get(callKey);
+  const name = call === undefined ? "" : toolOf(call);
+  const filter = filterOf(name, to, context);
+  // A filter may ask anybody, and a replay asks nobody.
+  if (parts.isReplay === true && typeof filter === "function") return undefined;
   const startedAt = parts.clock.elapsed();
-  const filtered = yield* filteredMessages(filterOf(name, context), state, context, cancellation);
+  const filtered = yield* filteredMessages(filter, state, context, cancellation);
   if (!filtered.ok) {
     const { outcome, message } = filtered;
     const ms = Math.max(0, parts.clock.elapsed() - startedAt);
@@ -39,7 +44,14 @@ export function* handOver(context: EffectContext, cancellation: Cancellation): C
   return { type: "handed_off", runId, from: session.agent, to, callKey, ...list, ...hookRecords(records) };
 }
 
-function filterOf(toolName: string, { parts }: EffectContext) {
-  const tool = parts.tools.get(toolName)?.tool;
-  return tool === undefined ? undefined : handoffOf(tool)?.filter;
+/** By the name of the tool. The tool may have been renamed since the call was decided. */
+function filterOf(toolName: string, to: string, { parts }: EffectContext): HandoffFilter | undefined {
+  const named = parts.tools.get(toolName)?.tool;
+  const found = named === undefined ? undefined : handoffOf(named);
+  if (found !== undefined) return found.filter;
+  for (const { tool } of parts.tools.values()) {
+    const handoff = handoffOf(tool);
+    if (handoff?.to === to) return handoff.filter;
+  }
+  return undefined;
 }

@@ -10,6 +10,7 @@ import type { Message } from "../../core/data/message.js";
 import type { MessageRef } from "../../core/machine/message-ref.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { referencesTo } from "../../core/transcript/message-references.js";
+import { byteLength } from "../../platform/bytes.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import type { HandoffFilter, HandoffView } from "../agent/handoffs.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -36,18 +37,22 @@ export function* filteredMessages(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Filtered> {
-  const { messages, seqs } = context.transcript;
   if (filter === undefined || filter === "all") return { ok: true };
-  if (filter === "last_turn") {
-    const since = messages.slice(seqs.findIndex((seq) => seq >= state.startSeq));
-    return named(since, context);
-  }
-  if (filter === "text") return named(asTexts(messages), context);
+  if (filter === "last_turn") return named(lastTurn(state, context), context);
+  if (filter === "text") return named(asTexts(context.transcript.messages, mostAddedBytes), context);
   const view = viewOf(state, context);
   const { clock } = context.parts;
   const settled = yield* wait(callInTime(() => filter(view), { timeoutMs: defaultHookTimeoutMs, clock, cancellation }));
   if (settled.type !== "returned") return { ok: false, outcome: settled.type, message: settled.message };
   return named(settled.value, context);
+}
+
+/** What was said since the run began. If a compaction has taken its input away, a summary stands in its place. */
+function lastTurn({ startSeq }: HandingOver, { transcript }: EffectContext): readonly Message[] {
+  const { messages, seqs } = transcript;
+  const since = seqs.findIndex((seq) => seq >= startSeq);
+  const first = messages.findLastIndex(({ role }, index) => role === "user" && index <= since);
+  return messages.slice(Math.max(0, messages[since]?.role === "user" ? since : first));
 }
 
 function viewOf(state: HandingOver, context: EffectContext): HandoffView {
@@ -73,7 +78,7 @@ function named(list: unknown, { transcript }: EffectContext): Filtered {
   for (const [index, message] of checked.messages.entries()) {
     const place = places.get(message);
     if (place === undefined) {
-      bytes += Buffer.byteLength(JSON.stringify(message));
+      bytes += byteLength(JSON.stringify(message));
       if (bytes > mostAddedBytes)
         return refused(`messages[${index}]: what it adds and changes takes more than ${mostAddedBytes} bytes`);
       continue;
