@@ -133,6 +133,22 @@ describe("a step", () => {
     expect(await resultOf(store)).toContain("step_in_doubt");
   });
 
+  test("that may run once stays in doubt when its call is tried again", verifies("TOOL-12", "TOOL-15"), async () => {
+    let ran = 0;
+    const seen: string[] = [];
+    const work = async ({ step }: ToolContext) => {
+      const charged = await step("charge", () => (ran += 1), { once: true }).catch((error: StepError) => error.code);
+      seen.push(String(charged));
+      throw new Error("the service is away");
+    };
+    const retry = { attempts: 2, backoff: { baseMs: 0 } };
+    // Commits: the start, the answer, the start of the step, its end.
+    const { store } = await inTwoLives(work, { failing: 4, more: { retry } });
+    expect(ran).toBe(1);
+    expect(seen).toEqual(["step_in_doubt", "step_in_doubt"]);
+    expect((await logOf(store)).filter(({ type }) => type === "tool_failed")).toHaveLength(1);
+  });
+
   test("names are counted in a loop", verifies("TOOL-12"), async () => {
     const ran: number[] = [];
     const work = async ({ step }: ToolContext) => {
