@@ -524,6 +524,28 @@ describe("a replay", () => {
     });
   });
 
+  test("reads large values of steps, and leaves out calls that were cut off", verifies("TOOL-12"), async () => {
+    const store = createMemoryStore();
+    const begun = deferred();
+    const work = async ({ step }: ToolContext) => {
+      const text = await step("read", () => "x".repeat(100_000));
+      await step("wait", ({ signal }) => {
+        begun.resolve();
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("cut off"))));
+      });
+      return text.length;
+    };
+    const agent = agentOf(work, {}, { store });
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    await agent.session("s").abort();
+    expect(await running).toMatchObject({ status: "aborted" });
+    expect(await agent.session("s").replay({ durable: "present" })).toMatchObject({ difference: null });
+    const whole = agentOf(async ({ step }) => (await step("read", () => "x".repeat(100_000))).length, {}, { store });
+    await whole.run("Go", { sessionId: "large" });
+    expect(await whole.session("large").replay({ durable: "present" })).toMatchObject({ difference: null });
+  });
+
   test("finds a step that is new, and one that has another name, and runs neither", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
     await agentOf(order, {}, { store }).run("Go", ids);
