@@ -94,7 +94,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
     };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
-    () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
+    () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted", by: "ada" }),
     () => ({
       type: "run_queued",
       runId: newRun(),
@@ -118,7 +118,7 @@ function runStarted({ state }: Session, chance: Chance, newRun: () => string): E
 
 function beginning(chance: Chance) {
   if (!chance.once(4)) return {};
-  return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false } };
+  return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false }, by: "ada" };
 }
 
 function queuedRun(state: State) {
