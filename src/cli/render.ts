@@ -217,6 +217,9 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "compacted":
       writeLine(state, style("dim", compactionNote(event)));
       break;
+    case "handed_off":
+      writeLine(state, style("dim", `Handed over to ${visible(event.to)}.`));
+      break;
     case "abort_requested":
     case "restarted":
     case "late_result":
