@@ -5,10 +5,19 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { killTest } from "pawl/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type ApprovalDecision, createAgent, createMemoryStore, type Json, type Store } from "../../src/index.js";
+import {
+  type ApprovalDecision,
+  createAgent,
+  createClient,
+  createMemoryStore,
+  type Json,
+  pendingApprovals,
+  type Store,
+} from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer, type McpServerOptions } from "../../src/tools/mcp/index.js";
+import { checkTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
 import { createFolder } from "./folder.js";
 
@@ -163,24 +172,146 @@ describe("a server of 2026-07-28", () => {
   });
 });
 
-test("in a process that is killed before and after every commit", verifies("TOOL-13#mcp", "REC-3"), async () => {
-  const report = await killTest({
-    script: resolve("test/fixtures/mcp-agent.mjs"),
-    openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }),
-    check({ folder, logs, at, stdout }) {
-      const deaths = at.join(", ");
-      expect(stdout, deaths).toBe("completed Ordered.\n");
-      const events = (logs.get("order") ?? []).map(({ event }) => event);
-      // No request is repeated: three rounds, or fewer if the process died within one.
-      const ledger = join(folder, "ledger");
-      const requests = existsSync(ledger) ? readFileSync(ledger, "utf8").trim().split("\n") : [];
-      const begun = events.filter(({ type }) => type === "tool_step_started").length;
-      expect(requests.length, deaths).toBeLessThanOrEqual(begun);
-      const finished = events.find((event) => event.type === "tool_finished");
-      expect(JSON.stringify(finished?.output), deaths).toMatch(
-        /a: .*count.*c: .*count|it had begun in a process that died/,
+async function allOf<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+describe("a server of 2025-11-25, which asks within its request", () => {
+  const older = (options: Partial<McpServerOptions> = {}) => connect({ protocol: "2025-11-25", ...options }, "older");
+
+  /** Starts a run, and waits until its tool has asked so many questions. */
+  async function asking(server: Connected, tools: readonly string[], options: { readonly asked?: number } = {}) {
+    const store = createMemoryStore();
+    const model = createScriptedModel([{ calls: tools.map((tool) => ({ name: `shop_${tool}` })) }, { text: "Done." }]);
+    const agent = createAgent({ name: "buyer", model, tools: [...server.tools], store });
+    const run = agent.run("Go", { sessionId: "s", runId: "r" });
+    const client = createClient({ store });
+    const questions = await vi.waitFor(async () => {
+      const pending = await client.session("s").pendingApprovals();
+      expect(pending).toHaveLength(options.asked ?? 1);
+      return pending;
+    });
+    const shown = () =>
+      (model.requests.at(-1)?.messages ?? []).flatMap((message) =>
+        message.role === "tool" ? message.parts.map(({ output }) => (output.type === "text" ? output.text : "")) : [],
       );
-    },
+    return { store, agent, run, client: client.session("s"), questions, shown };
+  }
+
+  test("the answer comes from anywhere, and the run goes on", verifies("TOOL-13#mcp"), async () => {
+    const { server, calls } = await older();
+    const { store, run, client, questions, shown } = await asking(server, ["order"]);
+    expect(questions).toMatchObject([
+      { why: "tool", question: 'The MCP server "shop" asks: How many?', questionId: "question-1" },
+    ]);
+    const [listed] = await allOf(pendingApprovals(store));
+    expect(listed).toMatchObject({ sessionId: "s", questionId: "question-1" });
+    await expect(client.answer("r/1/1", reply({ count: 0 }))).rejects.toMatchObject({ code: "bad_input" });
+    expect(await client.answer("r/1/1", reply({ count: 3 }))).toBe("first");
+    expect(await client.answer("r/1/1", reply({ count: 4 }))).toBe("second");
+    expect(await run).toMatchObject({ status: "completed" });
+    expect(shown()).toEqual(['amount: {"count":3}']);
+    expect(calls()).toEqual(["order", 'answered {"action":"accept","content":{"count":3}}']);
+    expect(await allOf(pendingApprovals(store))).toEqual([]);
   });
-  expect(report.kills).toBeGreaterThanOrEqual(20);
+
+  test("is told that a person declined, that nobody answered in time, and that nobody can be asked", async () => {
+    const { server } = await older();
+    const declined = await asking(server, ["order"]);
+    await declined.client.answer("r/1/1", { type: "decline" });
+    await declined.run;
+    expect(declined.shown()).toEqual(["amount: decline"]);
+    const { server: hasty } = await older({ answerTimeoutMs: 50 });
+    const late = agentOf(hasty, "order");
+    expect(await late.run()).toMatchObject({ status: "completed" });
+    expect(late.shown()).toEqual(["amount: cancel"]);
+    const { agent, shown } = agentOf(server, "order");
+    await agent.run("Go", { interactive: false });
+    expect(shown()).toEqual(["amount: decline"]);
+  });
+
+  test("a server that waits for a person is not silent", async () => {
+    const { server } = await older({ timeoutMs: 200 });
+    const { agent, run, client, shown } = await asking(server, ["order", "hangs"]);
+    // The call beside it ends when the server has been silent for too long.
+    for await (const event of agent.session("s").events({ after: 0 })) if (event.type === "tool_result") break;
+    await client.answer("r/1/1", reply({ count: 3 }));
+    await run;
+    expect(shown()).toEqual(['amount: {"count":3}', expect.stringMatching(/gave no result .*said nothing for 200 ms/)]);
+  });
+
+  test("a question that outlives the call under which it was asked is asked again under the next", async () => {
+    const { server } = await older();
+    const { agent, run, client, shown, store } = await asking(server, ["order", "order"], { asked: 2 });
+    // The server does not say which call asks, so both stand under the first. Its end leaves one for the second.
+    expect((await client.pendingApprovals()).map(({ callKey }) => callKey)).toEqual(["r/1/1", "r/1/1"]);
+    await client.answer("r/1/1", reply({ count: 1 }), { questionId: "question-1" });
+    const moved = await vi.waitFor(async () => {
+      const [question] = await client.pendingApprovals();
+      expect(question?.callKey).toBe("r/1/2");
+      return question;
+    });
+    await client.answer("r/1/2", reply({ count: 2 }), { questionId: moved?.questionId ?? "" });
+    expect(await run).toMatchObject({ status: "completed" });
+    expect(shown()).toEqual(['amount: {"count":1}', 'amount: {"count":2}']);
+    expect(await agent.session("s").pendingApprovals()).toEqual([]);
+    expect((await store.read("s")).at(-1)?.event.type).toBe("run_finished");
+  });
+
+  test("an abort ends the question and the request", async () => {
+    const { server, calls } = await older();
+    const { run, client } = await asking(server, ["order"]);
+    await client.abort();
+    expect(await run).toMatchObject({ status: "aborted" });
+    expect(await client.pendingApprovals()).toEqual([]);
+    await vi.waitFor(() => expect(calls()).toContain("cancelled"));
+  });
+
+  test("the published server of the MCP project asks", verifies("TOOL-13#mcp"), async () => {
+    const script = checkTool("@modelcontextprotocol/server-everything/dist/index.js");
+    const server = await connectMcpServer({
+      name: "shop",
+      trust: "all",
+      transport: { type: "stdio", command: process.execPath, args: [script] },
+    });
+    onTestFinished(server.close);
+    const { run, client, questions, shown } = await asking(server, ["trigger-elicitation-request"]);
+    expect(questions[0]?.schema).toMatchObject({ type: "object", required: ["name"] });
+    await client.answer("r/1/1", reply({ name: "Ada" }));
+    await run;
+    expect(shown()[0]).toContain("Ada");
+  });
+});
+
+describe("in a process that is killed before and after every commit", () => {
+  test.for([
+    ["2026-07-28", /"amount: .*count|it had begun in a process that died/],
+    ["2025-11-25", /"amount: .*count|interrupted/],
+  ] as const)(
+    "%s: no request is repeated",
+    { timeout: 180_000, ...verifies("TOOL-13#mcp", "REC-3") },
+    async ([protocol, ends]) => {
+      const report = await killTest({
+        script: resolve("test/fixtures/mcp-agent.mjs"),
+        args: [protocol],
+        openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }),
+        check({ folder, logs, at, stdout }) {
+          const deaths = at.join(", ");
+          expect(stdout, deaths).toBe("completed Ordered.\n");
+          const events = (logs.get("order") ?? []).map(({ event }) => event);
+          const ledger = join(folder, "ledger");
+          const requests = existsSync(ledger) ? readFileSync(ledger, "utf8").match(/^order$/gm) : [];
+          const rounds =
+            protocol === "2025-11-25" ? 1 : events.filter(({ type }) => type === "tool_step_started").length;
+          expect(requests?.length ?? 0, deaths).toBeLessThanOrEqual(rounds);
+          const finished = events.filter((event) => event.type === "tool_finished");
+          expect(finished, deaths).toHaveLength(1);
+          expect(JSON.stringify(finished), deaths).toMatch(ends);
+        },
+      });
+      expect(report.kills).toBeGreaterThanOrEqual(10);
+    },
+  );
 });

@@ -32,7 +32,7 @@ export type ToolStepEventBody =
       /** Reserved: a change of the session's data. */
       readonly data?: DataPatch;
     })
-  /** The tool asks a person. It is let go, and runs again once all its questions are answered. */
+  /** The tool asks a person. Unless `held`, it is let go, and runs again once all its questions are answered. */
   | (OfToolStep & {
       readonly type: "tool_asked";
       readonly message: string;
@@ -41,6 +41,6 @@ export type ToolStepEventBody =
       readonly url?: string;
       /** Epoch milliseconds. From then on no answer counts. */
       readonly expiresAt?: number;
-      /** Reserved: its process waits for the answer, and the call goes on running. */
+      /** True if the process waits for the answer, and the call goes on running. */
       readonly held?: boolean;
     });

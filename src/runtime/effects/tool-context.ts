@@ -12,13 +12,33 @@ export type ToolWork = {
   steps: ToolSteps | null;
   /** Ends the wait for the tool. Null until there is a wait. */
   fail: ((error: unknown) => void) | null;
+  /** The milliseconds that questions were open while the tool ran, and since when one is open. */
+  askedMs: number;
+  asking: { readonly since: number; questions: number } | null;
 };
 
-export function toolContextOf(call: Omit<SteppingCall, "fail">, work: ToolWork): ToolContext {
+/** The time limit of the tool stands still while a question is open. */
+function whileAsking(work: ToolWork, now: () => number): () => void {
+  work.asking ??= { since: now(), questions: 0 };
+  const { asking } = work;
+  asking.questions += 1;
+  return () => {
+    asking.questions -= 1;
+    if (asking.questions > 0) return;
+    work.askedMs += Math.max(0, now() - asking.since);
+    work.asking = null;
+  };
+}
+
+export function toolContextOf(call: Omit<SteppingCall, "fail" | "whileAsking">, work: ToolWork): ToolContext {
   const { effect, record, context, signal } = call;
   const { sessionId, parts, hearers } = context;
   const stepsOf = (): ToolSteps => {
-    work.steps ??= createToolSteps({ ...call, fail: (error) => work.fail?.(error) });
+    work.steps ??= createToolSteps({
+      ...call,
+      fail: (error) => work.fail?.(error),
+      whileAsking: () => whileAsking(work, context.now),
+    });
     return work.steps;
   };
   return {

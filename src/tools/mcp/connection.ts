@@ -11,6 +11,7 @@ import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
+import { createLiveQuestions } from "./live-questions.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
 import type { Continued, Reply } from "./rounds.js";
 
@@ -29,19 +30,25 @@ export type ServerCall = {
   readonly input: unknown;
   readonly continued: Continued;
   readonly signal: AbortSignal;
-  readonly progress: ToolContext["progress"];
+  readonly context: Pick<ToolContext, "ask" | "attempt" | "progress">;
 };
 
 type Opened = { readonly client: Sdk.Client };
 
+/** How long a question that holds a request open waits for a person. */
+const defaultAnswerTimeoutMs = 3_600_000;
+/** For the MCP library, whose time limit cannot stand still while a person is asked. */
+const longestTimer = 2 ** 31 - 1;
 /** The last characters of a server's standard error that are kept for error messages. */
 const stderrCharacters = 2_000;
 
 export function createConnection(
-  { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 }: McpServerOptions,
+  options: McpServerOptions,
   onTools: (tools: readonly unknown[]) => void,
   definitionOf: (name: string) => Sdk.Tool | undefined,
 ): Connection {
+  const { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
+  const questions = createLiveQuestions(name, options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
   let opened: Promise<Opened> | null = null;
   let closed = false;
   let stderr = "";
@@ -68,6 +75,7 @@ export function createConnection(
         versionNegotiation: { mode: negotiationOf(protocol, transport) },
       },
     );
+    client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
     client.setNotificationHandler("notifications/tools/list_changed", () => list(client).catch(() => {}));
     try {
       await client.connect(await transportOf(transport, sdk, keepStderr), {
@@ -105,8 +113,9 @@ export function createConnection(
       await open();
     },
     asksBetweenRequests: () => known?.kind === "modern",
-    async call({ name: tool, input, continued, signal, progress }) {
+    async call({ name: tool, input, continued, signal, context }) {
       const { client } = await open();
+      const live = questions.begin(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
         const request = { name: tool, arguments: input as { [key: string]: unknown }, ...continued };
@@ -114,18 +123,23 @@ export function createConnection(
         return replyOf(
           await client.callTool(request as Sdk.CallToolRequest["params"], {
             ...(toolDefinition === undefined ? {} : { toolDefinition }),
-            signal,
-            timeout: timeoutMs,
-            resetTimeoutOnProgress: true,
+            signal: AbortSignal.any([signal, live.silent]),
+            timeout: longestTimer,
             allowInputRequired: true,
-            onprogress: (note) =>
-              progress(note.message ?? `${note.progress}${note.total === undefined ? "" : ` of ${note.total}`}`),
+            onprogress(note) {
+              live.heard();
+              const { progress, total, message } = note;
+              context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`);
+            },
           }),
         );
       } catch (cause) {
         const ended =
           opened === null ? ` The server ended during the call, whose outcome is unknown${stderrNote()}` : "";
-        throw new Error(`The MCP server "${name}" gave no result (${messageOf(cause)}).${ended}`, { cause });
+        const why = messageOf(live.silent.aborted ? live.silent.reason : cause);
+        throw new Error(`The MCP server "${name}" gave no result (${why}).${ended}`, { cause });
+      } finally {
+        live.end();
       }
     },
     async close() {

@@ -71,6 +71,11 @@ export type McpServerOptions = {
   readonly tools?: readonly string[];
   /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
+  /**
+   * Milliseconds that a person has to answer a question of the server; then the server is told that it was cancelled.
+   * Default: no limit with protocol 2026-07-28. An hour with 2025-11-25, because the run waits for the answer.
+   */
+  readonly answerTimeoutMs?: number;
   /** Milliseconds that the server may take to connect, and to list its tools. Default: 30,000 for each. */
   readonly connectTimeoutMs?: number;
 };
@@ -83,6 +88,7 @@ const serverRules: OptionTable<McpServerOptions> = {
   pins: anObject,
   tools: aList,
   timeoutMs: timeLimit,
+  answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
 };
 

@@ -35,6 +35,8 @@ type Rounds = {
   readonly send: Send;
   /** The call changes nothing, so a request may be repeated. */
   readonly readOnly: boolean;
+  /** How long a question is open. Without it, questions do not expire. */
+  readonly answerTimeoutMs: number | undefined;
   readonly context: Pick<ToolContext, "step" | "ask">;
 };
 
@@ -113,7 +115,7 @@ function isWait(reply: Reply): reply is Extract<Reply, { type: "asks" }> {
 
 /** Asks all questions of a round at once. Nothing is asked if one of them cannot be. */
 async function answersTo(
-  { server, context }: Rounds,
+  { server, answerTimeoutMs, context }: Rounds,
   requests: readonly (readonly [string, unknown])[],
   before: number,
 ): Promise<NonNullable<Continued["inputResponses"]>> {
@@ -123,7 +125,8 @@ async function answersTo(
     throw new Error(`The MCP server "${server}" cannot go on: ${read.refused}.`);
   });
   const answers = questions.map(async ([key, question], index) => {
-    const answer = await context.ask({ ...question, name: `question-${before + index + 1}` });
+    const expires = answerTimeoutMs === undefined ? {} : { expiresInMs: answerTimeoutMs };
+    const answer = await context.ask({ ...question, ...expires, name: `question-${before + index + 1}` });
     return [key, elicitResult(question, answer)] as const;
   });
   return Object.fromEntries(await Promise.all(answers));

@@ -74,7 +74,7 @@ function hashesOf(tools: readonly Listed[]): McpPins["tools"] {
 
 function toolOf(
   listed: Listed,
-  { name: server, trust = "ask" }: McpServerOptions,
+  { name: server, trust = "ask", answerTimeoutMs }: McpServerOptions,
   connection: Connection,
   isChanged: (listed: Listed) => boolean,
 ): Tool {
@@ -89,9 +89,8 @@ function toolOf(
     needsApproval: () => alwaysAsks || isChanged(listed),
     ...(connection.asksBetweenRequests() ? { durable: true } : {}),
     execute: (input, context) => {
-      const { progress } = context;
-      const send: Send = (continued, signal) => connection.call({ name, input, continued, signal, progress });
-      if (connection.asksBetweenRequests()) return callInRounds({ server, send, readOnly, context });
+      const send: Send = (continued, signal) => connection.call({ name, input, continued, signal, context });
+      if (connection.asksBetweenRequests()) return callInRounds({ server, send, readOnly, answerTimeoutMs, context });
       return callOnce(send, context);
     },
   };
