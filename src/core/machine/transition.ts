@@ -147,7 +147,15 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   }
 }
 
-function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_created">): State["session"] {
+function sessionOf({
+  agent,
+  model,
+  root,
+  title,
+  parent,
+  top,
+  principal,
+}: EventOf<"session_created">): State["session"] {
   return {
     agent,
     model,
@@ -155,6 +163,7 @@ function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_
     ...(title === undefined ? {} : { title }),
     ...(parent === undefined ? {} : { parent }),
     ...(top === undefined ? {} : { top }),
+    ...(principal === undefined ? {} : { principal }),
   };
 }
 

@@ -117,7 +117,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       finish(transcript, seq, event);
       break;
     case "handed_off":
-      handOver(transcript);
+      handOver(transcript, seq, event);
       break;
     case "run_finished":
       endRun(transcript, seq, event);
@@ -278,6 +278,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run === null) return;
   countUsage(run, event, event.usage);
   run.steps = event.modelCallIndex;
+  run.leftSteps = 0;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.

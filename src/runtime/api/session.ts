@@ -12,7 +12,7 @@ import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
-import type { Answers } from "../agent/answer-types.js";
+import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import {
   checkResumeOptions,
   checkSeedOptions,
@@ -25,27 +25,29 @@ import { checkHistory, type History, type HistoryOptions } from "../agent/histor
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import {
+  checkRunId,
   type Input,
   inputBody,
   type OutputOptions,
+  type Sender,
   type StartOptions,
   type SteerOptions,
   sessionInfo,
 } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { parseCursor } from "../log/cursor.js";
-import { throwNoSession } from "../log/driver-errors.js";
+import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
-import { presentResult } from "../log/present-result.js";
-import { loadTranscript, readEvents } from "../log/read-log.js";
+import { presentResult, resultOfRun } from "../log/present-result.js";
+import { loadTranscript } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import { sessionItems } from "../session/session-items.js";
+import { itemSource, sessionItems, wantedItems } from "../session/session-items.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
+import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
@@ -72,7 +74,8 @@ export type SendOptions = Pick<
   readonly mode?: "queue" | "steer" | "reject";
   /** As in `run`, without functions: any process may carry the run out. */
   readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
-} & SteerOptions;
+} & Sender &
+  SteerOptions;
 
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
 export type Session = Answers & {
@@ -86,9 +89,12 @@ export type Session = Answers & {
    */
   readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
   /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
-  readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-  /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
-  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
+  readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
+  /**
+   * Aborts the run under way, or the named run, which may still be queued. A run that this process is just requesting is
+   * aborted, too. @throws PawlError `no_session`, `bad_input`
+   */
+  readonly abort: AbortMethod;
   /**
    * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
    * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
@@ -97,10 +103,10 @@ export type Session = Answers & {
    */
   readonly resume: Resume;
   /**
-   * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
-   * somebody.
+   * The result of the named run or, without a name, of the present or last run; null if there is none, or if the run has
+   * neither ended nor waits for somebody. @throws PawlError `no_session`, `no_such_run`
    */
-  readonly result: () => Promise<RunResult | null>;
+  readonly result: (runId?: string) => Promise<RunResult | null>;
   /**
    * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
    * the copy.
@@ -138,13 +144,15 @@ export type SessionDependencies = {
   readonly itemsOf: ItemsOf;
   /** Whether a request of this process to the session is under way. */
   readonly isStarting: () => boolean;
+  /** Acts behind the requests of this process to the session that are under way: when they are durable, or have failed. */
+  readonly afterRequests: <T>(act: () => Promise<T>) => Promise<T>;
   readonly interrupted: InterruptedRuns;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
 export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
-  const { live, itemsOf, fork, replay, isStarting, interrupted } = dependencies;
+  const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = dependencies;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const known = () => loadKnown(store, id, isStarting);
@@ -152,16 +160,13 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
   async function refuseBusy(): Promise<void> {
-    if (isResting(await load())) return;
-    throw new PawlError(
-      "session_busy",
-      `Session ${id} has a run under way. Wait for its end, or send with mode "queue" or "steer".`,
-    );
+    if (!isResting(await load())) throw busyError(id);
   }
 
   async function send(input: Input, options: SendOptions = {}) {
     checkGraph(parts);
     checkSendOptions(options, parts);
+    checkWords({ by: options.by });
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
@@ -237,19 +242,20 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
 
-  const result = async () => freeze(await presentResult(store, id, await known()));
+  async function result(runId?: string): Promise<RunResult | null> {
+    const state = await known();
+    if (runId === undefined) return freeze(await presentResult(store, id, state));
+    checkRunId(runId);
+    return freeze(await resultOfRun(store, id, state, runId));
+  }
 
   async function* events(options: EventsOptions = {}): AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
     checkCall.events(options);
-    const { after = 0, follow = true, children = false, signal } = options;
-    if (children) return yield* familyEvents(after, follow, signal);
-    const from = parseCursor(after);
-    const { seq } = await known();
-    if (!follow) {
-      for await (const event of readEvents(store, id, from)) yield freeze(event);
-      return;
-    }
-    yield* sessionItems(live(), seq, { from, signal });
+    const { after = 0, follow = true, signal } = options;
+    if (options.children === true) return yield* familyEvents(after, follow, signal);
+    // A run that this process is just requesting counts as one that goes on.
+    if (options.until !== undefined) await afterRequests(async () => {});
+    yield* await wantedItems(() => itemSource(live()), store, id, await known(), options);
   }
 
   async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
@@ -262,7 +268,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const stop = () => controller.abort();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
-    const items = sessionItems(live(), seq, { from: from.place, signal: controller.signal });
+    const items = sessionItems(itemSource(live()), seq, { from: from.place, signal: controller.signal });
     try {
       yield* familyStream({ ...whole, live: { items, stop } });
     } finally {
@@ -279,6 +285,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
+    abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
     result,
     async fork(options = {}) {

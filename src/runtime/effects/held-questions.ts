@@ -7,6 +7,7 @@
  * 3. While a question is open, the time limit of the tool stands still.
  */
 import type { EventBody } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
 import type { AskedQuestion } from "./check-question.js";
@@ -22,6 +23,11 @@ export function askedEvent(
   const { runId, callKey, attempt } = call.effect;
   const expiresAt = expiresInMs === undefined ? {} : { expiresAt: call.context.now() + expiresInMs };
   return { type: "tool_asked", runId, callKey, attempt, step, ...shown, ...expiresAt };
+}
+
+/** A run may be told to stop while a question is on its way. Then nobody is asked. */
+export function isStopping(state: State): boolean {
+  return "stopping" in state && state.stopping !== null;
 }
 
 /** @throws the reason of the call's signal, if the call ends before the answer comes */
@@ -44,7 +50,8 @@ export async function askWhileRunning(host: StepHost, step: string, question: As
       stop.addEventListener("abort", leave, { once: true });
     });
     answered.catch(() => {});
-    const said = await host.record(() => [{ ...askedEvent(host, step, question), held: true }]);
+    const asked = { ...askedEvent(host, step, question), held: true };
+    const said = await host.record((state) => (isStopping(state) ? [] : [asked]));
     if (said === "closed") return await host.letGo();
     if (said === "stale" || stop.aborted) leave();
     return await answered;

@@ -15,7 +15,7 @@ import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
 import { isInteractive } from "../work/effect-context.js";
 import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
-import { askedEvent, askWhileRunning } from "./held-questions.js";
+import { askedEvent, askWhileRunning, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { runStep, type StepHost } from "./step-host.js";
 
@@ -50,7 +50,9 @@ export function createQuestions(host: StepHost): Questions {
   async function askNow(): Promise<void> {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
-    const said = await host.record(() => asked.map(({ key, question }) => askedEvent(host, key, question)));
+    const said = await host.record((state) =>
+      isStopping(state) ? [] : asked.map(({ key, question }) => askedEvent(host, key, question)),
+    );
     if (said !== "stale") return void host.letGo();
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
