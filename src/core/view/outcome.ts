@@ -104,10 +104,10 @@ export function askedAt(state: State): number | null {
   }, null);
 }
 
-/** A running call's questions are asked in order, and end when the run is stopped. */
+/** The questions of a running call end when the run is stopped. */
 function askedSince(call: Call, { stopping }: Calling): number | undefined {
-  if (call.status === "running") return stopping === null ? call.held?.[0]?.askedAt : undefined;
-  return asksOutside(call) ? call.askedAt : undefined;
+  if (call.status !== "running") return asksOutside(call) ? call.askedAt : undefined;
+  return stopping === null && call.held !== undefined ? Math.min(...call.held.map((one) => one.askedAt)) : undefined;
 }
 
 /**
