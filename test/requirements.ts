@@ -465,6 +465,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STRM-10",
   "TOOL-18",
   "AGENT-1#change",
+  "TOOL-17",
   "TOOL-12",
   "TOOL-13#ask",
   "AGENT-2",

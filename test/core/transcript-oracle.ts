@@ -20,6 +20,7 @@ export function watchTranscript(session: Session) {
   return {
     observe(state: State): void {
       const { messages, run } = transcript;
+      checkData(session);
       check(messages.length === transcript.seqs.length, "a message without its entry");
       checkKept(shown, messages);
       for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
@@ -59,6 +60,22 @@ export function watchTranscript(session: Session) {
       }
     },
   };
+}
+
+/** The data, made of the log's patches key by key, the long way. */
+function checkData({ transcript, log }: Session): void {
+  const keys = new Set(["plan", "account", "draft", "n", ...Object.keys(transcript.data)]);
+  const patches = log.map(({ event }) => {
+    if (event.type === "data_changed") return event.patch;
+    return "data" in event ? event.data : undefined;
+  });
+  for (const key of keys) {
+    const last = patches.findLast(
+      (patch) => patch?.unset?.includes(key) === true || Object.hasOwn(patch?.set ?? {}, key),
+    );
+    const expected = last === undefined || last.unset?.includes(key) === true ? undefined : last.set?.[key];
+    check(transcript.data[key] === expected, `the data has another ${key} than the log says`);
+  }
 }
 
 /** The settings that the log says last, since its last compaction. */

@@ -28,6 +28,7 @@ import { throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
 import { readEntries } from "../log/read-entries.js";
 import { createAnswering } from "./answers.js";
+import { createDataAccess, type DataAccess } from "./session-data.js";
 import { sessionTools } from "./session-tools.js";
 
 export type ClientOptions = {
@@ -54,23 +55,24 @@ export type GivenAnswer = {
   readonly value?: Json;
 };
 
-export type ClientSession = Answers & {
-  readonly id: string;
-  /**
-   * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
-   * is none.
-   */
-  readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
-  /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
-  readonly tools: () => Promise<readonly ToolSpecification[]>;
-  /**
-   * Adds input before the next model call. It may skip the calls that have not started.
-   * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
-   */
-  readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-  /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
-  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-};
+export type ClientSession = Answers &
+  DataAccess & {
+    readonly id: string;
+    /**
+     * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
+     * is none.
+     */
+    readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
+    /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
+    readonly tools: () => Promise<readonly ToolSpecification[]>;
+    /**
+     * Adds input before the next model call. It may skip the calls that have not started.
+     * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
+     */
+    readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
+    /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
+    readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
+  };
 
 export type Client = {
   readonly session: (sessionId: string) => ClientSession;
@@ -126,6 +128,7 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
   return {
     id,
     ...answering,
+    ...createDataAccess(id, { store, makeId }, load, post),
     answerTo: async (callKey, questionId) => {
       await loadKnown(store, id);
       return freeze(await answerTo(store, id, callKey, questionId));

@@ -49,6 +49,7 @@ import { createAnswering } from "./answers.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
+import { createDataAccess, type DataAccess } from "./session-data.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -75,56 +76,60 @@ export type SendOptions = Pick<
 } & SteerOptions;
 
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
-export type Session = Answers & {
-  readonly id: string;
-  /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
-  readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /**
-   * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
-   * or `UIMessage`s of the AI SDK. Resolves when it is durable.
-   * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
-   */
-  readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
-  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
-  readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-  /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
-  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-  /**
-   * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
-   * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
-   * that run.
-   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
-   */
-  readonly resume: Resume;
-  /**
-   * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
-   * somebody.
-   */
-  readonly result: () => Promise<RunResult | null>;
-  /**
-   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
-   * the copy.
-   * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
-   */
-  readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
-  /**
-   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
-   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
-   * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
-   */
-  readonly replay: (options?: ReplayOptions) => Promise<Replay>;
-  readonly state: () => Promise<State>;
-  /** The conversation as the model sees it. */
-  readonly messages: () => Promise<readonly Message[]>;
-  /**
-   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
-   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
-   */
-  readonly events: {
-    (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
-    (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
+export type Session = Answers &
+  DataAccess & {
+    readonly id: string;
+    /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
+    readonly send: (
+      input: Input,
+      options?: SendOptions,
+    ) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
+    /**
+     * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
+     * or `UIMessage`s of the AI SDK. Resolves when it is durable.
+     * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
+     */
+    readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
+    /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
+    readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
+    /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
+    readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
+    /**
+     * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
+     * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
+     * that run.
+     * @throws PawlError `no_session`, `run_finished` if nothing is left to do
+     */
+    readonly resume: Resume;
+    /**
+     * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
+     * somebody.
+     */
+    readonly result: () => Promise<RunResult | null>;
+    /**
+     * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
+     * the copy.
+     * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
+     */
+    readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
+    /**
+     * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
+     * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
+     * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
+     */
+    readonly replay: (options?: ReplayOptions) => Promise<Replay>;
+    readonly state: () => Promise<State>;
+    /** The conversation as the model sees it. */
+    readonly messages: () => Promise<readonly Message[]>;
+    /**
+     * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
+     * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
+     */
+    readonly events: {
+      (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
+      (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
+    };
   };
-};
 
 /** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
 export type Resume = {
@@ -150,6 +155,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const known = () => loadKnown(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
+
+  /** The driver commits it if the session is driven here, so whoever changed the data reads the change. */
+  const postData = (messageId: string, body: InboxBody, known: State) =>
+    deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
   async function refuseBusy(): Promise<void> {
     if (isResting(await load())) return;
@@ -279,6 +288,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
+    ...createDataAccess(id, parts, known, postData),
     resume: resume as Resume,
     result,
     async fork(options = {}) {

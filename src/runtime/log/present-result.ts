@@ -12,7 +12,7 @@ import { loadTranscript } from "./read-log.js";
  * even if nobody has taken the answers yet.
  */
 export async function presentResult(
-  store: Pick<Store, "read" | "load" | "loadAt" | "inbox">,
+  store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
   sessionId: string,
   state: State,
 ): Promise<RunResult | null> {
