@@ -36,6 +36,12 @@ const ways = {
   questioned: "`fail`, after an approval",
   outside: "– (runs elsewhere)",
   unsure: "`ask`: somebody says *run again*",
+  flaky: "`rerun`, fails twice",
+  hopeless: "`rerun`, fails always",
+  stepped: "`durable`: its steps are kept",
+  persistent: "`durable`, fails now and then",
+  asking: "`durable`, asks a person",
+  delegate: "an agent with a session of its own",
   slow: "`rerun`, aborted while it runs",
 };
 

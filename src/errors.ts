@@ -24,6 +24,7 @@ export const errorCodes = Object.freeze([
   "newer_format",
   "older_format",
   "no_such_call",
+  "no_such_run",
   "store_open",
   "store_corrupt",
   "store_failed",

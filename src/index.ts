@@ -124,14 +124,28 @@ export type {
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
-export type { AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
+export type {
+  AbortMethod,
+  AbortOptions,
+  AnswerOptions,
+  Answers,
+  ApprovalDecision,
+} from "./runtime/agent/answer-types.js";
+export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
-export type { Input, OutputOptions, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
+export type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
-export type { FamilyItem, OfFamily, Preliminary, Snapshot, StreamItem } from "./runtime/agent/stream-types.js";
+export type {
+  EventsOptions,
+  FamilyItem,
+  OfFamily,
+  Preliminary,
+  Snapshot,
+  StreamItem,
+} from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export {
   type Client,
@@ -139,6 +153,7 @@ export {
   type ClientSession,
   createClient,
   type GivenAnswer,
+  type PostOptions,
 } from "./runtime/api/client.js";
 export type { View } from "./runtime/api/iterate.js";
 export { modelRequests } from "./runtime/api/model-requests.js";

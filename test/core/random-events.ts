@@ -14,9 +14,11 @@ import {
   hasCalls,
   isResting,
   type Message,
+  type MessageRef,
   reasons,
   type State,
 } from "../../src/core/index.js";
+import { referencesTo } from "../../src/core/transcript/message-references.js";
 import { type Chance, createChance } from "./chance.js";
 import { blobOfData, changesOf, randomPatch } from "./random-data.js";
 import {
@@ -93,7 +95,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
     };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
-    () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted" }),
+    () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted", by: "ada" }),
     () => ({ type: "data_changed", patch: randomPatch(session), by: "anna" }),
     () => ({
       type: "run_queued",
@@ -118,7 +120,7 @@ function runStarted({ state }: Session, chance: Chance, newRun: () => string): E
 
 function beginning(chance: Chance) {
   if (!chance.once(4)) return {};
-  return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false } };
+  return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false }, by: "ada" };
 }
 
 function queuedRun(state: State) {
@@ -192,7 +194,25 @@ function handover(session: Session, chance: Chance): EventBody {
   const hooks = chance.once(3)
     ? { hooks: [{ name: `h${state.seq}`, hook: "afterStep", ms: 1, outcome: "ok" }] as const }
     : {};
-  return { type: "handed_off", runId, ...handoff, from: state.session?.agent ?? "", ...hooks };
+  const from = state.session?.agent ?? "";
+  return { type: "handed_off", runId, ...handoff, from, ...filtered(session, chance), ...hooks };
+}
+
+/** What a filter leaves of the conversation: some turns of it, some in other words, and something in front. */
+function filtered({ transcript }: Session, chance: Chance): { readonly messages?: readonly MessageRef[] } {
+  if (chance.once(2)) return {};
+  const { messages, seqs } = transcript;
+  const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index] as Message;
+    const turn = [message];
+    if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
+    // A list ends with the results of the step, as the conversation does.
+    if (index < messages.length - 1 && chance.once(3)) continue;
+    list.push(...(message.role === "user" && chance.once(4) ? [userMessage("in other words")] : turn));
+  }
+  const keep = (message: Message) => ({ message });
+  return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
 function preparation(session: Session, chance: Chance): EventBody {

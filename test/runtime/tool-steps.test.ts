@@ -133,6 +133,22 @@ describe("a step", () => {
     expect(await resultOf(store)).toContain("step_in_doubt");
   });
 
+  test("that may run once stays in doubt when its call is tried again", verifies("TOOL-12", "TOOL-15"), async () => {
+    let ran = 0;
+    const seen: string[] = [];
+    const work = async ({ step }: ToolContext) => {
+      const charged = await step("charge", () => (ran += 1), { once: true }).catch((error: StepError) => error.code);
+      seen.push(String(charged));
+      throw new Error("the service is away");
+    };
+    const retry = { attempts: 2, backoff: { baseMs: 0 } };
+    // Commits: the start, the answer, the start of the step, its end.
+    const { store } = await inTwoLives(work, { failing: 4, more: { retry } });
+    expect(ran).toBe(1);
+    expect(seen).toEqual(["step_in_doubt", "step_in_doubt"]);
+    expect((await logOf(store)).filter(({ type }) => type === "tool_failed")).toHaveLength(1);
+  });
+
   test("names are counted in a loop", verifies("TOOL-12"), async () => {
     const ran: number[] = [];
     const work = async ({ step }: ToolContext) => {
@@ -506,6 +522,28 @@ describe("a replay", () => {
     expect(await agentOf(order, {}, { store }).session("s").replay({ durable: "present" })).toMatchObject({
       difference: null,
     });
+  });
+
+  test("reads large values of steps, and leaves out calls that were cut off", verifies("TOOL-12"), async () => {
+    const store = createMemoryStore();
+    const begun = deferred();
+    const work = async ({ step }: ToolContext) => {
+      const text = await step("read", () => "x".repeat(100_000));
+      await step("wait", ({ signal }) => {
+        begun.resolve();
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("cut off"))));
+      });
+      return text.length;
+    };
+    const agent = agentOf(work, {}, { store });
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    await agent.session("s").abort();
+    expect(await running).toMatchObject({ status: "aborted" });
+    expect(await agent.session("s").replay({ durable: "present" })).toMatchObject({ difference: null });
+    const whole = agentOf(async ({ step }) => (await step("read", () => "x".repeat(100_000))).length, {}, { store });
+    await whole.run("Go", { sessionId: "large" });
+    expect(await whole.session("large").replay({ durable: "present" })).toMatchObject({ difference: null });
   });
 
   test("finds a step that is new, and one that has another name, and runs neither", verifies("TOOL-12"), async () => {

@@ -54,7 +54,7 @@ type Ways = { readonly [name: string]: () => unknown };
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
   session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "setData", "steer"],
-  client: ["abort", "answer", "id", "provideResult", "setData", "steer"],
+  client: ["abort", "answer", "fork", "id", "provideResult", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],
 } as const;
@@ -282,7 +282,7 @@ function waysOf(agent: Agent, store: Store, id: string) {
   const members = {
     agent: ["options"],
     session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
-    client: ["answerTo", "data", "pendingApprovals", "tools"],
+    client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
     engine: ["plugins"],
     store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "read", "verify"],
   } as const;
@@ -299,6 +299,10 @@ function waysOf(agent: Agent, store: Store, id: string) {
     answerTo: () => client.answerTo("r/2/1"),
     clientApprovals: () => client.pendingApprovals(),
     tools: () => client.tools(),
+    clientEvents: () => client.events({ follow: false }),
+    clientMessages: () => client.messages(),
+    clientResult: () => client.result(),
+    clientState: () => client.state(),
     asking: () => store.asking(),
     describe: () => store.describe(id),
     inbox: () => store.inbox(id),

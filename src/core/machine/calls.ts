@@ -103,6 +103,8 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
   const call = state.calls[index];
   if (call === undefined) return state;
+  // Nobody answers in a run that stops: the question would keep it open until the grace is over.
+  if (event.type === "tool_asked" && state.stopping !== null) return state;
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);

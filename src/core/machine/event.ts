@@ -116,7 +116,7 @@ type OfRun = { readonly runId: string };
 type OfStep = OfRun & { readonly modelCallIndex: number };
 type OfCall = OfRun & { readonly callKey: string };
 
-/** The principal who sent an input. Reserved: nothing fills it yet. */
+/** The person or account that sent an input. */
 type ByPrincipal = { readonly by?: string };
 
 type Body =

@@ -26,7 +26,7 @@ export type InboxBody =
       readonly options?: RunOptions;
       /** What the session is bound to if it does not exist yet. The holder fills in the model if it is left out. */
       readonly session: SessionBinding;
-      /** The principal who sent it. Reserved: nothing fills it yet. */
+      /** The person or account that sent it. */
       readonly by?: string;
       /** Which calls a steer skips. */
       readonly skip?: "unstarted";

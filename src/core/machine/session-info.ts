@@ -14,7 +14,7 @@ export type SessionInfo = {
   readonly parent?: { readonly sessionId: string; readonly callKey: string };
   /** The session at the top of a chain of parents. */
   readonly top?: string;
-  /** The person or account that began the session. Reserved: nothing fills it yet. */
+  /** The person or account that began the session. */
   readonly principal?: string;
   /** The session and the entry that this one was forked from. Reserved: nothing fills it yet. */
   readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };

@@ -149,7 +149,15 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   }
 }
 
-function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_created">): State["session"] {
+function sessionOf({
+  agent,
+  model,
+  root,
+  title,
+  parent,
+  top,
+  principal,
+}: EventOf<"session_created">): State["session"] {
   return {
     agent,
     model,
@@ -157,6 +165,7 @@ function sessionOf({ agent, model, root, title, parent, top }: EventOf<"session_
     ...(title === undefined ? {} : { title }),
     ...(parent === undefined ? {} : { parent }),
     ...(top === undefined ? {} : { top }),
+    ...(principal === undefined ? {} : { principal }),
   };
 }
 

@@ -72,13 +72,20 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
   }
 }
 
-/** The call is tried again: steps that failed run again, the others are kept. */
+/**
+ * The call is tried again: steps that failed run again, the others are kept. A step in doubt is kept, too: it may have
+ * taken effect, and it may run once only.
+ */
 export function forgetFailedSteps({ steps }: WithSteps): void {
   if (steps === undefined) return;
-  const failed = new Set(steps.done.flatMap(({ step, outcome }) => (outcome === "error" ? [step] : [])));
+  const failed = new Set(steps.done.flatMap((one) => (hasFailed(one) ? [one.step] : [])));
   if (failed.size === 0) return;
   keepOnly(steps.done, ({ step }) => !failed.has(step));
   keepOnly(steps.started, (step) => !failed.has(step));
+}
+
+function hasFailed(one: StepRecord): boolean {
+  return one.outcome === "error" && one.fault.code !== "step_in_doubt";
 }
 
 function keepOnly<Item>(list: Item[], isKept: (item: Item) => boolean): void {

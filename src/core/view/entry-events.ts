@@ -83,11 +83,13 @@ function bodiesOf(
       return [body];
     }
     case "run_started":
-      return [{ type: "run_started", runId: event.runId, input: transcript.run?.input ?? [] }];
+      return [
+        { type: "run_started", runId: event.runId, input: transcript.run?.input ?? [], ...defined({ by: event.by }) },
+      ];
     case "history_added":
       return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
-      return [{ type: "run_queued", runId: event.runId, input: event.input }];
+      return [{ type: "run_queued", runId: event.runId, input: event.input, ...defined({ by: event.by }) }];
     case "steered":
       return steeredEvents(event, transcript, before, after);
     case "model_finished":
@@ -204,12 +206,13 @@ function isEnding(state: State): boolean {
 
 /** A steer may keep an answer from ending the run. That answer has no text and no message yet, so they come first. */
 function steeredEvents(
-  { input, source, skip }: EventOf<"steered">,
+  { input, source, skip, by }: EventOf<"steered">,
   { run, calls }: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
-  const steered: PublicEventBody = { type: "steered", input, source, ...(skip === undefined ? {} : { skip }) };
+  const skipping = skip === undefined ? {} : { skip };
+  const steered: PublicEventBody = { type: "steered", input, source, ...skipping, ...defined({ by }) };
   const answer = run?.last ?? null;
   const goesOn = after.status === "preparing" && after.for === "step";
   if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === null)

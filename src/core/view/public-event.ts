@@ -48,14 +48,26 @@ export type PublicEventBody =
       /** Large files in them are named by their blobs. */
       readonly messages: readonly Message[];
     }
-  | { readonly type: "run_started"; readonly runId: string; readonly input: readonly UserMessage[] }
-  | { readonly type: "run_queued"; readonly runId: string; readonly input: readonly UserMessage[] }
+  /** `by`: the person or account that sent the request. A run that was queued names it when it is queued. */
+  | {
+      readonly type: "run_started";
+      readonly runId: string;
+      readonly input: readonly UserMessage[];
+      readonly by?: string;
+    }
+  | {
+      readonly type: "run_queued";
+      readonly runId: string;
+      readonly input: readonly UserMessage[];
+      readonly by?: string;
+    }
   | {
       readonly type: "steered";
       readonly input: readonly UserMessage[];
       readonly source: "user" | "before_stop" | "output";
       /** Calls that had not started are skipped. */
       readonly skip?: "unstarted";
+      readonly by?: string;
     }
   /** The run goes by other texts of context sources than the run before: it comes before the first call of its model. */
   | {

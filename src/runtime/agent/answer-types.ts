@@ -1,5 +1,5 @@
 /**
- * The answers that a waiting call can be given.
+ * The answers that a waiting call can be given, and how a run is aborted.
  */
 import type { PendingApproval } from "../../core/view/outcome.js";
 
@@ -51,3 +51,15 @@ export type Answers = {
    */
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };
+
+export type AbortOptions = {
+  /** The run to abort, which may still be queued. Default: the run under way. */
+  readonly runId?: string;
+  /** Why. The log records it, and tools and observers are told it. */
+  readonly note?: string;
+  /** The person who aborts. The log records it. */
+  readonly by?: string;
+};
+
+/** `nothing`: the session has no such run, or it has ended. */
+export type AbortMethod = (options?: AbortOptions) => Promise<"asked" | "nothing">;

@@ -19,7 +19,7 @@ import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { HistoryOptions } from "./history.js";
 import type { LocalOptions } from "./local-run-options.js";
-import type { StartOptions, SteerOptions } from "./run-input.js";
+import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
 
@@ -60,7 +60,8 @@ const modes = oneOf("queue", "steer", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anything };
-const sendRules = { ...sentRules, mode: modes, ...skipRules };
+const sendRules = { ...sentRules, mode: modes, by: anything, ...skipRules };
+const { signal: _signal, limits: _limits, ...postedRules } = sendRules;
 
 /** The names of other libraries for these options. */
 const otherNames = {
@@ -103,13 +104,23 @@ export function checkStartOptions(
 }
 
 /** @throws PawlError `bad_input` */
-export function checkSendOptions(
-  options: Omit<StartOptions, "sessionId" | "dependencyOverrides">,
-  agent: NameOwner,
-): void {
+export function checkSendOptions(options: SentOptions, agent: NameOwner): void {
   checkOptions<object>("send()", sendRules, options, settings);
   checkToolNames(options, agent);
   checkModelName(options, agent);
+  refuseFunctions(options);
+}
+
+type SentOptions = Omit<StartOptions, "sessionId" | "dependencyOverrides">;
+
+/** Without an agent: whether the names are those of its tools and models shows when the run is carried out. */
+export function checkPostedOptions(options: SentOptions): void {
+  checkOptions<object>("send()", postedRules, options, settings);
+  checkToolNames(options, null);
+  refuseFunctions(options);
+}
+
+function refuseFunctions(options: SentOptions): void {
   const conditions: unknown = options.stopWhen;
   if ([conditions].flat().some((one) => typeof one === "function"))
     throw new PawlError(
@@ -119,8 +130,8 @@ export function checkSendOptions(
 }
 
 /** @throws PawlError `bad_input` */
-export function checkSteerOptions(options: SteerOptions): void {
-  checkOptions("steer()", skipRules, options, settings);
+export function checkSteerOptions(options: SteerOptions & Sender): void {
+  checkOptions("steer()", { ...skipRules, by: anything }, options, settings);
 }
 
 /** @throws PawlError `bad_input` */
@@ -164,11 +175,13 @@ function checkModelName({ model }: StartOptions, agent: NameOwner): void {
 }
 
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: NameOwner): void {
+function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: NameOwner | null): void {
   if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
-  const tools = namesIn(agent, "tools");
+  const tools = agent === null ? null : namesIn(agent, "tools");
   const check = (option: string, name: unknown): void => {
-    if (typeof name === "string" && tools.has(name)) return;
+    if (typeof name === "string" && (tools === null || tools.has(name))) return;
+    if (tools === null)
+      throw new PawlError("bad_input", `${option} names a tool by ${String(name)}. Give its name, a text.`);
     const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;
     const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : String(name);
     const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
@@ -178,8 +191,10 @@ function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, age
       `${option} names the tool ${shown}, which the agent does not have.${hint} ${known}`,
     );
   };
-  if (stopWhen !== undefined)
-    checkConditionTools(compileStopWhen(stopWhen, "stopWhen", "bad_input"), tools, "bad_input");
+  if (stopWhen !== undefined) {
+    const conditions = compileStopWhen(stopWhen, "stopWhen", "bad_input");
+    if (tools !== null) checkConditionTools(conditions, tools, "bad_input");
+  }
   if (activeTools !== undefined) {
     if (!Array.isArray(activeTools))
       throw new PawlError("bad_input", "activeTools is no array. Give the names of tools as an array.");

@@ -8,7 +8,8 @@ import type { ModelSettings } from "../../core/data/model-settings.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import type { SessionInfo } from "../../core/machine/state.js";
+import type { RunLimits } from "../../core/machine/run-limits.js";
+import type { SessionBinding, SessionInfo } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
@@ -62,6 +63,12 @@ export type StartOptions = {
 } & HistoryOptions &
   LocalOptions;
 
+/** Who sends a request. */
+export type Sender = {
+  /** The person or account that sends it. The log records it: with the request and, if it begins a session, as the session's. */
+  readonly by?: string;
+};
+
 /** `output`, which types the result. */
 export type OutputOptions<Output> = { readonly output: InputSchema<Output> };
 
@@ -69,27 +76,60 @@ const maxInputCharacters = 900_000;
 /** The size of a log entry is bounded, and the entry holds more than the input. */
 const maxInputBytes = 940_000;
 
+/** A run or a steer as the inbox holds it. */
+type InputBody = Extract<InboxBody, { type: "input" }>;
+
 /** The inbox message that requests a run. */
 export function inputBody(
   input: Input,
-  options: StartOptions,
+  options: StartOptions & Sender,
   agent: CompiledAgent,
   runId: string,
   mode: "queue" | "steer",
   { skip }: SteerOptions = {},
-): Extract<InboxBody, { type: "input" }> {
+): InputBody {
+  return bodyOf(input, options, runId, mode, skip, {
+    limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
+    bind: (title) => sessionInfo(beginningWith(options.agent, agent), title),
+  });
+}
+
+/** The same of a sender without an agent: the process that carries the run out fills in limits and model. */
+export function postedBody(
+  input: Input,
+  options: Omit<StartOptions, "signal" | "limits"> & Sender,
+  session: SessionBinding,
+  runId: string,
+  mode: "queue" | "steer",
+  { skip }: SteerOptions = {},
+): InputBody {
+  const bind = (title: string) => ({ ...session, ...(session.title !== undefined || title === "" ? {} : { title }) });
+  return bodyOf(input, options, runId, mode, skip, { bind });
+}
+
+function bodyOf(
+  input: Input,
+  options: StartOptions & Sender,
+  runId: string,
+  mode: "queue" | "steer",
+  skip: SteerOptions["skip"],
+  { limits, bind }: { readonly limits?: RunLimits; readonly bind: (title: string) => SessionBinding },
+): InputBody {
   checkRunId(runId);
+  const { by } = options;
   const messages = messagesOf(input);
   const runOptions = runOptionsOf(options);
   const steering = skip === undefined ? {} : { skip: checkSkip(skip, mode) };
+  const session = bind(titleOf(messages));
   return {
     type: "input",
     mode,
     runId,
     input: messages,
-    limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
-    session: sessionInfo(beginningWith(options.agent, agent), titleOf(messages)),
+    session: by === undefined ? session : { ...session, principal: by },
+    ...(limits === undefined ? {} : { limits }),
     ...(runOptions === undefined ? {} : { options: runOptions }),
+    ...(by === undefined ? {} : { by }),
     ...steering,
   };
 }

@@ -67,6 +67,14 @@ export type ItemsOptions = {
   readonly signal: AbortSignal | undefined;
   /** How many items may wait for the consumer. Default: 1,024. */
   readonly mostBehind?: number;
+  /** The most public events. Default: no limit. */
+  readonly limit?: number;
+  /** As in `EventsOptions`. */
+  readonly live?: boolean | "only";
+  /** Only items of this run. */
+  readonly runId?: string;
+  /** The items end behind the end of this run, also if it is not among the wanted ones. */
+  readonly until?: string;
 };
 
 /** The items of a session of one agent: those of the log first, then live ones. */
@@ -80,9 +88,24 @@ export type EventsOptions = {
   readonly after?: number | string;
   /** If false, the iterator ends with the last event of the log. Default: true. */
   readonly follow?: boolean;
+  /** The most public events: a page. The iterator ends with the last of them. Default: no limit. */
+  readonly limit?: number;
+  /**
+   * If false, only public events come: no deltas, and nothing else that the log does not keep. If "only", just these come,
+   * and no public events. Default: true, both.
+   */
+  readonly live?: boolean | "only";
+  /** Only items of this run, and those that belong to no run. */
+  readonly runId?: string;
+  /**
+   * "run": the iterator ends behind the `final` of the run `runId` or, without `runId`, of the run that is under way. If
+   * that run has ended already, or none is under way, it ends with the last event of the log.
+   */
+  readonly until?: "run";
   /**
    * If true, the items of child sessions at any depth come, too: behind the `child_started` of their call and before its
-   * `tool_result`. Each item says of which session it is. Default: false.
+   * `tool_result`. Each item says of which session it is. `limit`, `live`, `runId` and `until` do not go with it.
+   * Default: false.
    */
   readonly children?: boolean;
   readonly signal?: AbortSignal;

@@ -4,19 +4,22 @@
  *
  * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
+import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { childCallsOf } from "../../core/machine/parent.js";
-import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
+import { type Call, hasCalls, type State } from "../../core/machine/state.js";
 import type { PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
-import type { AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
+import type { AbortMethod, AbortOptions, AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";
 import { openQuestions, ownQuestions } from "../log/open-questions.js";
+import { openRun } from "../log/open-runs.js";
 import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
@@ -27,9 +30,7 @@ import { sessionTools } from "./session-tools.js";
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
 
-type Answering = Answers & {
-  readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-};
+type Answering = Answers & { readonly abort: AbortMethod };
 
 type AgentInHand = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
@@ -110,14 +111,16 @@ export function createAnswering(
     return found?.inputSchema;
   }
 
-  async function abort(options: { readonly note?: string; readonly by?: string } = {}): Promise<void> {
+  async function abort(options: AbortOptions = {}): Promise<"asked" | "nothing"> {
     checkCall.abort(options);
     const { note, by } = options;
     checkWords({ note, by });
+    if (options.runId !== undefined) checkRunId(options.runId);
     const state = await load();
-    if (isResting(state)) return;
-    const words = { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
-    await post(`abort/${makeId()}`, { type: "abort", runId: state.runId, ...words }, state);
+    const runId = await openRun(store, id, state, options.runId);
+    if (runId === null) return "nothing";
+    await post(`abort/${makeId()}`, { type: "abort", runId, ...defined({ note, by }) }, state);
+    return "asked";
   }
 
   async function provideResult(

@@ -19,6 +19,7 @@ import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
+import { inTurn } from "../lib/serial.js";
 import { shutDownError } from "../log/driver-errors.js";
 import { replaySession } from "../replay/replay-session.js";
 import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
@@ -29,6 +30,7 @@ import {
   type LocalSession,
   type SessionHost,
   subscribe,
+  using,
 } from "../session/local-session.js";
 import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
@@ -221,6 +223,10 @@ function assemble<ModelLike>(
       live: () => live(sessionId),
       itemsOf,
       isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
+      afterRequests(act) {
+        const found = sessions.get(sessionId);
+        return found === undefined || found.lastTurn === null ? act() : using(found, () => inTurn(found, act));
+      },
       interrupted,
       async fork(at, targetId) {
         await forkSession(sessionId, targetId, at, parts, keeper);

@@ -11,26 +11,32 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "../../check-options.js";
-import type { AnswerOptions } from "../agent/answer-types.js";
+import { PawlError } from "../../errors.js";
+import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
 import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
 import type { EventsOptions } from "../agent/stream-types.js";
 
 const code = "bad_input";
 
-type AbortOptions = { readonly note?: string; readonly by?: string };
 type ForkOptions = { readonly at?: number; readonly sessionId?: string };
 type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
-const abortRules: OptionTable<AbortOptions> = { note: anything, by: anything };
+const abortRules: OptionTable<AbortOptions> = { runId: anyText, note: anything, by: anything };
 const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText, questionId: anyText };
 const eventRules: OptionTable<EventsOptions> = {
   after: anything,
   follow: trueOrFalse,
+  limit: wholeNumber(1),
+  live: { takes: (value) => typeof value === "boolean" || value === "only", wanted: 'true, false or "only"' },
+  runId: anyText,
+  until: { takes: (value) => value === "run", wanted: '"run"' },
   children: trueOrFalse,
   signal: aSignal,
 };
+const { children: _, ...clientEventRules } = eventRules;
+const eventSettings = { code, otherNames: { since: "after", lastEventId: "after" } } as const;
 const forkRules: OptionTable<ForkOptions> = { at: anything, sessionId: anything };
 const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 const replayRules: OptionTable<ReplayOptions> = {
@@ -48,8 +54,9 @@ export const checkCall = {
     checkOptions("abort()", abortRules, options, { code, otherNames: { reason: "note" } }),
   answer: (options: AnswerOptions) =>
     checkOptions("answer()", answerRules, options, { code, otherNames: { user: "by", hash: "inputHash" } }),
-  events: (options: EventsOptions) =>
-    checkOptions("events()", eventRules, options, { code, otherNames: { since: "after", lastEventId: "after" } }),
+  events: checkEvents,
+  clientEvents: (options: Omit<EventsOptions, "children">) =>
+    checkOptions("events()", clientEventRules, options, eventSettings),
   fork: (options: ForkOptions) =>
     checkOptions("fork()", forkRules, options, { code, otherNames: { id: "sessionId", seq: "at" } }),
   replay: (options: ReplayOptions) => checkOptions("replay()", replayRules, options, { code }),
@@ -60,3 +67,11 @@ export const checkCall = {
   shutdown: (options: GraceOptions) =>
     checkOptions("shutdown()", graceRules, options, { code, otherNames: { timeout: "graceMs", timeoutMs: "graceMs" } }),
 } as const;
+
+function checkEvents(options: EventsOptions): void {
+  checkOptions("events()", eventRules, options, eventSettings);
+  if (options.children !== true) return;
+  const other = (["limit", "live", "runId", "until"] as const).find((name) => options[name] !== undefined);
+  if (other !== undefined)
+    throw new PawlError("bad_input", `events() takes ${other} only without children. Leave one of them out.`);
+}

@@ -1,8 +1,8 @@
 /**
- * A client of a store: answers, steers and aborts the sessions in it, and drives none.
+ * A client of a store: reads the sessions in it, sends to them, answers, steers and aborts, and drives none.
  *
- * 1. A client holds no lease, and needs neither model nor tools. It posts messages, which the driver of the session
- *    takes.
+ * 1. A client needs neither model nor tools. It posts messages, which the driver of the session takes. It holds a lease
+ *    only of a fork, while it writes the copy.
  * 2. A client may answer a child's call in the child session or in a session above it.
  */
 
@@ -10,24 +10,44 @@ import { aFunction, anObject, checkOptions, type OptionTable } from "../../check
 import { servicesOf } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
-import type { Json, ToolOutput } from "../../core/data/message.js";
+import type { Json, Message, ToolOutput } from "../../core/data/message.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { initialState, isResting } from "../../core/machine/state.js";
+import { initialState, isResting, type SessionBinding, type State } from "../../core/machine/state.js";
+import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import { createHolder } from "../../platform/holder.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
-import type { Answers } from "../agent/answer-types.js";
-import { checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
+import type { AbortMethod, Answers } from "../agent/answer-types.js";
+import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
-import { checkSkip, type Input, messagesOf, type SteerOptions } from "../agent/run-input.js";
+import {
+  checkRunId,
+  checkSkip,
+  type Input,
+  messagesOf,
+  postedBody,
+  type Sender,
+  type SteerOptions,
+} from "../agent/run-input.js";
+import type { EventsOptions, StreamItem } from "../agent/stream-types.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
-import { throwNoSession } from "../log/driver-errors.js";
+import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
+import { openRun } from "../log/open-runs.js";
+import { presentResult, resultOfRun } from "../log/present-result.js";
 import { readEntries } from "../log/read-entries.js";
+import { loadTranscript } from "../log/read-log.js";
+import { type FollowedSessions, followedSource } from "../session/followed-session.js";
+import { wantedItems } from "../session/session-items.js";
 import { createAnswering } from "./answers.js";
+import { checkWords } from "./check-answer.js";
+import { checkCall } from "./check-call-options.js";
+import { forkSession } from "./fork.js";
+import type { SendOptions } from "./session.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import { sessionTools } from "./session-tools.js";
 
@@ -37,6 +57,9 @@ export type ClientOptions = {
   readonly clock?: Clock;
   readonly makeId?: MakeId;
 };
+
+/** The options of `Session.send`, without those that only a process with the agent can carry out. */
+export type PostOptions = Omit<SendOptions, "signal" | "limits">;
 
 /**
  * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
@@ -55,24 +78,43 @@ export type GivenAnswer = {
   readonly value?: Json;
 };
 
-export type ClientSession = Answers &
-  DataAccess & {
-    readonly id: string;
-    /**
-     * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
-     * is none.
-     */
-    readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
-    /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
-    readonly tools: () => Promise<readonly ToolSpecification[]>;
-    /**
-     * Adds input before the next model call. It may skip the calls that have not started.
-     * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
-     */
-    readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-    /** Aborts the run under way, if there is one. @throws PawlError `bad_input` */
-    readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-  };
+type AnswersAndData = Answers & DataAccess;
+
+export type ClientSession = AnswersAndData & {
+  readonly id: string;
+  /**
+   * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
+   * is none.
+   */
+  readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
+  /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
+  readonly tools: () => Promise<readonly ToolSpecification[]>;
+  /**
+   * Sends input, as `Session.send` does. A process with the session's agent carries the run out, with the limits of that
+   * agent: a worker, or whoever holds the session. A session that does not exist begins with the agent that the option
+   * `agent` names; in one that exists, `agent` means what it means in `Session.send`.
+   * @throws PawlError `no_session` if the session does not exist and no agent is named; `session_busy`, `bad_input`
+   */
+  readonly send: (input: Input, options?: PostOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
+  /**
+   * Adds input before the next model call. It may skip the calls that have not started.
+   * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
+   */
+  readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
+  /**
+   * As `Session.events`. What another process streams is not in the store: without an agent, no deltas come, and nothing
+   * else that the log does not keep. All who follow a session through this client share one follower of its log.
+   */
+  readonly events: (options?: Omit<EventsOptions, "children">) => AsyncGenerator<StreamItem, void, undefined>;
+  /** As `Session.state`, `messages` and `result`. */
+  readonly state: () => Promise<State>;
+  readonly messages: () => Promise<readonly Message[]>;
+  readonly result: (runId?: string) => Promise<RunResult | null>;
+  /** As `Session.fork`. */
+  readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<ClientSession>;
+  /** Aborts the run under way, or the named run, which may still be queued. @throws PawlError `no_session`, `bad_input` */
+  readonly abort: AbortMethod;
+};
 
 export type Client = {
   readonly session: (sessionId: string) => ClientSession;
@@ -87,25 +129,52 @@ export function createClient(options: ClientOptions): Client {
   const store = checkedStore(options.store);
   const { makeId = makeRandomId } = options;
   const clock = checkedClock(options.clock ?? systemClock);
+  const place: Place = { store, clock, makeId, followed: new Map() };
   return {
     session(sessionId) {
       checkSessionId(sessionId);
-      return clientSession(sessionId, store, clock, makeId);
+      return clientSession(sessionId, place);
     },
   };
 }
 
 const clientRules: OptionTable<ClientOptions> = { store: anObject, clock: anObject, makeId: aFunction };
 
-function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): ClientSession {
+type Place = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  readonly followed: FollowedSessions;
+};
+
+/** The length of the lease of a fork, in milliseconds. */
+const forkLeaseMs = 15_000;
+
+function clientSession(id: string, place: Place): ClientSession {
+  const { store, clock, makeId } = place;
   const post = async (messageId: string, body: InboxBody) => {
     const posted = await store.post(id, { id: messageId, at: clock.now(), body });
     return posted.type === "posted" ? "said" : "duplicate";
   };
 
-  async function steer(input: Input, options: SteerOptions = {}): Promise<void> {
+  async function send(input: Input, options: PostOptions = {}) {
+    checkPostedOptions(options);
+    checkWords({ by: options.by });
+    const { mode = "queue", runId = makeId(), agent, ...others } = options;
+    const state = (await store.load(id))?.state ?? initialState;
+    const begun = state.session ?? (await postedBinding(store, id));
+    const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent });
+    if (mode === "reject" && (await openRun(store, id, state)) !== null) throw busyError(id);
+    const handedTo = begun === null || agent === undefined || agent === begun.agent ? {} : { agent };
+    const posting = mode === "steer" ? "steer" : "queue";
+    const body = postedBody(input, { ...others, ...handedTo }, session, runId, posting, options);
+    return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
+  }
+
+  async function steer(input: Input, options: SteerOptions & Sender = {}): Promise<void> {
     checkSteerOptions(options);
-    const { skip } = options;
+    checkWords({ by: options.by });
+    const { skip, by } = options;
     const skipping = skip === undefined ? {} : { skip: checkSkip(skip, "steer") };
     const state = (await store.load(id))?.state ?? initialState;
     const { session } = state;
@@ -117,12 +186,12 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
       );
     const runId = makeId();
     const { limits } = state;
-    const said = { runId, input: messagesOf(input), limits, session, ...skipping };
+    const said = { runId, input: messagesOf(input), limits, session, ...skipping, ...defined({ by }) };
     await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
   }
 
   const noAgent = { tools: new Map(), services: servicesOf(store), clock };
-  const childSession = (_: string, childId: string) => clientSession(childId, store, clock, makeId);
+  const childSession = (_: string, childId: string) => clientSession(childId, place);
   const load = () => loadKnown(store, id);
   const answering = createAnswering(id, { store, clock, makeId, partsAt: () => noAgent }, load, post, childSession);
   return {
@@ -134,8 +203,44 @@ function clientSession(id: string, store: Store, clock: Clock, makeId: MakeId): 
       return freeze(await answerTo(store, id, callKey, questionId));
     },
     tools: async () => freeze(await sessionTools(store, id, await loadKnown(store, id))),
+    send,
     steer,
+    async *events(options = {}) {
+      checkCall.clientEvents(options);
+      const source = () => followedSource(id, store, clock, place.followed);
+      yield* await wantedItems(source, store, id, await load(), options);
+    },
+    state: async () => freeze(await load()),
+    messages: async () => freeze((await loadTranscript(store, id, await load())).messages),
+    async result(runId) {
+      const state = await load();
+      if (runId === undefined) return freeze(await presentResult(store, id, state));
+      checkRunId(runId);
+      return freeze(await resultOfRun(store, id, state, runId));
+    },
+    async fork(options = {}) {
+      checkCall.fork(options);
+      const { at, sessionId = makeId() } = options;
+      checkSessionId(sessionId);
+      const holder = { holder: createHolder(), leaseMs: forkLeaseMs };
+      await forkSession(id, sessionId, at ?? (await load()).seq, { store, clock }, holder);
+      return clientSession(sessionId, place);
+    },
   };
+}
+
+/** What a request in the inbox binds a session to that nobody has begun yet. */
+async function postedBinding(store: Store, sessionId: string): Promise<SessionBinding | null> {
+  for (const { body } of await store.inbox(sessionId))
+    if (body.type === "input" || body.type === "history") return body.session;
+  return (await store.load(sessionId))?.state.session ?? null;
+}
+
+function throwNamesNoAgent(sessionId: string): never {
+  throw new PawlError(
+    "no_session",
+    `There is no session ${sessionId} in this store. To begin it, name its agent: the option agent.`,
+  );
 }
 
 /** Looks in the log and in the inbox: an answer stays in the inbox until a driver takes it. */

@@ -12,7 +12,7 @@ import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
-import type { Answers } from "../agent/answer-types.js";
+import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import {
   checkResumeOptions,
   checkSeedOptions,
@@ -25,27 +25,29 @@ import { checkHistory, type History, type HistoryOptions } from "../agent/histor
 import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import {
+  checkRunId,
   type Input,
   inputBody,
   type OutputOptions,
+  type Sender,
   type StartOptions,
   type SteerOptions,
   sessionInfo,
 } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { parseCursor } from "../log/cursor.js";
-import { throwNoSession } from "../log/driver-errors.js";
+import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
-import { presentResult } from "../log/present-result.js";
-import { loadTranscript, readEvents } from "../log/read-log.js";
+import { presentResult, resultOfRun } from "../log/present-result.js";
+import { loadTranscript } from "../log/read-log.js";
 import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import { sessionItems } from "../session/session-items.js";
+import { itemSource, sessionItems, wantedItems } from "../session/session-items.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
+import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
@@ -73,63 +75,65 @@ export type SendOptions = Pick<
   readonly mode?: "queue" | "steer" | "reject";
   /** As in `run`, without functions: any process may carry the run out. */
   readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
-} & SteerOptions;
+} & Sender &
+  SteerOptions;
+
+type AnswersAndData = Answers & DataAccess;
 
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
-export type Session = Answers &
-  DataAccess & {
-    readonly id: string;
-    /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
-    readonly send: (
-      input: Input,
-      options?: SendOptions,
-    ) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-    /**
-     * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
-     * or `UIMessage`s of the AI SDK. Resolves when it is durable.
-     * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
-     */
-    readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
-    /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
-    readonly steer: (input: Input, options?: SteerOptions) => Promise<void>;
-    /** Aborts the run under way, if there is one. @throws PawlError `no_session`, `bad_input` */
-    readonly abort: (options?: { readonly note?: string; readonly by?: string }) => Promise<void>;
-    /**
-     * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
-     * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
-     * that run.
-     * @throws PawlError `no_session`, `run_finished` if nothing is left to do
-     */
-    readonly resume: Resume;
-    /**
-     * The result of the present or last run; null if there is none, or if the run has neither ended nor waits for
-     * somebody.
-     */
-    readonly result: () => Promise<RunResult | null>;
-    /**
-     * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
-     * the copy.
-     * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
-     */
-    readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
-    /**
-     * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
-     * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
-     * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
-     */
-    readonly replay: (options?: ReplayOptions) => Promise<Replay>;
-    readonly state: () => Promise<State>;
-    /** The conversation as the model sees it. */
-    readonly messages: () => Promise<readonly Message[]>;
-    /**
-     * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
-     * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
-     */
-    readonly events: {
-      (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
-      (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
-    };
+export type Session = AnswersAndData & {
+  readonly id: string;
+  /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
+  readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
+  /**
+   * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
+   * or `UIMessage`s of the AI SDK. Resolves when it is durable.
+   * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
+   */
+  readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
+  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
+  readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
+  /**
+   * Aborts the run under way, or the named run, which may still be queued. A run that this process is just requesting is
+   * aborted, too. @throws PawlError `no_session`, `bad_input`
+   */
+  readonly abort: AbortMethod;
+  /**
+   * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
+   * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
+   * that run.
+   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
+   */
+  readonly resume: Resume;
+  /**
+   * The result of the named run or, without a name, of the present or last run; null if there is none, or if the run has
+   * neither ended nor waits for somebody. @throws PawlError `no_session`, `no_such_run`
+   */
+  readonly result: (runId?: string) => Promise<RunResult | null>;
+  /**
+   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
+   * the copy.
+   * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
+   */
+  readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
+  /**
+   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
+   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
+   * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
+   */
+  readonly replay: (options?: ReplayOptions) => Promise<Replay>;
+  readonly state: () => Promise<State>;
+  /** The conversation as the model sees it. */
+  readonly messages: () => Promise<readonly Message[]>;
+  /**
+   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
+   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
+   */
+  readonly events: {
+    (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
+    (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
   };
+};
 
 /** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
 export type Resume = {
@@ -143,13 +147,15 @@ export type SessionDependencies = {
   readonly itemsOf: ItemsOf;
   /** Whether a request of this process to the session is under way. */
   readonly isStarting: () => boolean;
+  /** Acts behind the requests of this process to the session that are under way: when they are durable, or have failed. */
+  readonly afterRequests: <T>(act: () => Promise<T>) => Promise<T>;
   readonly interrupted: InterruptedRuns;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
 export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
-  const { live, itemsOf, fork, replay, isStarting, interrupted } = dependencies;
+  const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = dependencies;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const known = () => loadKnown(store, id, isStarting);
@@ -161,16 +167,13 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
   async function refuseBusy(): Promise<void> {
-    if (isResting(await load())) return;
-    throw new PawlError(
-      "session_busy",
-      `Session ${id} has a run under way. Wait for its end, or send with mode "queue" or "steer".`,
-    );
+    if (!isResting(await load())) throw busyError(id);
   }
 
   async function send(input: Input, options: SendOptions = {}) {
     checkGraph(parts);
     checkSendOptions(options, parts);
+    checkWords({ by: options.by });
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
@@ -246,19 +249,20 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
   }
 
-  const result = async () => freeze(await presentResult(store, id, await known()));
+  async function result(runId?: string): Promise<RunResult | null> {
+    const state = await known();
+    if (runId === undefined) return freeze(await presentResult(store, id, state));
+    checkRunId(runId);
+    return freeze(await resultOfRun(store, id, state, runId));
+  }
 
   async function* events(options: EventsOptions = {}): AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
     checkCall.events(options);
-    const { after = 0, follow = true, children = false, signal } = options;
-    if (children) return yield* familyEvents(after, follow, signal);
-    const from = parseCursor(after);
-    const { seq } = await known();
-    if (!follow) {
-      for await (const event of readEvents(store, id, from)) yield freeze(event);
-      return;
-    }
-    yield* sessionItems(live(), seq, { from, signal });
+    const { after = 0, follow = true, signal } = options;
+    if (options.children === true) return yield* familyEvents(after, follow, signal);
+    // A run that this process is just requesting counts as one that goes on.
+    if (options.until !== undefined) await afterRequests(async () => {});
+    yield* await wantedItems(() => itemSource(live()), store, id, await known(), options);
   }
 
   async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
@@ -271,7 +275,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const stop = () => controller.abort();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
-    const items = sessionItems(live(), seq, { from: from.place, signal: controller.signal });
+    const items = sessionItems(itemSource(live()), seq, { from: from.place, signal: controller.signal });
     try {
       yield* familyStream({ ...whole, live: { items, stop } });
     } finally {
@@ -289,6 +293,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     },
     ...answering,
     ...createDataAccess(id, parts, known, postData),
+    abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
     result,
     async fork(options = {}) {

@@ -49,7 +49,7 @@ export function createQuestions(host: StepHost): Questions {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const { runId, callKey, attempt } = effect;
-    const said = await host.record(() => {
+    const entries = () => {
       const taken = host.takeChanges();
       if (!taken.ok) void host.fail({ type: "error", message: unchangedText(taken.message) });
       if (!taken.ok) return [];
@@ -59,7 +59,9 @@ export function createQuestions(host: StepHost): Questions {
         const data = index === 0 ? dataIn(taken) : {};
         return { type: "tool_asked", runId, callKey, attempt, step: key, ...shown, ...expiresAt, ...data } as const;
       });
-    });
+    };
+    // A run may be told to stop while a question is on its way. Then nobody is asked.
+    const said = await host.record((state) => ("stopping" in state && state.stopping !== null ? [] : entries()));
     if (said !== "stale") return void host.letGo();
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);

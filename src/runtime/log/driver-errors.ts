@@ -54,3 +54,10 @@ export async function releaseLease(store: Store, lease: Lease): Promise<void> {
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+export function busyError(sessionId: string): PawlError {
+  return new PawlError(
+    "session_busy",
+    `Session ${sessionId} has a run under way. Wait for its end, or send with mode "queue" or "steer".`,
+  );
+}

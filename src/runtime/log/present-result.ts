@@ -1,11 +1,13 @@
 /**
- * The result of a session's present or last run, from the store.
+ * The result of a session's present or last run, or of any run, from the store.
  */
 import type { State } from "../../core/machine/state.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import { openQuestions } from "./open-questions.js";
-import { loadTranscript } from "./read-log.js";
+import { openRun } from "./open-runs.js";
+import { findFinalEvent, loadTranscript } from "./read-log.js";
 
 /**
  * The result of the present or last run; null if the run goes on. A run whose questions are all answered goes on, too,
@@ -21,4 +23,22 @@ export async function presentResult(
   if (state.status === "awaiting_human" && approvals.length === 0) return null;
   const result = resultOf(sessionId, state, await loadTranscript(store, sessionId, state));
   return result?.status === "awaiting_human" ? { ...result, approvals } : result;
+}
+
+/**
+ * The result of a run; null if the run has neither ended nor waits for somebody.
+ * @throws PawlError `no_such_run`
+ */
+export async function resultOfRun(
+  store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
+  sessionId: string,
+  state: State,
+  runId: string,
+): Promise<RunResult | null> {
+  if (state.status !== "idle" && state.runId === runId) return presentResult(store, sessionId, state);
+  const isOpen = (await openRun(store, sessionId, state, runId)) !== null;
+  const ended = await findFinalEvent(store, sessionId, runId);
+  if (ended !== null) return ended.result;
+  if (isOpen) return null;
+  throw new PawlError("no_such_run", `Session ${sessionId} has no run ${runId}. Its events name its runs.`);
 }

@@ -1,45 +1,126 @@
 /**
  * The items of one session from any place on: the events of its log first, then live events and deltas.
  */
+import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
+import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
-import type { ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
-import { behindEvent, type Cursor, isBehind } from "../log/cursor.js";
+import type { EventsOptions, ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
+import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
+import { openRun } from "../log/open-runs.js";
+import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { endSubscription, itemsOf } from "../subscribers/subscription.js";
-import { type LocalSession, subscribe } from "./local-session.js";
+import { endSubscription, isOfRun, itemsOf, type Subscription } from "../subscribers/subscription.js";
+import { type LocalSession, type SubscribeOptions, subscribe } from "./local-session.js";
+
+/** A session of this process whose items can be subscribed to, driven here or followed. */
+export type ItemSource = {
+  readonly sessionId: string;
+  readonly store: LogStore & Pick<Store, "inbox">;
+  readonly subscribe: (options: SubscribeOptions) => Subscription;
+};
+
+export function itemSource(live: LocalSession): ItemSource {
+  return { sessionId: live.sessionId, store: live.parts.store, subscribe: (options) => subscribe(live, options) };
+}
 
 /** @param seq the last entry of the session, as far as the caller knows */
 export async function* sessionItems(
-  live: LocalSession,
+  source: ItemSource,
   seq: number,
-  { from, signal, mostBehind }: ItemsOptions,
+  options: ItemsOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
+  const { from, signal, mostBehind, limit = Number.POSITIVE_INFINITY, live = true, until } = options;
+  const { sessionId, store } = source;
   const behind = mostBehind === undefined ? {} : { mostBehind };
-  const subscription = subscribe(live, { stayAfter: Math.max(seq, from.seq), ...behind });
+  const stayAfter = live === "only" || until !== undefined ? seq : Math.max(seq, from.seq);
+  const subscription = source.subscribe({ stayAfter, ...behind });
   const leave = () => endSubscription(subscription);
   signal?.addEventListener("abort", leave, { once: true });
   if (signal?.aborted === true) leave();
   const items = itemsOf(subscription);
+  let left = limit;
   try {
     const known: Known = { upTo: from, attempts: new Set() };
-    for await (const event of readEvents(live.parts.store, live.sessionId, from)) {
-      known.upTo = behindEvent(event);
-      if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
-      yield freeze(event);
+    // The log that is read after this has the end of a run that has ended before.
+    const ended = until !== undefined && (await hasEnded(store, sessionId, until));
+    if (live !== "only")
+      for await (const event of readEvents(store, sessionId, from)) {
+        known.upTo = behindEvent(event);
+        if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
+        if (isWanted(event, options)) {
+          yield freeze(event);
+          left -= 1;
+        }
+        if (left <= 0 || isEnd(event, until)) return;
+      }
+    if (ended) return;
+    for await (const item of items) {
+      if (!isKnown(item, known) && isWanted(item, options)) {
+        yield item;
+        if ("seq" in item) left -= 1;
+      }
+      if (left <= 0 || isEnd(item, until)) return;
     }
-    for await (const item of items) if (!isKnown(item, known)) yield item;
   } finally {
     signal?.removeEventListener("abort", leave);
     await items.return();
   }
 }
 
+function isWanted(item: StreamItem, { live = true, runId }: Pick<ItemsOptions, "live" | "runId">): boolean {
+  if (live !== true && "seq" in item === (live === "only")) return false;
+  return runId === undefined || isOfRun(item, runId);
+}
+
+function isEnd(item: StreamItem, until: string | undefined): boolean {
+  return until !== undefined && item.type === "final" && item.runId === until;
+}
+
+/** The events of the log, to its present end. */
+export async function* loggedEvents(
+  store: LogStore,
+  sessionId: string,
+  options: Pick<ItemsOptions, "from" | "limit" | "runId" | "live">,
+): AsyncGenerator<StreamItem, void, undefined> {
+  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  if (options.live === "only") return;
+  for await (const event of readEvents(store, sessionId, options.from)) {
+    if (!isWanted(event, options)) continue;
+    yield freeze(event);
+    left -= 1;
+    if (left <= 0) return;
+  }
+}
+
+/**
+ * The items that a caller of `events` wants. `until: "run"` means the named run or, without a name, the run under way; if it
+ * has ended, the items end with the log.
+ * @param state what the caller knows of the session
+ */
+export async function wantedItems(
+  source: () => ItemSource,
+  store: ItemSource["store"],
+  sessionId: string,
+  state: State,
+  { after = 0, follow = true, until, signal, limit, live, runId }: EventsOptions,
+): Promise<AsyncGenerator<StreamItem, void, undefined>> {
+  const wanted = { from: parseCursor(after), signal, ...defined({ limit, live, runId }) };
+  const last = until === undefined ? undefined : await openRun(store, sessionId, state, runId);
+  if (!follow || last === null) return loggedEvents(store, sessionId, wanted);
+  return sessionItems(source(), state.seq, last === undefined ? wanted : { ...wanted, until: last });
+}
+
+async function hasEnded(store: ItemSource["store"], sessionId: string, runId: string): Promise<boolean> {
+  const loaded = await store.load(sessionId);
+  return loaded !== null && (await openRun(store, sessionId, loaded.state, runId)) === null;
+}
+
 /** The same for any session, which need not have begun. */
 export function itemsFrom(store: Pick<Store, "load">, live: (sessionId: string) => LocalSession): ItemsOf {
   return async function* items(sessionId, options) {
     const { seq = 0 } = (await store.load(sessionId)) ?? {};
-    yield* sessionItems(live(sessionId), seq, options);
+    yield* sessionItems(itemSource(live(sessionId)), seq, options);
   };
 }
 

@@ -279,7 +279,7 @@ function isWanted({ runId }: Subscription, item: StreamItem): boolean {
 }
 
 /** An item without a run id belongs to the session, and so to every run. */
-function isOfRun(item: StreamItem, runId: string): boolean {
+export function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
   if (item.type === "progress" || item.type === "preliminary") return item.callKey.startsWith(`${runId}/`);
   return !("runId" in item) || item.runId === runId;

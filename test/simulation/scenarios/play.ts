@@ -17,9 +17,11 @@ import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
 import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
+import { delegate } from "../world/family.js";
 import { simulationHistoriesOf } from "../world/history.js";
 import { simulationInvariants } from "../world/invariants.js";
 import { type ProcessOptions, startProcess } from "../world/processes.js";
+import { createSteppedTools, steppedTools } from "../world/stepped-tools.js";
 import { createTools, type Ledger, onceOnly } from "../world/tools.js";
 import type { Scenario } from "./scenarios.js";
 
@@ -49,9 +51,10 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
     const { points, result } = await playThrough(world, playableOf(world, scenario, options), options.dies);
-    const [history] = await simulationHistoriesOf(world, { questions: [], readers: [] }, false);
+    const histories = await simulationHistoriesOf(world, { questions: [], readers: [] }, false);
+    for (const each of histories) checkInvariants(each, simulationInvariants);
+    const [history] = histories;
     if (history === undefined) throw new Error("The play has no session.");
-    checkInvariants(history, simulationInvariants);
     return {
       points,
       results: result.map(resultLine),
@@ -72,15 +75,16 @@ function playableOf(
   { points, sameHost }: PlayOptions,
 ): Playable<readonly RunResult[]> {
   const { sessionId } = world;
-  const { whenStill } = scenario;
+  const { whenStill, depth = 0 } = scenario;
   const ledger: Ledger = new Map();
   const options: ProcessOptions = {
     sameHost,
+    depth,
     parts(self) {
       const bench = { world, ledger, process: self };
       return {
         model: modelOf(world, self, scenario),
-        tools: createTools(bench),
+        tools: [...createTools(bench), ...createSteppedTools(bench)],
         canExecuteTool: permissionsOf(world, self),
         limits: { abortGraceMs: 600 },
       };
@@ -116,10 +120,13 @@ export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | 
     const isDoubt = outcome === "interrupted" || outcome === "aborted";
     if (outcome !== expected && !(mayBeInDoubt && isDoubt)) return `${callKey} (${tool}) ended '${outcome}'`;
     if (onceOnly.has(tool) && acts > 1) return `${callKey} (${tool}) took effect ${acts} times`;
-    if (outcome === "ok" && tool !== "outside" && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
+    if (outcome === "ok" && !actsUnseen.has(tool) && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
   }
   return undefined;
 }
+
+/** Tools whose effects are elsewhere: in their steps, in another session, outside. */
+const actsUnseen: ReadonlySet<string> = new Set([...steppedTools, delegate, "outside"]);
 
 /** Every tool but `look` waits for a turn, so that a process can die while it is checked. */
 function permissionsOf(world: World, process: () => Process): CanExecuteTool {

@@ -136,7 +136,8 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const one = chance.pick(waiting);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody" }));
+        const options = { by: "somebody", ...questionIdOf(one) };
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       });
     },
@@ -154,7 +155,8 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const session = clientOf(process).session(one.sessionId);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody else" }));
+        const options = { by: "somebody else", ...questionIdOf(one) };
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       }),
     abortBelow: (process) =>
@@ -185,7 +187,21 @@ function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
   return input === undefined || name === undefined ? [] : [{ input, runId: name }];
 }
 
+function questionIdOf({ questionId }: Pick<PendingApproval, "questionId">): { readonly questionId?: string } {
+  return questionId === undefined ? {} : { questionId };
+}
+
 function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, number: () => number): ApprovalDecision {
+  if (why === "tool")
+    return chance.pick<ApprovalDecision>([
+      { type: "reply", value: number() },
+      { type: "reply", value: number() },
+      { type: "reply", value: number() },
+      misfitReply,
+      { type: "decline", note: "not now" },
+      { type: "decline" },
+      { type: "abort" },
+    ]);
   if (why === "recovery")
     return chance.pick<ApprovalDecision>([
       { type: "rerun" },
@@ -208,12 +224,16 @@ function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, numbe
 /** An edit that no tool of this world takes. */
 const misfit: ApprovalDecision = { type: "modify", input: { n: "no number" } };
 
+/** A reply that no question of this world takes. */
+const misfitReply: ApprovalDecision = { type: "reply", value: "no number" };
+
 /** An edit that does not fit is refused. Every other answer is taken. */
 async function saidTo(decision: ApprovalDecision, answer: () => Promise<string>): Promise<string> {
   try {
     return await answer();
   } catch (error) {
-    if (decision === misfit && error instanceof PawlError && error.code === "bad_input") return "refused";
+    if ((decision === misfit || decision === misfitReply) && error instanceof PawlError && error.code === "bad_input")
+      return "refused";
     throw error;
   }
 }

@@ -20,6 +20,7 @@ import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
 import { type ProcessOptions, startProcess } from "./processes.js";
+import { createSteppedTools, steppedNamesOf } from "./stepped-tools.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
 
 /** What a seed makes likely; each probability counts once for a turn. */
@@ -48,6 +49,8 @@ export type Temper = {
 export type OwnHabits = {
   readonly hooks: HookHabits | null;
   readonly family: FamilyHabits | null;
+  /** The tools with steps that models pick from, beside the others. */
+  readonly stepped: readonly string[];
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
   readonly hasSlowSchemas: boolean;
 };
@@ -58,10 +61,11 @@ export function ownHabitsOf(seed: number): OwnHabits {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
     family: familyHabitsOf(family),
     hasSlowSchemas: family.happens(0.3),
+    stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
   };
 }
 
-export const noOwnHabits: OwnHabits = { hooks: null, family: null, hasSlowSchemas: false };
+export const noOwnHabits: OwnHabits = { hooks: null, family: null, hasSlowSchemas: false, stepped: [] };
 
 /** What is called where people are impatient: tools that take their time, and others beside them that somebody has to approve. */
 const lasting = ["slow", "deaf", "guarded", "questioned"];
@@ -134,18 +138,18 @@ export async function direct(world: World, temper: Temper, turns: number): Promi
 function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
   const ledger: Ledger = new Map();
   const { hooks, family, hasSlowSchemas } = own;
+  const names = [...habits.tools, ...own.stepped];
   return {
     sameHost,
     depth: family?.depth ?? 0,
     parts(process, level) {
       const bench = { world, ledger, process, hasSlowSchemas };
+      const tools = namesAt(level, names, family);
       return {
-        model: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }),
-        models: {
-          fast: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }, "fast"),
-        },
+        model: createModel(world, process, { ...habits, tools }),
+        models: { fast: createModel(world, process, { ...habits, tools }, "fast") },
         settings: { temperature: 0 },
-        tools: createTools(bench),
+        tools: [...createTools(bench), ...createSteppedTools(bench)],
         canExecuteTool: createPermissions(bench),
         ...(habits.window === null
           ? {}

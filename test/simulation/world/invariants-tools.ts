@@ -9,6 +9,7 @@ import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
 import { delegate } from "./family.js";
+import { retriesOfPersistent } from "./stepped-tools.js";
 import { approvalNeeded, forbidden, onceOnly, retriesOf } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
@@ -48,17 +49,19 @@ function retriesAreBounded({ log }: History): string | undefined {
     if (event.type !== "tool_failed") continue;
     const count = (failures.get(event.callKey) ?? 0) + 1;
     failures.set(event.callKey, count);
-    if (count > Math.max(...Object.values(retriesOf))) return `${event.callKey} was tried again ${count} times`;
+    if (count > Math.max(retriesOfPersistent, ...Object.values(retriesOf)))
+      return `${event.callKey} was tried again ${count} times`;
   }
   const calls = log.flatMap(({ event }) => (event.type === "model_finished" ? [event] : []));
   for (const { runId, modelCallIndex, message } of calls)
     for (const [index, { name }] of toolCallsOf(message).entries()) {
       const count = failures.get(callKeyOf(runId, modelCallIndex, index + 1)) ?? 0;
-      if (count > (name === "hopeless" || name === "flaky" ? retriesOf[name] : 0))
-        return `${name} was tried again ${count} times`;
+      if (count > (retries.get(name) ?? 0)) return `${name} was tried again ${count} times`;
     }
   return undefined;
 }
+
+const retries = new Map<string, number>([...Object.entries(retriesOf), ["persistent", retriesOfPersistent]]);
 
 function noInventedResults({ facts, log }: History): Breach | undefined {
   const settled = new Map<string, unknown[]>();

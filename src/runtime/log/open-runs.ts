@@ -1,0 +1,29 @@
+/**
+ * The runs of a session that have not ended: the one under way, those in the queue, and those whose requests are in the
+ * inbox.
+ */
+import { initialState, isResting, type State } from "../../core/machine/state.js";
+import type { Store } from "../../ports/store.js";
+
+type Runs = Pick<Store, "load" | "inbox">;
+
+/**
+ * The named run or, without a name, the run under way, if it has not ended; otherwise null. The request of a run that
+ * nobody has taken yet is in the inbox.
+ * @param state what the caller knows of the session
+ */
+export async function openRun(store: Runs, sessionId: string, state: State, runId?: string): Promise<string | null> {
+  const known = runIn(state, runId);
+  if (known !== null) return known;
+  const posted = await store.inbox(sessionId);
+  for (const { body } of posted)
+    if (body.type === "input" && (runId === undefined || body.runId === runId)) return body.runId;
+  // A driver may have taken the request in between.
+  return runIn((await store.load(sessionId))?.state ?? initialState, runId);
+}
+
+function runIn(state: State, runId: string | undefined): string | null {
+  const present = isResting(state) ? null : state.runId;
+  if (runId === undefined || present === runId) return present;
+  return state.queue.some((one) => one.kind === "run" && one.runId === runId) ? runId : null;
+}
