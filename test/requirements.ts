@@ -462,6 +462,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-21",
   "STRM-10",
   "TOOL-18",
+  "AGENT-1#change",
+  "TOOL-17",
   "AGENT-1",
   "TOOL-12",
   "TOOL-13",

@@ -13,6 +13,7 @@ import { isHeld } from "../../ports/held-question.js";
 import type { Answered, Question } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
+import { dataIn } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
 import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
 import { askedEvent, askWhileRunning, isStopping } from "./held-questions.js";
@@ -50,9 +51,16 @@ export function createQuestions(host: StepHost): Questions {
   async function askNow(): Promise<void> {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
-    const said = await host.record((state) =>
-      isStopping(state) ? [] : asked.map(({ key, question }) => askedEvent(host, key, question)),
-    );
+    const entries = () => {
+      const taken = host.takeChanges();
+      if (!taken.ok) void host.fail({ type: "error", message: unchangedText(taken.message) });
+      if (!taken.ok) return [];
+      return asked.map(({ key, question }, index) => ({
+        ...askedEvent(host, key, question),
+        ...(index === 0 ? dataIn(taken) : {}),
+      }));
+    };
+    const said = await host.record((state) => (isStopping(state) ? [] : entries()));
     if (said !== "stale") return void host.letGo();
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
@@ -94,6 +102,10 @@ export function createQuestions(host: StepHost): Questions {
       if (host.isLetGo()) await new Promise(() => {});
     },
   };
+}
+
+function unchangedText(why: string): string {
+  return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
 }
 
 function notDurableText(name: string): string {
