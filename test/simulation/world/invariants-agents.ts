@@ -4,7 +4,7 @@
  * 1. Models and tools are those of the agent that has the session in the committed state.
  * 2. A handoff that was granted takes place before anything else of its run, unless the run ends first.
  * 3. A conversation from elsewhere stands once, at the very beginning.
- * 4. Texts from outside stay the same in all calls of a run that one agent makes.
+ * 4. Texts from outside stay the same in all calls of a run. An agent that takes over loads its own.
  * 5. An answer that a hook refused is never sent to a model again, and no result has it.
  * 6. No message is committed before the guard of its process has let it pass.
  * 7. A call that was skipped, denied, blocked or not run never started.
@@ -87,14 +87,16 @@ function historyComesFirst({ log }: History): string | undefined {
 function sourcesStay({ facts }: History): Breach | undefined {
   const texts = new Map<string, string>();
   for (const fact of facts) {
+    if (fact.type === "written")
+      for (const event of fact.commit.events) if (event.type === "handed_off") texts.delete(event.runId);
     if (fact.type !== "model_called") continue;
     const [text] = fact.request.systemPrompt?.match(/notes \d+/) ?? [];
     if (text === undefined) continue;
-    const key = `${fact.request.runId} ${fact.agent}`;
-    const before = texts.get(key);
+    const { runId } = fact.request;
+    const before = texts.get(runId);
     if (before !== undefined && before !== text)
       return { what: `${nameOf(fact)} by '${text}' after '${before}'`, fact };
-    texts.set(key, text);
+    texts.set(runId, text);
   }
   return undefined;
 }
