@@ -316,8 +316,6 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
   "SEC-3": ["library", "server"],
-  // change: another agent from the next step on; filters: what it sees of the history.
-  "AGENT-1": ["change", "filters"],
   // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
   "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
@@ -465,6 +463,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "STRM-10",
   "TOOL-18",
   "AGENT-1#change",
+  "TOOL-17",
+  "AGENT-1",
   "TOOL-12",
   "TOOL-13#ask",
   "AGENT-2",

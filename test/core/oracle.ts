@@ -272,7 +272,7 @@ export function createOracle(session: Session): Oracle {
     if (!isResting(before) && after.status !== "idle" && before.runId === after.runId) checkProgress(before, after);
     for (const { key } of effects(after)) check(!settled.has(key), `${key} settled and is wanted again`);
     calls.checkWanted(effects(after));
-    transcript.observe(after);
+    transcript.observe(after, events);
     publicEvents.observe(session.events.slice(seen), before, after);
     seen = session.events.length;
   }

@@ -179,8 +179,7 @@ type SessionState = {
   readonly interrupted: readonly string[];
   /**
    * What a process reads of the log before it carries on: from which entry, the start of the run that this entry
-   * belongs to, and the compaction that stands for everything before. `dataBlob` is reserved: the session's data as of
-   * that compaction.
+   * belongs to, and the compaction that stands for everything before, with the blob of the session's data as of then.
    */
   readonly context: {
     readonly readFrom: number;

@@ -6,6 +6,7 @@ import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { newSettings, settingsOfCall } from "../agent/model-settings.js";
+import { type OfferedHandoffs, offeredHandoffs } from "../hooks/offered-handoffs.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -25,6 +26,7 @@ export function prepare(context: EffectContext, cancellation: Cancellation): May
 }
 
 const noRecords: readonly HookRecord[] = [];
+const allHandoffs: OfferedHandoffs = { choices: {}, records: noRecords };
 
 function* prepareUnlessStopped(
   state: StepPreparing,
@@ -52,9 +54,12 @@ function prepareStep(
     return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
   const built = early ?? buildContext(state, context);
   if (built.type === "failed") return { ...managerFailed(state, built.message), ...hookRecords(earlier) };
-  const records = earlier.length === 0 ? built.records : [...earlier, ...built.records];
+  const { conditionalHandoffs } = context.parts;
+  const offered = conditionalHandoffs === null ? allHandoffs : offeredHandoffs(conditionalHandoffs, state, context);
+  const earlierRecords = offered.records.length === 0 ? earlier : [...earlier, ...offered.records];
+  const records = earlierRecords.length === 0 ? built.records : [...earlierRecords, ...built.records];
   // The new key comes first: on Node 20, adding a key to a copy is twenty times slower.
-  const initial: Preparation = { choices: {}, ...built, records };
+  const initial: Preparation = { choices: offered.choices, ...built, records };
   if (!hasStepHooks(context)) return prepared(state, initial, context);
   return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
 }

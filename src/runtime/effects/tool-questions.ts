@@ -11,6 +11,7 @@ import type { QuestionAnswer, StepRecord } from "../../core/transcript/tool-step
 import type { Answered, Question } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
+import { dataIn } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
 import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
@@ -48,12 +49,17 @@ export function createQuestions(host: StepHost): Questions {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const { runId, callKey, attempt } = effect;
-    const entries = () =>
-      asked.map(({ key, question }) => {
+    const entries = () => {
+      const taken = host.takeChanges();
+      if (!taken.ok) void host.fail({ type: "error", message: unchangedText(taken.message) });
+      if (!taken.ok) return [];
+      return asked.map(({ key, question }, index) => {
         const { expiresInMs, ...shown } = question;
         const expiresAt = expiresInMs === undefined ? {} : { expiresAt: context.now() + expiresInMs };
-        return { type: "tool_asked", runId, callKey, attempt, step: key, ...shown, ...expiresAt } as const;
+        const data = index === 0 ? dataIn(taken) : {};
+        return { type: "tool_asked", runId, callKey, attempt, step: key, ...shown, ...expiresAt, ...data } as const;
       });
+    };
     // A run may be told to stop while a question is on its way. Then nobody is asked.
     const said = await host.record((state) => ("stopping" in state && state.stopping !== null ? [] : entries()));
     if (said !== "stale") return void host.letGo();
@@ -96,6 +102,10 @@ export function createQuestions(host: StepHost): Questions {
       if (host.isLetGo()) await new Promise(() => {});
     },
   };
+}
+
+function unchangedText(why: string): string {
+  return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
 }
 
 function notDurableText(name: string): string {

@@ -13,6 +13,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
+import type { CallChanges } from "./data-changes.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
 export type EffectContext = {
@@ -76,6 +77,8 @@ export type ProcessMemory = SpareController & {
   sources: LoadedSources | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
+  /** What running calls have changed in the session's data and is not committed, by call key. */
+  changes: Map<string, CallChanges> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
   spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
@@ -97,6 +100,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     texts: createPromptBlobs(sessionId, store),
     sources: null,
     validated: null,
+    changes: null,
     spareHookContext: null,
     partial: null,
     toldConditionsOf: null,
