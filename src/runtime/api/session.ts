@@ -51,6 +51,7 @@ import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
+import { createDataAccess, type DataAccess } from "./session-data.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -77,8 +78,10 @@ export type SendOptions = Pick<
 } & Sender &
   SteerOptions;
 
+type AnswersAndData = Answers & DataAccess;
+
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
-export type Session = Answers & {
+export type Session = AnswersAndData & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
@@ -158,6 +161,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const known = () => loadKnown(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
+
+  /** The driver commits it if the session is driven here, so whoever changed the data reads the change. */
+  const postData = (messageId: string, body: InboxBody, known: State) =>
+    deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
   async function refuseBusy(): Promise<void> {
     if (!isResting(await load())) throw busyError(id);
@@ -285,6 +292,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
+    ...createDataAccess(id, parts, known, postData),
     abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
     result,
