@@ -51,7 +51,11 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
     const { points, result } = await playThrough(world, playableOf(world, scenario, options), options.dies);
-    const histories = await simulationHistoriesOf(world, { questions: [], readers: [] }, false);
+    const histories = await simulationHistoriesOf(
+      world,
+      { questions: [], readers: [] },
+      { isCalm: false, hasGuard: false },
+    );
     for (const each of histories) checkInvariants(each, simulationInvariants);
     const [history] = histories;
     if (history === undefined) throw new Error("The play has no session.");
