@@ -140,6 +140,16 @@ export type TraceRecord =
       readonly fault?: string;
       readonly hooks: readonly TracedHook[];
     })
+  | (OfTrace & {
+      readonly type: "handoff";
+      readonly at: number;
+      /** The call that asked for it. */
+      readonly callKey: string;
+      readonly from: string;
+      readonly to: string;
+      /** How many messages a filter left of the conversation. Absent: the next agent is shown all of it. */
+      readonly messages?: number;
+    })
   | (OfTrace &
       TraceSpan & {
         readonly type: "run_finished";

@@ -12,6 +12,7 @@ import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
+import { sourcesOf } from "./loaded-sources.js";
 import { checkedList, pausedIn } from "./message-lists.js";
 import { offeredSpecifications } from "./offered-tools.js";
 
@@ -68,7 +69,7 @@ export function buildContext(
     const append = addedBy(built, state);
     const result = {
       type: "built",
-      systemPrompt: withSources(systemPrompt, context),
+      systemPrompt: withSources(systemPrompt, sourcesOf(state.runId, context)?.prompt),
       specifications,
       append,
       records,
@@ -108,8 +109,7 @@ function withList(
 }
 
 /** The texts of context sources follow what the manager gave. */
-function withSources(systemPrompt: string | undefined, { memory }: EffectContext): string | undefined {
-  const texts = memory.sources?.prompt ?? "";
+function withSources(systemPrompt: string | undefined, texts = ""): string | undefined {
   if (texts === "") return systemPrompt;
   return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
 }
