@@ -466,7 +466,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-17",
   "AGENT-1",
   "TOOL-12",
-  "TOOL-13#ask",
+  "TOOL-13",
   "AGENT-2",
   "CHAT-5",
   "SEC-3#library",

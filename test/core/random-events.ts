@@ -15,6 +15,7 @@ import {
   isResting,
   type Message,
   type MessageRef,
+  openQuestionsOf,
   reasons,
   type State,
 } from "../../src/core/index.js";
@@ -203,15 +204,21 @@ function filtered({ transcript }: Session, chance: Chance): { readonly messages?
   if (chance.once(2)) return {};
   const { messages, seqs } = transcript;
   const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  const owners = new Map<Message, number>();
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index] as Message;
     const turn = [message];
     if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
     // A list ends with the results of the step, as the conversation does.
     if (index < messages.length - 1 && chance.once(3)) continue;
-    list.push(...(message.role === "user" && chance.once(4) ? [userMessage("in other words")] : turn));
+    if (message.role !== "user" || !chance.once(4)) list.push(...turn);
+    else {
+      const said = userMessage("in other words");
+      list.push(said);
+      if (chance.once(2)) owners.set(said, seqs[index] ?? 0);
+    }
   }
-  const keep = (message: Message) => ({ message });
+  const keep = (message: Message) => (owners.has(message) ? { message, seq: owners.get(message) ?? 0 } : { message });
   return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
@@ -367,7 +374,7 @@ function toolStep(
   const step = chance.once(8) ? "again" : `s${state.seq}`;
   const core = { runId, callKey, attempt: chance.once(8) ? attempt - 1 : attempt, step };
   const timing = { startedAt: 1, durationMs: 1 };
-  return chance.pick<() => EventBody>([
+  const event = chance.pick<() => EventBody>([
     () => ({ type: "tool_step_started", ...core }),
     () => ({
       type: "tool_step_finished",
@@ -388,6 +395,13 @@ function toolStep(
     () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.once(2) ? { expiresAt: at + 50 } : {}) }),
     () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" }, ...changesOf(session) }),
   ])();
+  return mayHold(event, { state, at });
+}
+
+/** A chance of its own, so that the sessions that a seed draws stay as they are: the tool may go on with its question. */
+function mayHold(event: EventBody, { state, at }: Pick<Session, "state" | "at">): EventBody {
+  const isHeld = event.type === "tool_asked" && createChance(state.seq + at).once(3);
+  return isHeld ? { ...event, held: true } : event;
 }
 
 /** What a child said: mostly in the order of its log, and sometimes late. */
@@ -419,6 +433,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
       ];
     case "running":
       return [
+        ...(call.held === undefined ? [] : toolQuestion(call, runId, state, chance)),
         ...(state.status === "tool_running" && state.stopping !== null
           ? [toolOutcome({ runId, callKey, attempt: call.attempt }, { state, at: 0 }, chance)]
           : []),
@@ -448,12 +463,13 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
 
 /** An answer to a tool, and sometimes another question beside it. */
 function toolQuestion(
-  call: Extract<Call, { status: "asking" }>,
+  call: Extract<Call, { status: "asking" | "running" }>,
   runId: string,
   state: State,
   chance: Chance,
 ): readonly EventBody[] {
-  const { callKey, attempt, open = [] } = call;
+  const { callKey, attempt } = call;
+  const open = openQuestionsOf(call) ?? [];
   if (chance.once(4)) return [toolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
   const questionId = chance.once(8) ? "another" : open[chance.below(open.length)]?.step;
   const answer = chance.once(6)

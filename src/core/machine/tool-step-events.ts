@@ -32,7 +32,7 @@ export type ToolStepEventBody =
       /** How the tool had changed the session's data by then. */
       readonly data?: DataPatch;
     })
-  /** The tool asks a person. It is let go, and runs again once all its questions are answered. */
+  /** The tool asks a person. Unless `held`, it is let go, and runs again once all its questions are answered. */
   | (OfToolStep & {
       readonly type: "tool_asked";
       readonly message: string;
@@ -43,6 +43,6 @@ export type ToolStepEventBody =
       readonly expiresAt?: number;
       /** How the tool had changed the session's data by then. */
       readonly data?: DataPatch;
-      /** Reserved: its process waits for the answer, and the call goes on running. */
+      /** True if the process waits for the answer, and the call goes on running. */
       readonly held?: boolean;
     });

@@ -161,7 +161,7 @@ function* outcomeOf(
   if (!(yield* mayStart(context, cancellation))) return null;
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
   const sent = context.transcript.sentList === null ? null : yield* sentMessages(context);
-  const work: ToolWork = { steps: null, data: null, sent, fail: null };
+  const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
   const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
   // A tool that begins no step any more has not taken those that are recorded.
   const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
@@ -247,12 +247,20 @@ function withTimeout(
       endReading();
       reject(error);
     };
-    const stopTimer = context.parts.clock.after(timeoutMs, () => {
+    const onTime = () => {
+      // Time that a person had does not count.
+      const left = work.asking === null ? work.askedMs : timeoutMs;
+      work.askedMs = 0;
+      if (left > 0) {
+        stopTimer = context.parts.clock.after(left, onTime);
+        return;
+      }
       isTimedOut = true;
       own?.abort(new Error("timeout"));
       endReading();
       reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
-    });
+    };
+    let stopTimer = context.parts.clock.after(timeoutMs, onTime);
     // A call that is cancelled has its grace instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {
       stopTimer();

@@ -38,6 +38,8 @@ export type SteppingCall = {
   readonly signal: () => AbortSignal;
   /** Ends the wait for the tool. */
   readonly fail: (error: unknown) => void;
+  /** Stops the time limit of the tool, until the function that it gives is called. */
+  readonly whileAsking: () => () => void;
 };
 
 /** What becomes of a call when its tool has ended, if not what the tool says. */
@@ -146,6 +148,7 @@ export function createStepHost(call: SteppingCall) {
   let ending: StepEnding | undefined;
   let isOver = false;
   let whenQuiet: (() => void) | null = null;
+  let whenOver: (() => void) | null = null;
 
   const isRunning = (state: State): boolean => {
     const present = callOf(state, callKey);
@@ -190,6 +193,14 @@ export function createStepHost(call: SteppingCall) {
     isQuiet: () => underWay === 0,
     onQuiet(listener: () => void): void {
       whenQuiet = listener;
+    },
+    /** What the tool has begun and does not wait for any more is given up when it ends. */
+    onOver(listener: () => void): void {
+      const before = whenOver;
+      whenOver = () => {
+        before?.();
+        listener();
+      };
     },
     isLetGo: () => isLetGo,
     isOver: () => isOver,
@@ -264,6 +275,7 @@ export function createStepHost(call: SteppingCall) {
     },
     end(): StepEnding | undefined {
       isOver = true;
+      whenOver?.();
       order.stop();
       if (isLetGo) return { type: "let_go" };
       if (ending !== undefined) return ending;

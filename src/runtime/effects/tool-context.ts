@@ -23,9 +23,25 @@ export type ToolWork = {
   readonly sent: FoundList | null;
   /** Ends the wait for the tool. Null until there is a wait. */
   fail: ((error: unknown) => void) | null;
+  /** The milliseconds that questions were open while the tool ran, and since when one is open. */
+  askedMs: number;
+  asking: { readonly since: number; questions: number } | null;
 };
 
-type ContextedCall = Omit<SteppingCall, "fail">;
+/** The time limit of the tool stands still while a question is open. */
+function whileAsking(work: ToolWork, now: () => number): () => void {
+  work.asking ??= { since: now(), questions: 0 };
+  const { asking } = work;
+  asking.questions += 1;
+  return () => {
+    asking.questions -= 1;
+    if (asking.questions > 0) return;
+    work.askedMs += Math.max(0, now() - asking.since);
+    work.asking = null;
+  };
+}
+
+type ContextedCall = Omit<SteppingCall, "fail" | "whileAsking">;
 
 export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext {
   return new ContextOfCall(call, work) as ToolContext;
@@ -83,6 +99,10 @@ class ContextOfCall {
 }
 
 function stepsOf({ call, work }: ContextOfCall[typeof source]): ToolSteps {
-  work.steps ??= createToolSteps({ ...call, fail: (error) => work.fail?.(error) });
+  work.steps ??= createToolSteps({
+    ...call,
+    fail: (error) => work.fail?.(error),
+    whileAsking: () => whileAsking(work, call.context.now),
+  });
   return work.steps;
 }

@@ -6,6 +6,7 @@ import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
+import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -62,6 +63,8 @@ export type Hold = {
 /** The texts of context sources that a run goes by. */
 export type LoadedSources = {
   readonly runId: string;
+  /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
+  readonly agent: string;
   readonly list: readonly SourceReference[];
   /** As the model is sent them; empty if there are none. */
   readonly prompt: string;
@@ -87,6 +90,8 @@ export type ProcessMemory = SpareController & {
   toldConditionsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
+  /** Who waits for the answers to questions of calls that are running, by call key and question. */
+  held: Map<string, (answer: QuestionAnswer) => void> | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -105,6 +110,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     partial: null,
     toldConditionsOf: null,
     preliminary: null,
+    held: null,
     spareController: null,
   };
 }
