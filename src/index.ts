@@ -89,6 +89,7 @@ export type {
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
+export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
 export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";

@@ -56,9 +56,10 @@ test(
   },
 );
 
-async function reread({ log, state }: Session): Promise<Transcript> {
+async function reread({ log, state, blobs }: Session): Promise<Transcript> {
   const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
-  return loadTranscript({ read }, "s", state);
+  const getBlob = async (_: string, hash: string) => blobs.get(hash) ?? null;
+  return loadTranscript({ read, getBlob }, "s", state);
 }
 
 /** A session whose second step hands over, with a list that is chosen from the conversation at that time. */

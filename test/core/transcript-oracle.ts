@@ -21,6 +21,7 @@ export function watchTranscript(session: Session) {
   return {
     observe(state: State, events: readonly Event[]): void {
       const { messages, run } = transcript;
+      checkData(session);
       check(messages.length === transcript.seqs.length, "a message without its entry");
       if (events.some((event) => event.type === "handed_off" && event.messages !== undefined)) {
         checkOrder(shown, messages);
@@ -64,6 +65,22 @@ export function watchTranscript(session: Session) {
       }
     },
   };
+}
+
+/** The data, made of the log's patches key by key, the long way. */
+function checkData({ transcript, log }: Session): void {
+  const keys = new Set(["plan", "account", "draft", "n", ...Object.keys(transcript.data)]);
+  const patches = log.map(({ event }) => {
+    if (event.type === "data_changed") return event.patch;
+    return "data" in event ? event.data : undefined;
+  });
+  for (const key of keys) {
+    const last = patches.findLast(
+      (patch) => patch?.unset?.includes(key) === true || Object.hasOwn(patch?.set ?? {}, key),
+    );
+    const expected = last === undefined || last.unset?.includes(key) === true ? undefined : last.set?.[key];
+    check(transcript.data[key] === expected, `the data has another ${key} than the log says`);
+  }
 }
 
 /** The settings that the log says last, since its last compaction. */

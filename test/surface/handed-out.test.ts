@@ -12,6 +12,7 @@ import {
   createEngine,
   defineTool,
   type Hook,
+  type HookContext,
   modelRequests,
   pendingApprovals,
   recordedAttempts,
@@ -52,8 +53,8 @@ type Ways = { readonly [name: string]: () => unknown };
 /** Members that give no plain data of a session. */
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
-  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "steer"],
-  client: ["abort", "answer", "fork", "id", "provideResult", "send", "steer"],
+  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "setData", "steer"],
+  client: ["abort", "answer", "fork", "id", "provideResult", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],
 } as const;
@@ -117,8 +118,8 @@ test("exported constants cannot be changed", verifies("LOOP-21"), () => {
 
 /** Hooks at every point: each changes its subject, if it can. */
 function vandals(walk: Walk): Hook {
-  const change = (subject: unknown) => {
-    vandalise(subject, walk);
+  const change = (subject: unknown, context?: HookContext) => {
+    vandalise([subject, context?.data], walk);
     return undefined;
   };
   return {
@@ -146,7 +147,11 @@ function createVictim(store: Store, walk: Walk): { readonly agent: Agent; readon
     description: "Pays.",
     input: { type: "object", properties: { to: { type: "object", properties: { name: { type: "string" } } } } },
     needsApproval: (input) => JSON.stringify(input).includes("Ada"),
-    execute: () => ({ paid: { euros: [1, 2] } }),
+    execute(_input, { data, messages }) {
+      data.set("paid", { to: ["somebody"] });
+      for (const one of [data.all(), data.get("paid"), messages]) vandalise(one, walk);
+      return { paid: { euros: [1, 2] } };
+    },
   });
   const change = (...values: readonly unknown[]) => vandalise(values, walk);
   const scripted = createScriptedModel(({ messages }) => {
@@ -184,8 +189,8 @@ function createVictim(store: Store, walk: Walk): { readonly agent: Agent; readon
         },
       ],
     },
-    canExecuteTool: (request) => {
-      vandalise(request, walk);
+    canExecuteTool: (request, { data, messages }) => {
+      for (const one of [request, data, messages]) vandalise(one, walk);
       return "allow";
     },
   });
@@ -276,8 +281,8 @@ function waysOf(agent: Agent, store: Store, id: string) {
   const client = createClient({ store }).session(id);
   const members = {
     agent: ["options"],
-    session: ["events", "messages", "pendingApprovals", "replay", "result", "state"],
-    client: ["answerTo", "events", "messages", "pendingApprovals", "result", "state", "tools"],
+    session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
+    client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
     engine: ["plugins"],
     store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "read", "verify"],
   } as const;
@@ -285,6 +290,8 @@ function waysOf(agent: Agent, store: Store, id: string) {
     options: () => ({ ...agent.options, store: undefined, model: undefined }),
     events: () => session.events({ follow: false }),
     messages: () => session.messages(),
+    data: () => session.data(),
+    clientData: () => client.data(),
     pendingApprovals: () => session.pendingApprovals(),
     replay: () => session.replay(),
     result: () => session.result(),

@@ -84,6 +84,7 @@ export function blobsOf(event: Event): readonly string[] {
     return [
       ...(event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]),
       ...blobsOfSources(event.sources?.list),
+      ...(event.dataBlob === undefined ? [] : [event.dataBlob]),
     ];
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);

@@ -56,6 +56,8 @@ export type Happening =
       readonly type: "model_called";
       readonly sessionId: string;
       readonly process: string;
+      /** The agent whose model it is, in worlds that know. */
+      readonly agent?: string;
       readonly request: ModelRequest;
     }
   /** A model is asked for a summary. */
@@ -87,6 +89,8 @@ export type Happening =
       readonly process: string;
       readonly callKey: string;
       readonly tool: string;
+      /** The agent whose tool it is, in worlds that know. */
+      readonly agent?: string;
       readonly attempt: number;
       readonly input: unknown;
       /** It looks at its signal. */
@@ -102,6 +106,14 @@ export type Happening =
     } & OfStep)
   /** A tool goes on with what its step gave or threw, or with the answer to its question. */
   | ({ readonly type: "step_given"; readonly given: Given } & OfStep)
+  /** A guard has looked at the whole answer of an attempt. */
+  | {
+      readonly type: "guard_said";
+      readonly sessionId: string;
+      readonly process: string;
+      readonly attempt: string;
+      readonly passes: boolean;
+    }
   /** The signal of a call that looks at it was aborted: the run stops, its time is over, or its process gave up. */
   | {
       readonly type: "tool_signalled";

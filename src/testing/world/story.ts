@@ -125,6 +125,8 @@ function lineOf(fact: Fact): string {
     }
     case "tool_started":
       return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${JSON.stringify(fact.input)})`;
+    case "guard_said":
+      return `a guard in ${fact.process} lets ${fact.attempt} ${fact.passes ? "pass" : "not pass"}`;
     case "step_started":
       return `${fact.process} begins the step '${fact.step}' of ${fact.callKey} attempt ${fact.attempt}`;
     case "step_given":

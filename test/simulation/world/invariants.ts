@@ -8,6 +8,7 @@ import { logInvariants } from "../../../src/testing/world/invariants-log.js";
 import { stepInvariants } from "../../../src/testing/world/invariants-steps.js";
 import { attemptOf, shapeOf } from "../../../src/testing/world/message-parts.js";
 import type { SimulationHistory } from "./history.js";
+import { agentInvariants } from "./invariants-agents.js";
 import { peopleInvariants } from "./invariants-people.js";
 import { toolInvariants } from "./invariants-tools.js";
 
@@ -18,6 +19,7 @@ export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...effectInvariants,
   ...stepInvariants,
   ...toolInvariants,
+  ...agentInvariants,
   ...peopleInvariants,
 ];
 

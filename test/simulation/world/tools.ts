@@ -13,6 +13,8 @@ export type Bench = {
   readonly world: World;
   readonly ledger: Ledger;
   readonly process: () => Process;
+  /** The agent whose tools these are. */
+  readonly agent?: string;
   /** Tools that ask check their input elsewhere. */
   readonly hasSlowSchemas?: boolean;
 };
@@ -118,6 +120,19 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
         throw new Error("it is of no use");
       },
     }),
+    tool("flowing", {
+      recover: "rerun",
+      // Some return what they gave, others leave it at the last thing that they showed.
+      execute: async function* (input, context) {
+        begin(bench, "flowing", input, context, context.signal);
+        yield `flowing begins ${input.n}`;
+        await world.turn(bench.process(), "flowing works", context.signal);
+        if (context.signal.aborted) failed(bench, context);
+        const output = finish(bench, "flowing", input, context);
+        yield output;
+        return input.n % 2 === 0 ? output : undefined;
+      },
+    }),
     tool("finish", { recover: "rerun", execute: () => done("all done") }),
     { name: "outside", description: "outside", input: schema },
   ];
@@ -138,7 +153,7 @@ export function createPermissions({ world, process }: Bench): CanExecuteTool {
 }
 
 export function begin(
-  { world, process }: Bench,
+  { world, process, agent }: Bench,
   tool: string,
   input: Input,
   context: ToolContext,
@@ -146,8 +161,11 @@ export function begin(
 ): void {
   const { idempotencyKey: callKey, attempt, sessionId } = context;
   const { name } = process();
-  const heeds = signal === undefined ? {} : ({ heeds: true } as const);
-  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...heeds });
+  const marks = {
+    ...(signal === undefined ? {} : ({ heeds: true } as const)),
+    ...(agent === undefined ? {} : { agent }),
+  };
+  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...marks });
   signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", sessionId, process: name, callKey }));
 }
 
