@@ -53,7 +53,6 @@ export function* runTool(
     returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
   const records = again?.records === undefined ? final.records : [...final.records, ...again.records];
   if (again?.next !== undefined) {
-    dropChanges(context.memory, callKey);
     const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
     return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
   }
