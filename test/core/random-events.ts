@@ -204,15 +204,21 @@ function filtered({ transcript }: Session, chance: Chance): { readonly messages?
   if (chance.once(2)) return {};
   const { messages, seqs } = transcript;
   const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  const owners = new Map<Message, number>();
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index] as Message;
     const turn = [message];
     if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
     // A list ends with the results of the step, as the conversation does.
     if (index < messages.length - 1 && chance.once(3)) continue;
-    list.push(...(message.role === "user" && chance.once(4) ? [userMessage("in other words")] : turn));
+    if (message.role !== "user" || !chance.once(4)) list.push(...turn);
+    else {
+      const said = userMessage("in other words");
+      list.push(said);
+      if (chance.once(2)) owners.set(said, seqs[index] ?? 0);
+    }
   }
-  const keep = (message: Message) => ({ message });
+  const keep = (message: Message) => (owners.has(message) ? { message, seq: owners.get(message) ?? 0 } : { message });
   return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 

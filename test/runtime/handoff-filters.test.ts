@@ -68,7 +68,7 @@ describe("what the next agent is shown", verifies("AGENT-1"), () => {
   test("long results are cut, so that the whole fits into one entry", async () => {
     const { triage, models } = filtering("text", {
       triage: [...Array.from({ length: 200 }, (_, id) => ({ calls: [{ name: "look", input: { id } }] })), toBilling],
-      options: { triage: { tools: [bigTool("look", 12_000)] } },
+      options: { triage: { tools: [bigTool("look", 12_000)], compaction: null }, billing: { compaction: null } },
     });
     expect(await triage.run("Pay me back.", { limits: { maxSteps: 400 } })).toMatchObject({ status: "completed" });
     const shown = shownTo(models.billing);

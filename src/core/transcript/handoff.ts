@@ -3,8 +3,9 @@
  *
  * 1. The list of a handoff takes the place of the conversation once. What is said later follows it.
  * 2. Each message of the list belongs to an entry, and the entries never go back. An added message belongs to the entry
- *    of the next one that was there before; after the last one, to the handoff. So a later compaction takes it away
- *    together with its neighbours, and a reader that begins at that compaction builds the same transcript.
+ *    that the list names for it, or else to that of the next message that was there before; after the last one, to the
+ *    handoff. So a later compaction takes it away together with its neighbours, and a reader that begins at that
+ *    compaction builds the same transcript.
  * 3. A reference to what a compaction took away gives nothing.
  */
 import type { Message } from "../data/message.js";
@@ -88,12 +89,13 @@ function placedMessages(transcript: Transcript, handoffSeq: number, refs: readon
   });
 }
 
-/** The entry of each reference. An added message has that of what follows it. */
+/** The entry of each reference, from the last to the first: the numbers never decrease in the list. */
 function ownersOf(refs: readonly MessageRef[], handoffSeq: number): readonly number[] {
   const owners: number[] = [];
   let next = handoffSeq;
   for (const [back, ref] of refs.toReversed().entries()) {
     if (isRange(ref)) next = ref[0];
+    else if ("message" in ref && ref.seq !== undefined) next = Math.min(ref.seq, next);
     owners[refs.length - 1 - back] = next;
   }
   return owners;

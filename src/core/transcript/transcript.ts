@@ -180,6 +180,8 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   for (const message of input) show(transcript, seq, message, origin);
   transcript.calls = new Map();
   transcript.runs = transcript.runs.concat(seq);
+  // Another agent may have other context sources.
+  if ((event.options ?? queued?.options)?.agent !== undefined) transcript.sources = null;
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,

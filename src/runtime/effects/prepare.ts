@@ -14,7 +14,7 @@ import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/co
 import { buildContext, runDataOf } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { findSources, namedSources, needsSources } from "../work/loaded-sources.js";
+import { findSources, namedSources, needsSources, sourcesOf } from "../work/loaded-sources.js";
 import { namedList } from "../work/message-lists.js";
 import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
 
@@ -107,6 +107,7 @@ function prepared(
   const { memory, parts, transcript } = context;
   const wanted = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
+  const sources = sourcesOf(runId, context);
   return {
     type: "prepared",
     runId,
@@ -120,7 +121,7 @@ function prepared(
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
-    ...(memory.sources === null ? {} : namedSources(memory.sources, transcript)),
+    ...(sources === null ? {} : namedSources(sources, transcript)),
     ...hookRecords(records),
   };
 }

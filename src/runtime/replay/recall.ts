@@ -62,11 +62,10 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   /** A durable tool that runs again may wait for something, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
-  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
-
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const own = partsNear(parts, state);
     const tools = toolsOf(own);
+    const context = { ...own.context, sources: own.context.sources.map(withoutTexts) };
     const present: CompiledAgent = {
       ...own,
       store: readable,
@@ -137,8 +136,11 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
-        if (event.sources !== undefined && context.sources.length > 0)
-          await recallSources(event, event.sources, memory);
+        if (event.sources !== undefined) {
+          const { name, context } = partsNear(parts, state);
+          if (context.sources.length > 0)
+            await recallSources({ runId: event.runId, agent: name }, event.sources, memory);
+        }
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },

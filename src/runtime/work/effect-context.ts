@@ -63,6 +63,8 @@ export type Hold = {
 /** The texts of context sources that a run goes by. */
 export type LoadedSources = {
   readonly runId: string;
+  /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
+  readonly agent: string;
   readonly list: readonly SourceReference[];
   /** As the model is sent them; empty if there are none. */
   readonly prompt: string;

@@ -5,6 +5,7 @@
  * 2. The log holds the added messages in place, so their size is bounded. The others are named by references.
  * 3. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
  */
+import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { MessageRef } from "../../core/machine/message-ref.js";
@@ -39,12 +40,23 @@ export function* filteredMessages(
 ): Coroutine<Filtered> {
   if (filter === undefined || filter === "all") return { ok: true };
   if (filter === "last_turn") return named(lastTurn(state, context), context);
-  if (filter === "text") return named(asTexts(context.transcript.messages, mostAddedBytes), context);
+  if (filter === "text") return namedTexts(context);
   const view = viewOf(state, context);
   const { clock } = context.parts;
   const settled = yield* wait(callInTime(() => filter(view), { timeoutMs: defaultHookTimeoutMs, clock, cancellation }));
   if (settled.type !== "returned") return { ok: false, outcome: settled.type, message: settled.message };
   return named(settled.value, context);
+}
+
+/** Each text belongs to the entry of the message in whose place it stands. */
+function namedTexts(context: EffectContext): Filtered {
+  const { messages, seqs } = context.transcript;
+  const texts = asTexts(messages, mostAddedBytes);
+  return named(
+    texts.filter((text) => text !== null),
+    context,
+    texts.flatMap((text, index) => (text === null ? [] : [seqs[index] ?? 0])),
+  );
 }
 
 /** What was said since the run began. If a compaction has taken its input away, a summary stands in its place. */
@@ -64,11 +76,15 @@ function viewOf(state: HandingOver, context: EffectContext): HandoffView {
     from: session?.agent ?? "",
     to: handoff?.to ?? "",
     run: runDataOf(state, context),
+    data: transcript.data,
   });
 }
 
-/** Checks a list, and names it. */
-function named(list: unknown, { transcript }: EffectContext): Filtered {
+/**
+ * Checks a list, and names it.
+ * @param owners the entry that each message belongs to, if it is known of added ones
+ */
+function named(list: unknown, { transcript }: EffectContext, owners?: readonly number[]): Filtered {
   const { messages, seqs } = transcript;
   const checked = checkedList(list, { known: messages });
   if (!checked.ok) return refused(checked.reason);
@@ -86,7 +102,8 @@ function named(list: unknown, { transcript }: EffectContext): Filtered {
     if (place <= last) return refused(`messages[${index}]: it comes before messages[${index - 1}] in the conversation`);
     last = place;
   }
-  const keep = (message: Message) => ({ message });
+  const ownerOf = new Map(checked.messages.map((message, index) => [message, owners?.[index]]));
+  const keep = (message: Message) => ({ message, ...defined({ seq: ownerOf.get(message) }) });
   return { ok: true, messages: referencesTo(checked.messages, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 

@@ -14,26 +14,29 @@ import { byteLength } from "../../platform/bytes.js";
 const mostCharacters = [4_000, 1_000, 200] as const;
 
 /**
- * The messages, each with its calls and results as text. A message without any stays the same object.
+ * The messages, each with its calls and results as text; null in the place of one that has nothing else to say. A
+ * message without any stays the same object.
  * @param mostBytes of the messages that are not the same, as far as shorter inputs and outputs help
  */
-export function asTexts(messages: readonly Message[], mostBytes: number): readonly Message[] {
-  const known = new Set(messages);
-  const bytesOf = (message: Message) => (known.has(message) ? 0 : byteLength(JSON.stringify(message)));
-  let texts: readonly Message[] = messages;
+export function asTexts(messages: readonly Message[], mostBytes: number): readonly (Message | null)[] {
+  let texts: readonly (Message | null)[] = messages;
   for (const most of mostCharacters) {
-    texts = messages.flatMap((message) => messageAsText(message, most));
-    if (texts.reduce((sum, message) => sum + bytesOf(message), 0) <= mostBytes) break;
+    texts = messages.map((message) => messageAsText(message, most));
+    const bytes = texts.reduce(
+      (sum, text, index) => (text === messages[index] ? sum : sum + byteLength(JSON.stringify(text))),
+      0,
+    );
+    if (bytes <= mostBytes) break;
   }
   return texts;
 }
 
-function messageAsText(message: Message, most: number): readonly Message[] {
+function messageAsText(message: Message, most: number): Message | null {
   switch (message.role) {
     case "user":
-      return [message];
+      return message;
     case "tool":
-      return [resultsAsText(message, most)];
+      return resultsAsText(message, most);
     case "assistant":
       return withoutCalls(message, most);
   }
@@ -47,10 +50,10 @@ function resultsAsText({ parts }: ToolMessage, most: number): UserMessage {
 }
 
 /** Thoughts are left out: their signatures belong to the model that had them. */
-function withoutCalls(message: AssistantMessage, most: number): readonly AssistantMessage[] {
-  if (message.parts.every(({ type }) => type === "text" || type === "file" || type === "source")) return [message];
+function withoutCalls(message: AssistantMessage, most: number): AssistantMessage | null {
+  if (message.parts.every(({ type }) => type === "text" || type === "file" || type === "source")) return message;
   const parts = message.parts.flatMap((part) => asText(part, most));
-  return parts.length === 0 ? [] : [freeze({ role: "assistant", parts })];
+  return parts.length === 0 ? null : freeze({ role: "assistant", parts });
 }
 
 function asText(part: AssistantPart, most: number): readonly AssistantPart[] {

@@ -235,7 +235,8 @@ function checkReferences(refs: unknown, place: RowPosition): void {
       isPlain(ref) &&
       isPlain(ref.message) &&
       typeof ref.message.role === "string" &&
-      Array.isArray(ref.message.parts)
+      Array.isArray(ref.message.parts) &&
+      (ref.seq === undefined || (Number.isSafeInteger(ref.seq) && (ref.seq as number) >= 0))
     )
       continue;
     throw corrupt(place, "its list of messages has no proper reference");
