@@ -2,7 +2,8 @@
  * The bounds of tool steps and questions, and what a lost value means.
  */
 import { expect, test } from "vitest";
-import { createMemoryStore, type StepError, type Store, type ToolContext } from "../../src/index.js";
+import { createMemoryStore, type StepError, type Store, type ToolContext, traceSession } from "../../src/index.js";
+import { deferred } from "../support/agents.js";
 import { agentOf, logOf } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -95,6 +96,27 @@ test(
     expect(ran).toBe(1);
   },
 );
+
+test("a step that its tool does not wait for is lost, and the trace says so", verifies("TOOL-12"), async () => {
+  const store = createMemoryStore();
+  const end = deferred();
+  const work = async ({ step }: ToolContext) => {
+    await step("kept", () => 1);
+    void step("left", () => end.promise).catch(() => {});
+    await new Promise((turn) => setImmediate(turn));
+    return "done";
+  };
+  const agent = agentOf(work, {}, { store });
+  expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
+  end.resolve();
+  const [step] = (await traceSession(store, "s")).filter((record) => record.type === "step");
+  expect(step?.hooks).toMatchObject([
+    { name: "tool step left", outcome: "refused", message: expect.stringContaining("ended without waiting") },
+  ]);
+  expect((await logOf(store)).flatMap((event) => (event.type === "tool_step_finished" ? [event.step] : []))).toEqual([
+    "kept",
+  ]);
+});
 
 test(
   "a call that is tried again keeps its steps that ended well, and runs the others",
