@@ -79,13 +79,11 @@ function playableOf(
   { points, sameHost }: PlayOptions,
 ): Playable<readonly RunResult[]> {
   const { sessionId } = world;
-  const { whenStill, depth = 0, filter } = scenario;
+  const { whenStill, depth = 0 } = scenario;
   const ledger: Ledger = new Map();
   const options: ProcessOptions = {
     sameHost,
     depth,
-    hasTwins: filter !== undefined,
-    filterOf: () => filter,
     parts(self) {
       const bench = { world, ledger, process: self };
       return {

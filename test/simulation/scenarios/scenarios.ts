@@ -4,11 +4,9 @@
 import type { RunResult } from "../../../src/core/view/outcome.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
-import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
-import { nameAt, transferTo, twinAt } from "../world/family.js";
 
 type Agent = Process["agent"];
 
@@ -16,8 +14,6 @@ export type Scenario = {
   readonly name: string;
   /** How many levels of agents there are below the first one; 0 unless given. */
   readonly depth?: number;
-  /** The agent hands over to another one and back, each time with this filter. */
-  readonly filter?: Handoff["filter"];
   /** The model's answer. It depends on the request alone, so every life gets the same answers. */
   readonly answer: (request: ModelRequest) => ScriptedStep;
   /**
@@ -150,21 +146,6 @@ const abort: Scenario = {
 };
 const slowCalls = [call("slow"), call("once"), call("alone")];
 
-const handoffs: Scenario = {
-  name: "a handoff there and back, with a filter, beside an approval",
-  filter: ({ messages, to }) => [{ role: "user", parts: [{ type: "text", text: `now ${to}` }] }, ...messages.slice(-2)],
-  answer: steps(
-    { calls: [call(transferTo(twinAt(0)), 1), call("guarded", 2), call(transferTo(twinAt(0)), 3)] },
-    { calls: [call("keyed", 4)] },
-    { calls: [call(transferTo(nameAt(0)), 5), call("keyed", 6)] },
-    { text: "Done." },
-  ),
-  attend: async (agent, sessionId) => [
-    await attendRun(agent, sessionId, "run"),
-    await attendRun(agent, sessionId, "next"),
-  ],
-};
-
 export const scenarios: readonly Scenario[] = [
   tools,
   retries,
@@ -174,6 +155,5 @@ export const scenarios: readonly Scenario[] = [
   toolSteps,
   questions,
   family,
-  handoffs,
   abort,
 ];
