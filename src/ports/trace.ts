@@ -84,6 +84,8 @@ export type TracedCall = {
   readonly waits: readonly TracedWait[];
   /** The tool steps of the call, in the order of the log; absent if there were none. */
   readonly steps?: readonly TracedToolStep[];
+  /** The keys of the session's data that the call changed; absent if there were none. */
+  readonly changed?: readonly string[];
   /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */

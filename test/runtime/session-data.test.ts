@@ -13,8 +13,10 @@ import {
   type PawlError,
   type Store,
   type ToolContext,
+  traceSession,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { todo, todoHint } from "../../src/tools/index.js";
 import { deferred } from "../support/agents.js";
 import { logOf } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
@@ -425,5 +427,90 @@ describe("the conversation", () => {
     });
     await agent.run("Go", ids);
     expect(seen).toEqual([{}, { n: 1 }]);
+  });
+});
+
+describe("who reads the data", () => {
+  test("stop conditions and hints do, and the trace names the keys", proven, async () => {
+    const hints: unknown[] = [];
+    const store = createMemoryStore();
+    const agent = createAgent({
+      model: createScriptedModel(() => calling("add")),
+      store,
+      tools: [toolOf("add", ({ data }) => data.update("n", (old) => Number(old ?? 0) + 1))],
+      stopWhen: ({ data }) => data.n === 2,
+      context: { hints: [{ name: "n", text: (_run, { data }) => void hints.push(data) }] },
+    });
+    expect(await agent.run("Go", ids)).toMatchObject({ status: "completed", reason: "stop_condition", steps: 2 });
+    expect(hints).toEqual([{}, { n: 1 }]);
+    const records = await traceSession(store, "s");
+    const changed = records.flatMap((record) =>
+      record.type === "step" ? record.calls.map((call) => call.changed) : [],
+    );
+    expect(changed).toEqual([["n"], ["n"]]);
+  });
+
+  test("a compaction keeps it, also for a process that reads only what comes after", proven, async () => {
+    const store = createMemoryStore();
+    const make = () =>
+      createAgent({
+        model: createScriptedModel(({ messages }) => {
+          const done = JSON.stringify(messages).includes("kept 4");
+          return done ? { text: "Done." } : { ...calling("keep"), usage: { inputTokens: 900, outputTokens: 5 } };
+        }),
+        store,
+        tools: [
+          toolOf("keep", ({ data }) => {
+            data.update("n", (old) => Number(old ?? 0) + 1);
+            data.set(`key ${data.get("n")}`, true);
+            return `${"A long result. ".repeat(40)} kept ${data.get("n")}`;
+          }),
+        ],
+        compaction: {
+          contextWindow: 1_000,
+          model: createScriptedModel(() => ({ text: "It was kept." })),
+        },
+      });
+    await make().run("Go", ids);
+    const log = await logOf(store);
+    const state = (await store.load("s"))?.state;
+    expect(log.filter((event) => event.type === "compacted" && event.dataBlob !== undefined).length).toBeGreaterThan(1);
+    expect(state?.context.dataBlob).toBeDefined();
+    const whole = { n: 4, "key 1": true, "key 2": true, "key 3": true, "key 4": true };
+    expect(await make().session("s").data()).toEqual(whole);
+    const fork = await make().session("s").fork();
+    expect(await fork.data()).toEqual(whole);
+    expect(await make().session("s").replay()).toMatchObject({ difference: null });
+  });
+
+  test("todo() keeps the model's plan there, and its hint tells what is left", proven, async () => {
+    const plan = (...items: readonly (readonly [string, string])[]): ScriptedStep => ({
+      calls: [{ name: "todo", input: { items: items.map(([text, status]) => ({ text, status })) } }],
+    });
+    const requests: string[] = [];
+    const script = [
+      plan(["look", "in_progress"], ["write", "open"]),
+      plan(["look", "done"], ["write", "done"]),
+      { text: "Done." },
+    ];
+    const agent = createAgent({
+      model: createScriptedModel((request) => {
+        requests.push(JSON.stringify(request.messages));
+        return script[request.modelCallIndex - 1];
+      }),
+      tools: [todo()],
+      context: { hints: [todoHint] },
+    });
+    expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
+    const items = [
+      { text: "look", status: "done" },
+      { text: "write", status: "done" },
+    ];
+    expect(await agent.session("s").data()).toEqual({ todo: items });
+    expect(requests.map((text) => text.split("[>] look").length - 1)).toEqual([0, 2, 2]);
+    expect(requests[2]).toContain("[x] look\\n[x] write");
+    await agent.session("s").setData({ set: { todo: [{ text: "mine", status: "open" }, "no item", { text: 1 }] } });
+    await agent.run("Go on", { sessionId: "s", runId: "r2" });
+    expect(requests[3]).toContain("[ ] mine");
   });
 });

@@ -70,6 +70,7 @@ const withoutOptions: readonly string[] = [
     "addUsage",
     "asModel",
     "askPerson",
+    "todo",
     "checkSession",
     "createDemoModel",
     "createMemoryStore",

@@ -5,6 +5,7 @@ import { aFunction, anyText, anything, checkOptions, type OptionTable, someText 
 import type { Json, Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { RunData } from "../../ports/context.js";
+import type { SessionData } from "../../ports/session-data.js";
 import type { StepView } from "../../ports/stop-condition.js";
 import type { AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
@@ -52,6 +53,8 @@ export type HandoffView = {
   readonly from: string;
   readonly to: string;
   readonly run: RunData;
+  /** The session's data. */
+  readonly data: SessionData;
 };
 
 const handoffRules: OptionTable<Handoff> = {

@@ -91,6 +91,7 @@ export function viewOf(state: StepPreparing, context: EffectContext): StepView {
     text,
     calls: freeze(calls),
     usage: freeze(state.usage),
+    data: transcript.data,
     get messages() {
       return Object.freeze(transcript.messages.slice());
     },

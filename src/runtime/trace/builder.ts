@@ -237,7 +237,7 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     take(given, hooks);
     addHooks(event, hooks, previous);
     if (step !== null) {
-      seeCallEvents(step.calls, events, writer);
+      seeCallEvents(step.calls, events, writer, redact);
       if (!finishing) step.endedAt = Math.max(step.endedAt, event.at);
     }
     if (event.type === "handed_off") handOver(event, given.shown);

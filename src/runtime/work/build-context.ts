@@ -120,13 +120,14 @@ export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }:
 }
 
 /** Only a step gets hints: an answer that goes on, and the final summary, do not. */
-function hintsOf({ purpose }: StepPreparing, run: RunData, { parts }: EffectContext) {
+function hintsOf({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
-  if (purpose !== "step") return { hints, records };
+  if (purpose !== "step" || parts.context.hints.length === 0) return { hints, records };
+  const session = Object.freeze({ data: transcript.data });
   for (const { name, text } of parts.context.hints) {
     try {
-      const hint = text(run);
+      const hint = text(run, session);
       if (hint !== undefined) hints.push({ name, text: String(hint) });
     } catch (error) {
       const message = textOfError(error);

@@ -76,6 +76,7 @@ function viewOf(state: HandingOver, context: EffectContext): HandoffView {
     from: session?.agent ?? "",
     to: handoff?.to ?? "",
     run: runDataOf(state, context),
+    data: transcript.data,
   });
 }
 
