@@ -42,6 +42,8 @@ const ways = {
   persistent: "`durable`, fails now and then",
   asking: "`durable`, asks a person",
   delegate: "an agent with a session of its own",
+  transfer_to_agent: "a handoff: no code runs",
+  transfer_to_agent_twin: "a handoff: no code runs",
   slow: "`rerun`, aborted while it runs",
 };
 

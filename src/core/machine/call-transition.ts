@@ -119,7 +119,8 @@ export function mayBeTriedAgain({ policy, failures = 0 }: Extract<Call, { status
 
 function triedAgain(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
   const { policy, attempt, failures } = call;
-  return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;
+  if (event.attempt !== attempt) return call;
+  return { status: "ready", policy, attempt, failures, lastFailed: true, ...identity(call) };
 }
 
 export function failuresIn({ failures }: { readonly failures?: number }): { readonly failures?: number } {

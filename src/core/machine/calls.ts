@@ -56,7 +56,8 @@ export function abandonCalls(
 ): readonly Call[] {
   return calls.map((call) => {
     if (call.status === "done" || call.status === "settling") return call;
-    if (call.status === "retrying") return settling(call, "error", causeSeq);
+    if (call.status === "retrying" || (call.status === "ready" && call.lastFailed === true))
+      return settling(call, "error", causeSeq);
     if (isUnderWay(call) && outcome !== "interrupted") return call;
     if (mayHaveStarted(call)) return settling(call, "interrupted", causeSeq);
     return settling(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);

@@ -108,7 +108,13 @@ export type Call = CallIdentity &
         readonly open?: readonly OpenQuestion[];
         readonly failures?: number;
       }
-    | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
+    | ({
+        readonly status: "ready";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** The last attempt failed, and the call waits for a slot for its next one. */
+        readonly lastFailed?: true;
+      } & Failures)
     /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
     | {
         readonly status: "retrying";

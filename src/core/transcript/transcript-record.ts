@@ -34,6 +34,8 @@ export type Transcript = {
   >;
   /** The entries that started the runs whose messages are shown. */
   runs: readonly number[];
+  /** The calls for a last summary, from the entry that prepared each to its answer, which is never shown. */
+  summaries: readonly { readonly from: number; readonly until: number }[];
   /** The run under way, or the last run. */
   run: RunRecord | null;
   /** The ids of all calls that are shown. */

@@ -51,6 +51,7 @@ export function createTranscript(): Transcript {
     later: [],
     queued: noRequests,
     runs: [],
+    summaries: [],
     run: null,
     ids: new Set(),
     originals: null,
@@ -194,6 +195,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     leftSteps: 0,
     compacted: null,
     purpose: "step",
+    preparedSeq: seq,
     lastPrompt: null,
     answer: "",
     last: null,
@@ -223,6 +225,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   const { run } = transcript;
   if (run === null) return;
   run.purpose = event.purpose;
+  run.preparedSeq = seq;
   run.cutOff = null;
   transcript.shownResults.budget = event.resultBytes;
   run.choices = choicesIn(event);
@@ -298,6 +301,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.last =
     continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
   if (run.purpose === "summary") {
+    transcript.summaries = [...transcript.summaries, { from: run.preparedSeq, until: seq }];
     transcript.calls = new Map();
     return;
   }

@@ -36,6 +36,7 @@ import {
 } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
+import { parseCursor } from "../log/cursor.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
@@ -260,6 +261,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     checkCall.events(options);
     const { after = 0, follow = true, signal } = options;
     if (options.children === true) return yield* familyEvents(after, follow, signal);
+    // A place that is none is refused, whether or not the session exists.
+    parseCursor(after);
     // A run that this process is just requesting counts as one that goes on.
     if (options.until !== undefined) await afterRequests(async () => {});
     yield* await wantedItems(() => itemSource(live()), store, id, await known(), options);

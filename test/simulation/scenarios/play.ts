@@ -17,7 +17,7 @@ import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
 import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
-import { delegate } from "../world/family.js";
+import { delegate, transferTo } from "../world/family.js";
 import { simulationHistoriesOf } from "../world/history.js";
 import { simulationInvariants } from "../world/invariants.js";
 import { type ProcessOptions, startProcess } from "../world/processes.js";
@@ -79,15 +79,16 @@ function playableOf(
   { points, sameHost }: PlayOptions,
 ): Playable<readonly RunResult[]> {
   const { sessionId } = world;
-  const { whenStill, depth = 0 } = scenario;
+  const { whenStill, depth = 0, hasTwins = false } = scenario;
   const ledger: Ledger = new Map();
   const options: ProcessOptions = {
     sameHost,
     depth,
-    parts(self) {
-      const bench = { world, ledger, process: self };
+    hasTwins,
+    parts(self, _level, agent) {
+      const bench = { world, ledger, process: self, agent };
       return {
-        model: modelOf(world, self, scenario),
+        model: modelOf(world, self, scenario, agent),
         tools: [...createTools(bench), ...createSteppedTools(bench)],
         canExecuteTool: permissionsOf(world, self),
         limits: { abortGraceMs: 600 },
@@ -124,7 +125,8 @@ export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | 
     const isDoubt = outcome === "interrupted" || outcome === "aborted";
     if (outcome !== expected && !(mayBeInDoubt && isDoubt)) return `${callKey} (${tool}) ended '${outcome}'`;
     if (onceOnly.has(tool) && acts > 1) return `${callKey} (${tool}) took effect ${acts} times`;
-    if (outcome === "ok" && !actsUnseen.has(tool) && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
+    const isUnseen = actsUnseen.has(tool) || tool.startsWith(transferTo(""));
+    if (outcome === "ok" && !isUnseen && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
   }
   return undefined;
 }
@@ -142,13 +144,14 @@ function permissionsOf(world: World, process: () => Process): CanExecuteTool {
   };
 }
 
-function modelOf(world: World, process: () => Process, scenario: Scenario): Model {
+function modelOf(world: World, process: () => Process, scenario: Scenario, agent: string): Model {
   return createScriptedModel(
     (request) => {
       world.note({
         type: "model_called",
         sessionId: request.sessionId,
         process: process().name,
+        agent,
         request: { ...request, messages: [...request.messages] },
       });
       const step = scenario.answer(request);

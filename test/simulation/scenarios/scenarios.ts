@@ -8,12 +8,16 @@ import { attendRun as attend, type Respond } from "../../../src/testing/crash/at
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
 
+import { nameAt, transferTo, twinAt } from "../world/family.js";
+
 type Agent = Process["agent"];
 
 export type Scenario = {
   readonly name: string;
   /** How many levels of agents there are below the first one; 0 unless given. */
   readonly depth?: number;
+  /** Whether each agent can hand its session over to another one, and that one back. */
+  readonly hasTwins?: boolean;
   /** The model's answer. It depends on the request alone, so every life gets the same answers. */
   readonly answer: (request: ModelRequest) => ScriptedStep;
   /**
@@ -131,6 +135,17 @@ const family: Scenario = {
 const delegated = [call("delegate"), call("delegate"), call("look")];
 const [keyedBelow, guardedBelow] = [call("keyed"), call("guarded")];
 
+const handoffs: Scenario = {
+  name: "handoffs there and back, beside tools and an approval",
+  hasTwins: true,
+  answer: steps(
+    { calls: [call(transferTo(twinAt(0))), call("keyed"), call("guarded")] },
+    { calls: [call("look"), call(transferTo(nameAt(0))), call(transferTo(nameAt(0)))] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
 const abort: Scenario = {
   name: "an abort while tools run, and the run after it",
   answer: ({ runId }) => (runId === "run" ? { calls: slowCalls } : { text: "After." }),
@@ -155,5 +170,6 @@ export const scenarios: readonly Scenario[] = [
   toolSteps,
   questions,
   family,
+  handoffs,
   abort,
 ];

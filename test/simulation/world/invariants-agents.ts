@@ -7,10 +7,12 @@
  * 4. Texts from outside stay the same in all calls of a run. An agent that takes over loads its own.
  * 5. An answer that a hook refused is never sent to a model again, and no result has it.
  * 6. No message is committed before the guard of its process has let it pass.
- * 7. A call that was skipped, denied, blocked or not run never started.
+ * 7. A name that is only nearly right leads to the same name in another spelling, or to a tool that changes nothing.
+ * 8. A call that was skipped, denied, blocked or not run never started.
  */
-import { textOf } from "../../../src/core/data/message.js";
-import type { State } from "../../../src/core/machine/state.js";
+import { textOf, toolCallsOf } from "../../../src/core/data/message.js";
+import type { Event } from "../../../src/core/machine/event.js";
+import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
 import { nameOf, watchHolders } from "../../../src/testing/world/invariants-effects.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
@@ -24,20 +26,28 @@ export const agentInvariants: readonly Invariant<SimulationHistory>[] = [
   { number: 14, name: "texts from outside stay the same in a run", check: sourcesStay },
   { number: 6, name: "a refused answer is gone", check: refusedIsGone },
   { number: 6, name: "no message counts before the guard has let it pass", check: guardsAreHeard },
+  { number: 6, name: "a slip in a name leads to nothing that changes something", check: slipsAreHarmless },
   { number: 6, name: "what did not run has not started", check: unstartedNeverStarted },
 ];
 
 function agentsAreThoseOfTheState({ facts }: History): Breach | undefined {
-  let state: State | undefined;
+  let agent: string | undefined;
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
-    if (fact.type === "written") state = fact.commit.state;
+    if (fact.type === "written") for (const event of fact.commit.events) agent = agentAfter(event, agent);
     if (fact.type !== "model_called" && fact.type !== "tool_started") continue;
-    if (fact.agent === undefined || holders.isUnaware(fact) || state?.session?.agent === fact.agent) continue;
-    return { what: `${nameOf(fact)} as '${fact.agent}', and '${state?.session?.agent}' has the session`, fact };
+    if (fact.agent === undefined || holders.isUnaware(fact) || agent === fact.agent) continue;
+    return { what: `${nameOf(fact)} as '${fact.agent}', and '${agent}' has the session`, fact };
   }
   return undefined;
+}
+
+/** The agent that has the session, by the log alone. */
+function agentAfter(event: Event, before: string | undefined): string | undefined {
+  if (event.type === "session_created") return event.agent;
+  if (event.type === "run_started") return event.options?.agent ?? before;
+  return event.type === "handed_off" ? event.to : before;
 }
 
 function handoffsTakePlace({ log }: History): string | undefined {
@@ -46,10 +56,11 @@ function handoffsTakePlace({ log }: History): string | undefined {
   let granted: string | undefined;
   let agent: string | undefined;
   for (const { seq, event } of log) {
-    if (event.type === "session_created") agent = event.agent;
-    if (event.type === "run_started") agent = event.options?.agent ?? agent;
     if (event.type === "tool_decided" && "policy" in event.decision && event.decision.policy.handoff !== undefined)
       transfers.add(event.callKey);
+    if (event.type === "tool_finished" && event.outcome === "not_run" && transfers.has(event.callKey))
+      if (granted === undefined || positionOf(granted) > positionOf(event.callKey))
+        return `entry ${seq} passes over ${event.callKey}, which came first`;
     if (event.type === "tool_finished" && event.outcome === "ok" && transfers.has(event.callKey)) {
       if (granted !== undefined) return `entry ${seq} grants a second handoff of one step`;
       granted = event.callKey;
@@ -57,15 +68,20 @@ function handoffsTakePlace({ log }: History): string | undefined {
     if ((event.type === "prepared" || event.type === "model_finished") && granted !== undefined)
       return `entry ${seq} (${event.type}) comes before the handoff of ${granted}`;
     if (event.type === "run_finished") granted = undefined;
+    const from = agent;
+    agent = agentAfter(event, agent);
     if (event.type !== "handed_off") continue;
-    if (event.callKey !== granted || event.from !== agent) return `entry ${seq} hands over what was not granted`;
+    if (event.callKey !== granted || event.from !== from) return `entry ${seq} hands over what was not granted`;
     granted = undefined;
-    agent = event.to;
     const count = (counts.get(event.runId) ?? 0) + 1;
     if (count > maxHandoffs) return `${event.runId} is handed over ${count} times`;
     counts.set(event.runId, count);
   }
   return undefined;
+}
+
+function positionOf(callKey: string): number {
+  return Number(callKey.split("/").at(-1));
 }
 
 function historyComesFirst({ log }: History): string | undefined {
@@ -133,6 +149,20 @@ function guardsAreHeard({ facts, hasGuard }: SimulationHistory): Breach | undefi
     for (const event of fact.commit.events)
       if (event.type === "model_finished" && !passed.has(`${fact.process} ${attemptOf(event)}`))
         return { what: `the message of ${attemptOf(event)} counts, and no guard let it pass`, fact };
+  }
+  return undefined;
+}
+
+function slipsAreHarmless({ log }: History): string | undefined {
+  const said = new Map<string, string>();
+  for (const { seq, event } of log) {
+    if (event.type === "model_finished")
+      for (const [index, { name }] of toolCallsOf(event.message).entries())
+        said.set(callKeyOf(event.runId, event.modelCallIndex, index + 1), name);
+    if (event.type !== "tool_decided" || event.decision.repair?.by !== "near_name") continue;
+    const { name = "" } = event.decision.repair;
+    if (name !== "look" && name !== said.get(event.callKey)?.toLowerCase())
+      return `entry ${seq} takes '${said.get(event.callKey)}' for '${name}'`;
   }
   return undefined;
 }

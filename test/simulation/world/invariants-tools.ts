@@ -15,6 +15,7 @@ import { approvalNeeded, forbidden, onceOnly, retriesOf } from "./tools.js";
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 5, name: "a call is tried again as often as its tool allows", check: retriesAreBounded },
+  { number: 15, name: "each step has a key of its own", check: stepsHaveTheirOwnValues },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
@@ -227,4 +228,14 @@ function editedInput(answer: Extract<Event, { type: "answered" }>["answer"]): nu
   if (answer.type !== "modify") return null;
   const { input } = answer;
   return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : null;
+}
+
+/** Services that honour keys know a step by its key: another step has another one. */
+function stepsHaveTheirOwnValues({ facts }: History): Breach | undefined {
+  for (const fact of facts) {
+    if (fact.type !== "step_given" || !("value" in fact.given) || typeof fact.given.value !== "string") continue;
+    if (!fact.given.value.startsWith(`${fact.step} `))
+      return { what: `${fact.callKey} gets '${fact.given.value}' of its step '${fact.step}'`, fact };
+  }
+  return undefined;
 }

@@ -26,7 +26,7 @@ export function steppedNamesOf(chance: Chance): readonly string[] {
 type Steps = {
   readonly step: (
     name: string,
-    options?: StepOptions & { readonly fails?: true; readonly bytes?: number },
+    options?: StepOptions & { readonly fails?: true; readonly bytes?: number; readonly keyed?: true },
   ) => Promise<Json>;
   readonly ask: (question: Question<Json>) => Promise<Answered<Json>>;
   /** The code of the error that this throws; what it gives otherwise. */
@@ -70,7 +70,8 @@ async function inSequence(step: Steps["step"], names: readonly string[]): Promis
 async function stepping({ step, caught }: Steps, n: number): Promise<Json> {
   switch (n % 6) {
     case 0:
-      return inSequence(step, ["one", "two", "three"]);
+      // A service that honours keys gives the same again.
+      return [await step("one", { keyed: true }), await step("two", { keyed: true }), await step("three")];
     case 1:
       return inSequence(step, ["page", "page", "page"]);
     case 2: {
@@ -143,13 +144,18 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
     }
   }
 
-  async function work(key: string, { signal, tries }: StepContext, options: Parameters<Steps["step"]>[1] = {}) {
-    const { once, cleanup, fails, bytes } = options;
+  async function work(
+    key: string,
+    { idempotencyKey, signal, tries }: StepContext,
+    options: Parameters<Steps["step"]>[1] = {},
+  ) {
+    const { once, cleanup, fails, bytes, keyed = false } = options;
     const marks = { ...(once === true ? { once } : {}), ...(cleanup === true ? { cleanup } : {}) };
     if (tries === 1) world.note({ type: "step_started", ...of(key), ...marks });
     await world.turn(process(), `step ${key} works`, signal);
     if (signal.aborted) throw signal.reason;
-    const value = `${key} ${world.number()}`;
+    const value = bench.ledger.get(idempotencyKey) ?? `${key} ${world.number()}`;
+    if (keyed) bench.ledger.set(idempotencyKey, value);
     await world.turn(process(), `step ${key} answers`);
     if (fails === true && world.chance.happens(0.5)) throw Object.assign(new Error("it failed"), { code: "busy" });
     return bytes === undefined ? value : { value, rest: "x".repeat(bytes) };
@@ -158,7 +164,7 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
   return {
     step(name, options = {}) {
       const key = keyOf(name);
-      const { fails: _, bytes: __, ...own } = options;
+      const { fails: _, bytes: __, keyed: ___, ...own } = options;
       return giving(key, () => context.step(name, (given) => work(key, given, options), own));
     },
     ask: (question) => giving(keyOf(question.name ?? "ask"), () => context.ask(question)),
