@@ -27,7 +27,7 @@ import {
 } from "../tools/index.js";
 
 import { configurationOf, shortId } from "./home.js";
-import type { Permissions } from "./permissions.js";
+import { createPermissions, type Permissions } from "./permissions.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -49,6 +49,27 @@ export type FolderAgentOptions = {
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
 };
+
+/** What a person says of the agent on the command line. */
+export type FolderOptions = {
+  /** Tokens. */
+  readonly contextWindow?: number;
+  readonly yes?: true;
+  readonly allowShell?: true;
+  readonly contextFiles?: boolean;
+  /** A call that nobody answers within this time counts as denied; milliseconds. */
+  readonly expireAfter?: number;
+};
+
+/** The same as the agent takes it. */
+export function folderChoices({ contextWindow, yes, allowShell, contextFiles, expireAfter }: FolderOptions) {
+  return {
+    permissions: createPermissions({ allowAll: yes === true, expiresInMs: expireAfter }),
+    allowShell: allowShell === true,
+    contextWindow,
+    contextFiles: contextFiles !== false,
+  };
+}
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {

@@ -33,7 +33,7 @@ import {
   writeLine,
   writeText,
 } from "./rendered-text.js";
-import { cut, duration, shortInput, shortResult, visible } from "./text.js";
+import { cut, duration, hasFailedCommand, shortInput, shortResult, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 export type { Piece } from "./rendered-text.js";
@@ -294,7 +294,9 @@ function resultText({ output, cut: reason }: EventNamed<"tool_result">): string 
 function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {
   const call = state.calls.get(event.callKey);
   const isOk = event.status === "ok";
-  const mark = style(isOk ? "green" : "red", isOk ? "✓" : "✗");
+  // The tool did its work, but what it ran did not end well.
+  const isWell = isOk && !(event.name === "shell" && hasFailedCommand(call?.result ?? ""));
+  const mark = isWell ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
   const isNamed = state.isParallel || call?.input === undefined;
   const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
   const took = ` · ${duration(event.durationMs)}`;

@@ -225,6 +225,16 @@ describe("a stream, as a person sees it", () => {
       { canAsk: true },
     ],
     [
+      "a command that ended with another exit code than 0",
+      [
+        event("tool_call", call(1, { command: "npm test" }, "shell")),
+        ...ended(1, "1 failed\n(exit code 1; not sandboxed)", "ok", "shell"),
+        event("tool_call", call(2, { command: "true" }, "shell")),
+        ...ended(2, "(no output)\n(exit code 0)", "ok", "shell"),
+      ],
+      '|▸ shell command="npm test"\n|  ✗ exit code 1; not sandboxed · 12 ms\n|▸ shell command="true"\n|  ✓ exit code 0 · 12 ms\n',
+    ],
+    [
       "an answer",
       [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
       "|  shell: approved with changes\n",
