@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import { type AcpCommandOptions, acp } from "./commands/acp.js";
 import { doctor } from "./commands/doctor.js";
+import { type McpCommandOptions, mcp } from "./commands/mcp.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
@@ -43,6 +44,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addReplay(program, terminal, finish);
   addSessions(program, terminal, finish);
   addAcp(program, terminal, finish);
+  addMcp(program, terminal, finish);
   addDoctor(program, terminal, finish);
   for (const command of withSubcommands(program)) command.option("--debug", "print the stack of an error");
   program.addHelpText(
@@ -164,6 +166,16 @@ const addAcp: Add = (program, terminal, finish) => {
   addPermissions(addModel(command))
     .addHelpText("after", examples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
     .action(async (options: AcpCommandOptions) => finish(await acp(options, versionOf(), terminal)));
+};
+
+const addMcp: Add = (program, terminal, finish) => {
+  const command = program
+    .command("mcp")
+    .description("serve the agent as a tool to MCP clients, over standard input and output");
+  addPermissions(addModel(command))
+    .option("--root <folder>", "the folder to work on (default: this one)")
+    .addHelpText("after", examples("pawl mcp --root ../site", "pawl mcp --model anthropic/claude-sonnet-5-5"))
+    .action(async (options: McpCommandOptions) => finish(await mcp(options, versionOf(), terminal)));
 };
 
 const addDoctor: Add = (program, terminal, finish) => {

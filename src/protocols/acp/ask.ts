@@ -3,7 +3,8 @@
  */
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { cancelTurns, carryOn, type OpenSession } from "./open-session.js";
+import { carryOn } from "../carry-on.js";
+import { cancelTurns, type OpenSession } from "./open-session.js";
 import { type Choice, choiceOf, formOf, permissionRequest, replyOf } from "./permission.js";
 
 export type AskContext = { readonly open: OpenSession; readonly client: AgentContext };
@@ -65,7 +66,7 @@ function expiryTimer(approvals: readonly PendingApproval[], open: OpenSession): 
   const times = approvals.flatMap(({ expiresAt }) => (expiresAt === undefined ? [] : [expiresAt]));
   if (times.length === 0) return undefined;
   const delay = Math.min(Math.max(Math.min(...times) - Date.now(), 0), longestTimer);
-  return setTimeout(() => void carryOn(open), delay);
+  return setTimeout(() => void carryOn(open.session), delay);
 }
 
 /** What the person chooses; `nothing` if this editor cannot answer such a call. */

@@ -63,15 +63,3 @@ export function placeOf({ seq, index }: PublicEvent): string {
 export function tell({ id: sessionId }: OpenSession, client: AgentContext, update: SessionUpdate): Promise<void> {
   return client.notify("session/update", { sessionId, update });
 }
-
-/** Carries the session on in this process. @returns why it cannot; null if it ended, waits, or goes on elsewhere */
-export async function carryOn({ session }: Pick<OpenSession, "session">): Promise<string | null> {
-  try {
-    const result = await session.resume();
-    if (result.status !== "interrupted" || result.reason === "lease_lost") return null;
-    return result.error?.message ?? result.text;
-  } catch (error) {
-    if (error instanceof PawlError && error.code === "run_finished") return null;
-    return error instanceof Error ? error.message : String(error);
-  }
-}

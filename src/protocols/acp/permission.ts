@@ -12,6 +12,7 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
+import { type FormContent, formSchemaOf, valueOfForm } from "../question-form.js";
 import { viewOfCall } from "./call-view.js";
 
 /** The options of a request, by what is asked. `external` calls are not asked: a program gives their result. */
@@ -79,40 +80,21 @@ export function choiceOf(outcome: RequestPermissionOutcome): Choice {
   }
 }
 
-type Schema = { readonly [key: string]: unknown };
-
 /** The form for a question of a tool; null if an editor has no form for such an answer. */
-export function formOf(
-  sessionId: string,
-  { question, schema, name }: PendingApproval,
-): CreateElicitationRequest | null {
-  const message = question ?? `${name} asks.`;
-  const properties = isObject(schema) ? schema.properties : { [onlyField]: schema ?? { type: "string" } };
-  if (properties === null || typeof properties !== "object" || !Object.values(properties).every(isPlain)) return null;
-  const required = isObject(schema) ? schema.required : [onlyField];
-  const requestedSchema = { type: "object", properties, ...(Array.isArray(required) ? { required } : {}) };
+export function formOf(sessionId: string, asked: PendingApproval): CreateElicitationRequest | null {
+  const requestedSchema = formSchemaOf(asked);
+  if (requestedSchema === null) return null;
+  const message = asked.question ?? `${asked.name} asks.`;
   // The cast holds: each property is a text, a number, or true or false.
   return { mode: "form", sessionId, message, requestedSchema } as CreateElicitationRequest;
 }
 
-const onlyField = "answer";
-
-function isObject(schema: Schema | undefined): schema is Schema {
-  return schema?.type === "object";
-}
-
-const plainTypes: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean"]);
-
-function isPlain(property: unknown): boolean {
-  return property !== null && typeof property === "object" && plainTypes.has((property as Schema).type);
-}
-
 /** What the person filled in; null if they cancelled the form. */
-export function replyOf(response: CreateElicitationResponse, { schema }: PendingApproval): ApprovalDecision | null {
+export function replyOf(response: CreateElicitationResponse, asked: PendingApproval): ApprovalDecision | null {
   switch (response.action) {
     case "accept": {
-      const content = (response as { readonly content?: Schema | null }).content ?? {};
-      return { type: "reply", value: isObject(schema) ? content : content[onlyField] };
+      const { content } = response as { readonly content?: FormContent | null };
+      return { type: "reply", value: valueOfForm(content ?? {}, asked) };
     }
     case "cancel":
       return null;

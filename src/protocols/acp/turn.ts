@@ -7,10 +7,12 @@
  */
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
 import { PawlError, type RunResult, type StreamItem } from "../../index.js";
-import { type ReadableSession, runFlow } from "../run-flow.js";
+import { carryOn } from "../carry-on.js";
+import { redactedSession } from "../redacted-session.js";
+import { runFlow } from "../run-flow.js";
 import { presentRun } from "../run-places.js";
 import { type AskContext, askAll } from "./ask.js";
-import { cancelTurns, carryOn, type OpenSession, placeOf, type Turn, tell } from "./open-session.js";
+import { cancelTurns, type OpenSession, placeOf, type Turn, tell } from "./open-session.js";
 import { turnEnd } from "./stop-reason.js";
 import { updatesOf } from "./updates.js";
 
@@ -84,12 +86,17 @@ async function follow(runId: string, context: AskContext): Promise<RunResult> {
   const answered = new Set<string>();
   for (;;) {
     const stop = new AbortController();
-    const failure = carryOn(open).then((why) => {
+    const failure = carryOn(open.session).then((why) => {
       if (why !== null) stop.abort();
       return why;
     });
     let asks = false;
-    for await (const item of runFlow(shownSession(open), { runId, after: open.shown, answered, signal: stop.signal })) {
+    for await (const item of runFlow(redactedSession(open.session, open.redactStream), {
+      runId,
+      after: open.shown,
+      answered,
+      signal: stop.signal,
+    })) {
       if (item.type === "waiting") {
         asks = true;
         await askAll(item.approvals, answered, context);
@@ -113,14 +120,4 @@ function notePlace(item: StreamItem, open: OpenSession): void {
 /** An answer that was taken is no longer on its way, and what is asked anew was not answered. */
 function forgetAnswer(item: StreamItem, answered: Set<string>): void {
   if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(item.callKey);
-}
-
-/** The session with what may not be shown masked. */
-function shownSession({ session, redactStream }: OpenSession): ReadableSession {
-  const { id, pendingApprovals } = session;
-  async function* events(options: Parameters<ReadableSession["events"]>[0] = {}): AsyncGenerator<StreamItem, void> {
-    const redact = redactStream();
-    for await (const item of session.events({ ...options, children: false })) yield* redact(item as StreamItem);
-  }
-  return { id, pendingApprovals, events: events as ReadableSession["events"] };
 }

@@ -1,0 +1,55 @@
+/**
+ * `pawl mcp`: the agent of the command line as a tool of an MCP server, over standard input and output.
+ */
+import { randomUUID } from "node:crypto";
+import { importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
+import { chooseForCommand } from "../choose-model.js";
+import { type DriveOptions, realFolder } from "../drive-session.js";
+import { describeError, exitCodes } from "../exit.js";
+import { agentName, createFolderAgent } from "../folder-agent.js";
+import { homeOf, openStore, shortId } from "../home.js";
+import { installCommand } from "../installation.js";
+import { listenForInterruptions } from "../interruptions.js";
+import { createPermissions } from "../permissions.js";
+import type { Terminal } from "../terminal.js";
+import { visible } from "../text.js";
+import { userName } from "../user-name.js";
+
+export type McpCommandOptions = Omit<DriveOptions, "json"> & { readonly root?: string };
+
+/** How long tools that run may take to finish when the client leaves; milliseconds. */
+const graceMs = 5_000;
+
+export async function mcp(options: McpCommandOptions, version: string, terminal: Terminal): Promise<number> {
+  const sdk = await importMcpSdk(installCommand(mcpPackage));
+  const { stop, leave } = listenForInterruptions(terminal);
+  const home = homeOf(process.env);
+  const root = realFolder(options.root ?? ".");
+  const { model, timeouts, why } = await chooseForCommand(options.model, options);
+  const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
+  say(why);
+  const store = await openStore(home);
+  try {
+    const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
+    const allowShell = options.allowShell === true;
+    const { contextWindow } = options;
+    const contextFiles = options.contextFiles !== false;
+    const parts = { store, home, model, timeouts, root, allowShell, permissions, contextWindow, contextFiles };
+    const agent = createFolderAgent(parts);
+    const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
+    const host = {
+      info: { name: agentName, version },
+      agents: [{ name: agentName, description, agent }],
+      makeId: randomUUID,
+      by: userName(),
+      whereToAnswer: (id: string) => `Answer with: pawl resume ${shortId(id)}`,
+      redaction: terminal.redaction,
+      report: (error: unknown) => say(describeError(error, false)),
+    };
+    await serveMcp(sdk, host, AbortSignal.any([stop, leave]));
+    await agent.shutdown({ graceMs });
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * A call of an agent as a tool: a run from its request to its end, or until it waits for somebody.
+ *
+ * 1. The run is in the log before anything follows from it. A cancelled call aborts it; a client that leaves does not.
+ * 2. What a run waits for goes to the client as forms. The state that comes back with the answers is signed.
+ */
+import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
+import { PawlError, type PendingApproval, type RunResult, type Session } from "../../index.js";
+import { interruptIdOf } from "../agui/events.js";
+import { carryOn } from "../carry-on.js";
+import { redactedSession } from "../redacted-session.js";
+import { runFlow } from "../run-flow.js";
+import { sendRun } from "../run-places.js";
+import { createProgress } from "./progress.js";
+import { decisionOf, type Form, type FormResponse, formOf } from "./questions.js";
+import type { McpHost } from "./serve-mcp.js";
+
+/** What the client brings back with its answers. */
+export type CallState = {
+  readonly agent: string;
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly seq: number;
+};
+
+export type AgentCall = {
+  readonly agent: string;
+  readonly prompt: string;
+  readonly session: Session;
+  readonly host: McpHost;
+  readonly context: ServerContext;
+  readonly canAsk: boolean;
+  readonly inputRequired: (forms: { readonly [id: string]: Form }, state: CallState) => Promise<InputRequiredResult>;
+};
+
+export async function callAgent(
+  call: AgentCall,
+  state: CallState | undefined,
+): Promise<CallToolResult | InputRequiredResult> {
+  const { session, host, context } = call;
+  const by = host.by === undefined ? {} : { by: host.by };
+  const answered = new Set<string>();
+  const place =
+    state === undefined ? await sendRun(session, call.prompt, host.makeId()) : { runId: state.runId, after: state.seq };
+  const isAnswered = state === undefined || (await giveAnswers(call, answered, by));
+  if (!isAnswered) return waitingResult(call, place.runId);
+  const onCancel = () =>
+    void session.abort({ runId: place.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
+  context.mcpReq.signal.addEventListener("abort", onCancel, { once: true });
+  if (context.mcpReq.signal.aborted) onCancel();
+  try {
+    return await follow(call, place, answered);
+  } finally {
+    context.mcpReq.signal.removeEventListener("abort", onCancel);
+  }
+}
+
+type Place = { readonly runId: string; readonly after: number | string };
+
+async function follow(
+  call: AgentCall,
+  place: Place,
+  answered: ReadonlySet<string>,
+): Promise<CallToolResult | InputRequiredResult> {
+  const { session, host, context } = call;
+  const progress = createProgress(context);
+  const stop = new AbortController();
+  const failure = carryOn(session).then((why) => {
+    if (why !== null) stop.abort();
+    return why;
+  });
+  const shown = redactedSession(session, host.redaction?.stream ?? (() => (item) => [item]));
+  for await (const item of runFlow(shown, { ...place, answered, signal: stop.signal })) {
+    if (item.type === "waiting") return asks(call, place.runId, item.approvals);
+    await progress(item);
+    if (item.type === "item" && item.item.type === "final") return resultOf(item.item.result, call);
+  }
+  return textResult(call, place.runId, (await failure) ?? "The run ended without a result.", true);
+}
+
+async function asks(
+  call: AgentCall,
+  runId: string,
+  approvals: readonly PendingApproval[],
+): Promise<CallToolResult | InputRequiredResult> {
+  const forms: { [id: string]: Form } = {};
+  for (const asked of approvals) {
+    const form = formOf(asked);
+    if (form !== null) forms[interruptIdOf(asked)] = form;
+  }
+  if (!call.canAsk || Object.keys(forms).length === 0) return waitingResult(call, runId);
+  const { seq } = await call.session.state();
+  return call.inputRequired(forms, { agent: call.agent, sessionId: call.session.id, runId, seq });
+}
+
+/** @returns false if nothing was answered */
+async function giveAnswers(call: AgentCall, answered: Set<string>, by: { readonly by?: string }): Promise<boolean> {
+  const { session, context } = call;
+  const responses = context.mcpReq.inputResponses ?? {};
+  const waiting = await session.pendingApprovals();
+  let closed = 0;
+  for (const asked of waiting) {
+    const response = responses[interruptIdOf(asked)];
+    if (response === undefined) continue;
+    const decision = decisionOf(Object(response) as FormResponse, asked);
+    if (decision === null) {
+      closed += 1;
+      continue;
+    }
+    const { callKey, inputHash, questionId } = asked;
+    const options = {
+      ...by,
+      ...(inputHash === undefined ? {} : { inputHash }),
+      ...(questionId === undefined ? {} : { questionId }),
+    };
+    try {
+      await session.answer(callKey, decision, options);
+    } catch (error) {
+      if (!(error instanceof PawlError && error.code === "bad_input")) throw error;
+      // The run would wait for ever for an answer that fits.
+      await session.answer(callKey, decision.type === "reply" ? { type: "decline" } : { type: "deny" }, options);
+    }
+    answered.add(callKey);
+  }
+  return answered.size > 0 || closed === 0;
+}
+
+function resultOf(result: RunResult, call: AgentCall): CallToolResult {
+  const message = result.status === "failed" ? (result.error?.message ?? result.text) : result.text;
+  return textResult(
+    call,
+    result.runId,
+    message,
+    result.status !== "completed",
+    "reason" in result ? result.reason : undefined,
+  );
+}
+
+function waitingResult(call: AgentCall, runId: string): CallToolResult {
+  const text = `The run waits for a person. ${call.host.whereToAnswer(call.session.id)}`;
+  return textResult(call, runId, text, true, "awaiting_human");
+}
+
+function textResult(
+  { session, host }: AgentCall,
+  runId: string,
+  text: string,
+  isError: boolean,
+  reason?: string,
+): CallToolResult {
+  return {
+    content: [{ type: "text", text: host.redaction?.text(text) ?? text }],
+    isError,
+    _meta: {
+      "pawl/sessionId": session.id,
+      "pawl/runId": runId,
+      ...(reason === undefined ? {} : { "pawl/reason": reason }),
+    },
+  };
+}
