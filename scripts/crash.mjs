@@ -36,6 +36,14 @@ const ways = {
   questioned: "`fail`, after an approval",
   outside: "– (runs elsewhere)",
   unsure: "`ask`: somebody says *run again*",
+  flaky: "`rerun`, fails twice",
+  hopeless: "`rerun`, fails always",
+  stepped: "`durable`: its steps are kept",
+  persistent: "`durable`, fails now and then",
+  asking: "`durable`, asks a person",
+  delegate: "an agent with a session of its own",
+  transfer_to_agent: "a handoff: no code runs",
+  transfer_to_agent_twin: "a handoff: no code runs",
   slow: "`rerun`, aborted while it runs",
 };
 

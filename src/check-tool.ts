@@ -33,6 +33,7 @@ const rules: OptionTable<AnyTool> = {
   sequential: trueOrFalse,
   timeoutMs: timeLimit,
   graceMs: numberFrom(0),
+  keepDataOnError: trueOrFalse,
   maxOutputBytes: wholeNumber(1, "bytes"),
   executeRaw: aFunction,
   execute: aFunction,

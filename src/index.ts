@@ -89,6 +89,7 @@ export type {
 export type { Observer } from "./ports/observer.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
+export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
 export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
 export type { Holder, SessionSummary, Store } from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
@@ -130,6 +131,7 @@ export type {
   Answers,
   ApprovalDecision,
 } from "./runtime/agent/answer-types.js";
+export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions } from "./runtime/agent/local-run-options.js";

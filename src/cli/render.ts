@@ -217,10 +217,11 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "compacted":
       writeLine(state, style("dim", compactionNote(event)));
       break;
+    case "handed_off":
     case "abort_requested":
     case "restarted":
     case "late_result":
-      writeLine(state, style("yellow", notes[event.type]));
+      writeLine(state, style("yellow", noteOn(event)));
       break;
     case "final":
       showFinal(state, event, options);
@@ -250,6 +251,10 @@ function showText(state: RenderState, { runId, modelCallIndex, text }: EventName
   state.textStep = step;
   if (state.attempt.key.startsWith(`${step}/`) && isStreamed(state, text)) return;
   writeText(state, text);
+}
+
+function noteOn(event: EventNamed<keyof typeof notes | "handed_off">): string {
+  return event.type === "handed_off" ? `Handed over to ${visible(event.to)}.` : notes[event.type];
 }
 
 const notes = {

@@ -69,6 +69,11 @@ function partsOf(record: TraceRecord): readonly Part[] {
       const what = fault === undefined ? `${tokensBefore} to ${tokensAfter} tokens` : `failed: ${visible(fault)}`;
       return [{ title: `compaction · ${what}`, rows: record.hooks.map(hookRow) }];
     }
+    case "handoff": {
+      const { from, to, messages } = record;
+      const shown = messages === undefined ? "" : ` · ${counted(messages, "message")} left`;
+      return [{ title: `handoff · ${visible(from)} to ${visible(to)}${shown}`, rows: [] }];
+    }
     case "run_finished":
       return record.hooks.length === 0 ? [] : [{ title: "end", rows: record.hooks.map(hookRow) }];
   }

@@ -9,6 +9,7 @@ export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
 export * from "./data/message.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";
+export { type DataPatch, mostDataBytes, mostDataKeyCharacters, type SessionData } from "./data/session-data.js";
 export { type Advance, advance, consequences } from "./machine/consequences.js";
 export type { Effect, EffectType } from "./machine/effect.js";
 export { dueAt, effects } from "./machine/effects.js";

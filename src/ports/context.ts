@@ -10,6 +10,7 @@
 import type { Message, UserMessage } from "../core/data/message.js";
 import type { SourceTrust } from "../core/machine/sources.js";
 import type { ToolSpecification } from "./model.js";
+import type { SessionData } from "./session-data.js";
 import type { AnyTool } from "./tool.js";
 
 /** Facts that are the same for all calls of a run. */
@@ -28,9 +29,9 @@ export type Hint = {
   readonly name: string;
   /**
    * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a
-   * failed hook.
+   * failed hook. `data` is the session's data, frozen.
    */
-  readonly text: (run: RunData) => string | undefined;
+  readonly text: (run: RunData, session: { readonly data: SessionData }) => string | undefined;
 };
 
 /** A text that is sent with the system prompt. */

@@ -24,6 +24,7 @@ import type { Reason } from "../core/data/reasons.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
 import type { CallOutcome, Purpose } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
+import type { SessionData } from "./session-data.js";
 
 /** Passed to every hook beside its subject. */
 export type HookContext = {
@@ -33,6 +34,8 @@ export type HookContext = {
   readonly signal: AbortSignal;
   /** The agent's `deps`, as its tools get them. */
   readonly deps: unknown;
+  /** The session's data, frozen. */
+  readonly data: SessionData;
 };
 
 type Call<Subject, Answer> = (subject: Subject, context: HookContext) => Answer | Promise<Answer>;

@@ -8,6 +8,7 @@
 import type { Message, Usage } from "../core/data/message.js";
 import type { PlainCondition } from "../core/machine/stop-condition.js";
 import type { StepResultSubject } from "./hook.js";
+import type { SessionData } from "./session-data.js";
 
 /** A run after a step, as the log shows it. Frozen. */
 export type StepView = {
@@ -23,6 +24,8 @@ export type StepView = {
   readonly usage: Usage;
   /** The conversation as the model sees it. */
   readonly messages: readonly Message[];
+  /** The session's data. */
+  readonly data: SessionData;
 };
 
 /** A condition as data: made by `stepCount`, `toolCalled` or `textMatches`. */

@@ -2,10 +2,15 @@
  * The tool port: a function that a model can call, and the context that it runs in.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json, ToolCallPart, ToolOutput } from "../core/data/message.js";
+import type { Json, Message, ToolCallPart, ToolOutput } from "../core/data/message.js";
 import type { JsonSchema, ProviderToolReference, ToolSpecification } from "./model.js";
 import type { Services } from "./services.js";
+import type { SessionData, ToolData } from "./session-data.js";
 
+/**
+ * What a tool has in hand. Pass it on as it is: a copy by `{ ...context }` has no `signal`, `messages`, `data`, `step`
+ * and `ask`. `Object.create(context, …)` has all of them.
+ */
 export type ToolContext<Deps = unknown> = {
   /** Aborted when the run is aborted or the call's time is up. After `graceMs`, Pawl no longer waits for the tool. */
   readonly signal: AbortSignal;
@@ -23,6 +28,10 @@ export type ToolContext<Deps = unknown> = {
   readonly deps: Deps;
   /** The agent's services: the built-in ones, and those of its author and plugins. */
   readonly services: Services;
+  /** What the model saw when it asked for this call, frozen: the conversation up to its answer, without the answer. */
+  readonly messages: readonly Message[];
+  /** The session's data. Tools, hooks and callers share it; it survives compaction and is copied by a fork. */
+  readonly data: ToolData;
   /** Shows that the call is alive. Observers and streams see the note; it is not stored. */
   progress(note: string): void;
   /**
@@ -170,10 +179,10 @@ export type Tool<Input = unknown, Output = unknown> = {
   /** Default: `rerun` if `readOnly`, else `fail`. */
   readonly recover?: RecoverOption;
   /**
-   * Whether a person is asked first; a function decides by the input. If the function throws, or takes more than 10 s, a
-   * person is asked.
+   * Whether a person is asked first; a function decides by the input, the conversation and the session's data. If the
+   * function throws, or takes more than 10 s, a person is asked.
    */
-  readonly needsApproval?: boolean | ((input: Input) => boolean | Promise<boolean>);
+  readonly needsApproval?: boolean | ((input: Input, context: PermissionContext) => boolean | Promise<boolean>);
   /**
    * True says that every effect of `execute` is in a step: the call may be let go between two steps, and runs again
    * from its beginning. So `recover` is `rerun`, and the tool may ask (`ctx.ask`). Default: false.
@@ -187,6 +196,8 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly timeoutMs?: number;
   /** Milliseconds that a call may take to settle after an abort. Default: the run's `abortGraceMs`. */
   readonly graceMs?: number;
+  /** If true, changes of `context.data` are committed although the call ended in an error. Default: they are dropped. */
+  readonly keepDataOnError?: boolean;
   /** A larger result is cut for the model; the store keeps it whole. In bytes. Default: 50 KiB. */
   readonly maxOutputBytes?: number;
   /**
@@ -215,7 +226,14 @@ export type PermissionRequest = {
   readonly input: Json;
 };
 
-export type PermissionContext = Pick<ToolContext, "sessionId" | "runId" | "deps" | "signal">;
+/** What the checks of a call get beside it. */
+export type PermissionContext = Pick<
+  ToolContext,
+  "sessionId" | "runId" | "toolCallId" | "deps" | "signal" | "messages"
+> & {
+  /** The session's data, frozen. */
+  readonly data: SessionData;
+};
 
 export type Permission =
   | "allow"

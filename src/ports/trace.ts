@@ -84,6 +84,8 @@ export type TracedCall = {
   readonly waits: readonly TracedWait[];
   /** The tool steps of the call, in the order of the log; absent if there were none. */
   readonly steps?: readonly TracedToolStep[];
+  /** The keys of the session's data that the call changed; absent if there were none. */
+  readonly changed?: readonly string[];
   /** The first 16,000 characters of the input, as JSON. Present only if content was requested. */
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */
@@ -137,6 +139,16 @@ export type TraceRecord =
       /** The code of the fault, if the compaction failed. */
       readonly fault?: string;
       readonly hooks: readonly TracedHook[];
+    })
+  | (OfTrace & {
+      readonly type: "handoff";
+      readonly at: number;
+      /** The call that asked for it. */
+      readonly callKey: string;
+      readonly from: string;
+      readonly to: string;
+      /** How many messages a filter left of the conversation. Absent: the next agent is shown all of it. */
+      readonly messages?: number;
     })
   | (OfTrace &
       TraceSpan & {

@@ -22,6 +22,7 @@ import {
   attemptAttributes,
   callAttributes,
   compactionAttributes,
+  handoffAttributes,
   hookAttributes,
   runAttributes,
   toolStepAttributes,
@@ -101,6 +102,7 @@ function exportRun(
   for (const record of records) {
     if (record.type === "step") exportStep(record, within);
     if (record.type === "compaction") span.addEvent("pawl.compaction", compactionAttributes(record), timeOf(record.at));
+    if (record.type === "handoff") span.addEvent("pawl.handoff", handoffAttributes(record), timeOf(record.at));
     if ("hooks" in record)
       for (const hook of record.hooks) span.addEvent("pawl.hook", hookAttributes(hook), timeOf(hook.startedAt));
   }

@@ -128,6 +128,15 @@ export function compactionAttributes(record: TraceRecordOf<"compaction">): Attri
   });
 }
 
+export function handoffAttributes({ callKey, from, to, messages }: TraceRecordOf<"handoff">): Attributes {
+  return withoutAbsent({
+    "pawl.call.key": callKey,
+    "pawl.handoff.from": from,
+    "pawl.handoff.to": to,
+    "pawl.handoff.messages": messages,
+  });
+}
+
 function usageAttributes(usage: Usage | undefined): Attributes {
   return {
     [names.inputTokens]: usage?.inputTokens,

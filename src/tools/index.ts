@@ -19,3 +19,4 @@ export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";
 export { type SkillFolder, type SkillsOptions, skills } from "./skills.js";
+export { type TodoItem, todo, todoHint } from "./todo.js";

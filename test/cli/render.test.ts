@@ -268,6 +268,11 @@ describe("a stream, as a person sees it", () => {
       { showInput: true },
     ],
     ["no task, if the person has just typed it", [event("run_started", { input })], ""],
+    [
+      "a handoff",
+      [event("handed_off", { callKey: "r/1/1", from: "triage", to: "billing" })],
+      "|Handed over to billing.\n",
+    ],
     ["a restart", [event("restarted", {})], "|Continuing after an interruption.\n"],
     [
       "an abort",

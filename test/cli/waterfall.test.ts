@@ -121,6 +121,7 @@ describe("the waterfall", () => {
       [
         { type: "compaction", ...of, at: 1_000, tokensBefore: 900, tokensAfter: 100, hooks: [] },
         { type: "compaction", ...of, at: 1_000, fault: "model_error", hooks: [] },
+        { type: "handoff", ...of, at: 1_000, callKey: "r/1/1", from: "triage", to: "billing", messages: 2 },
         {
           type: "run_finished",
           ...of,
@@ -137,7 +138,12 @@ describe("the waterfall", () => {
       80,
       plainText,
     );
-    expect(lines.slice(0, 3)).toEqual(["compaction · 900 to 100 tokens", "compaction · failed: model_error", "end"]);
-    expect(lines[3]).toMatch(/^ {2}bye afterRun +░+ +5 ms +ok$/);
+    expect(lines.slice(0, 4)).toEqual([
+      "compaction · 900 to 100 tokens",
+      "compaction · failed: model_error",
+      "handoff · triage to billing · 2 messages left",
+      "end",
+    ]);
+    expect(lines[4]).toMatch(/^ {2}bye afterRun +░+ +5 ms +ok$/);
   });
 });

@@ -82,6 +82,7 @@ function checkSize(state: Exclude<State, { status: "idle" }>): void {
 
 /** The open questions of a call's tool. */
 function questionsOf(call: Call) {
+  if (call.status === "running") return call.held ?? [];
   return call.status === "asking" ? (call.open ?? []) : [];
 }
 
@@ -157,7 +158,10 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
     (call) => call.status === "running" || (call.status === "waiting" && call.on === "child"),
   );
   const ready = calls.filter((call) => call.status === "ready");
-  const asked = calls.flatMap((call) => (call.status !== "running" && "askedAt" in call ? [call.askedAt ?? 0] : []));
+  const asked = calls.flatMap((call) => {
+    if (call.status === "running") return stopping === null ? (call.held ?? []).map((one) => one.askedAt) : [];
+    return "askedAt" in call ? [call.askedAt ?? 0] : [];
+  });
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
   const outside = calls.filter((call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call));
   check(at("running").length <= limits.toolConcurrency, "more calls run than may");
@@ -272,7 +276,7 @@ export function createOracle(session: Session): Oracle {
     if (!isResting(before) && after.status !== "idle" && before.runId === after.runId) checkProgress(before, after);
     for (const { key } of effects(after)) check(!settled.has(key), `${key} settled and is wanted again`);
     calls.checkWanted(effects(after));
-    transcript.observe(after);
+    transcript.observe(after, events);
     publicEvents.observe(session.events.slice(seen), before, after);
     seen = session.events.length;
   }
@@ -304,6 +308,7 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "decide":
       return event.type === "tool_decided" && event.callKey === effect.callKey;
     case "run_tool":
+      if (event.type === "tool_asked" && event.held === true) return false;
       return settlesCall.has(event.type) && "callKey" in event && event.callKey === effect.callKey;
     case "reconcile":
       return (event.type === "tool_finished" || event.type === "tool_decided") && event.callKey === effect.callKey;
@@ -353,7 +358,13 @@ function watchCalls() {
   const questions = new Map<string, Set<string>>();
 
   /** A question of a tool is over. The tool runs again when none is open. */
-  function settleQuestion(callKey: string, questionId: string): void {
+  function settleQuestion(callKey: string, questionId: string, before: State): void {
+    const call = hasCalls(before) ? before.calls.find((one) => one.callKey === callKey) : undefined;
+    if (call?.status === "running") {
+      const isOpen = call.held?.some(({ step }) => step === questionId) === true;
+      check(isOpen, `the question ${questionId} of the running call ${callKey} is settled, and was not open`);
+      return;
+    }
     const asked = questions.get(callKey);
     check(asked?.delete(questionId) === true, `the question ${questionId} of ${callKey} is settled, and was not open`);
     if (asked.size === 0) open.set(callKey, "free");
@@ -370,11 +381,16 @@ function watchCalls() {
         break;
       }
       case "tool_asked":
+        if (event.held === true) {
+          const call = hasCalls(after) ? after.calls.find((one) => one.callKey === event.callKey) : undefined;
+          check(call?.status === "running", "a tool that keeps its question is let go");
+          break;
+        }
         questions.set(event.callKey, (questions.get(event.callKey) ?? new Set()).add(event.step));
         open.set(event.callKey, "asked");
         break;
       case "timer_fired":
-        if (event.questionId !== undefined) settleQuestion(event.callKey ?? "", event.questionId);
+        if (event.questionId !== undefined) settleQuestion(event.callKey ?? "", event.questionId, before);
         break;
       case "model_finished": {
         const step = `${event.runId}/${event.modelCallIndex}`;
@@ -390,7 +406,7 @@ function watchCalls() {
         if (event.decision.verdict === "ask") open.set(event.callKey, "asked");
         break;
       case "answered":
-        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId);
+        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId, before);
         if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
           open.set(event.callKey, "free");
         break;

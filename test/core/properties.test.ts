@@ -52,11 +52,37 @@ test("the log builds the transcript, whether it comes from memory or from a stor
 
 test("who reads the log from where the last compaction says sees the same", verifies("CTX-5"), async () => {
   await fc.assert(
-    fc.asyncProperty(sessions, async ({ log, state, transcript }) => {
+    fc.asyncProperty(sessions, async ({ log, state, transcript, blobs }) => {
       const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
-      expect(await loadTranscript({ read }, "s", state)).toEqual(transcript);
+      const getBlob = async (_: string, hash: string) => blobs.get(hash) ?? null;
+      expect(await loadTranscript({ read, getBlob }, "s", state)).toEqual(transcript);
     }),
   );
+});
+
+test("the session's data is the same, from whatever row its reading starts", verifies("TOOL-17"), async () => {
+  let found = 0;
+  await fc.assert(
+    fc.asyncProperty(sessions, async ({ log, blobs }) => {
+      const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
+      const whole = createTranscript();
+      let state = initialState as State;
+      for (const entry of log) {
+        state = transition(state, entry.event);
+        appendEntry(whole, entry);
+        const { dataBlob } = state.context;
+        if (dataBlob === undefined) continue;
+        found += 1;
+        const getBlob = async (_: string, hash: string) => blobs.get(hash) ?? null;
+        expect((await loadTranscript({ read, getBlob }, "s", state)).data).toEqual(whole.data);
+        // The blob is lost: the beginning of the log says the same.
+        const none = async () => null;
+        expect((await loadTranscript({ read, getBlob: none }, "s", state)).data).toEqual(whole.data);
+      }
+    }),
+    { numRuns: 30 },
+  );
+  expect(found).toBeGreaterThan(20);
 });
 
 const answers: fc.Arbitrary<Answer> = fc.constantFrom<Answer[]>(

@@ -67,6 +67,12 @@ export function watchEvents() {
       case "tool_step":
         check(open.has(event.callKey) && event.runId === run, "a tool step of a call that is over");
         break;
+      case "data_changed":
+        check(
+          event.keys.length > 0 && new Set(event.keys).size === event.keys.length,
+          "a change of no key, or twice of one",
+        );
+        break;
       case "tool_failed":
         check(
           calls.get(event.callKey) === 2,

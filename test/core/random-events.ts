@@ -14,10 +14,14 @@ import {
   hasCalls,
   isResting,
   type Message,
+  type MessageRef,
+  openQuestionsOf,
   reasons,
   type State,
 } from "../../src/core/index.js";
+import { referencesTo } from "../../src/core/transcript/message-references.js";
 import { type Chance, createChance } from "./chance.js";
+import { blobOfData, changesOf, randomPatch } from "./random-data.js";
 import {
   afterFailure,
   randomAnswer,
@@ -93,6 +97,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted", by: "ada" }),
+    () => ({ type: "data_changed", patch: randomPatch(session), by: "anna" }),
     () => ({
       type: "run_queued",
       runId: newRun(),
@@ -151,7 +156,7 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
     case "decide":
       return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
     case "run_tool":
-      return chance.once(3) ? toolStep(effect, session, chance) : toolOutcome(effect, chance);
+      return chance.once(3) ? toolStep(effect, session, chance) : toolOutcome(effect, session, chance);
     case "reconcile":
       return reconciliation(effect, session, chance);
     case "sleep": {
@@ -190,7 +195,31 @@ function handover(session: Session, chance: Chance): EventBody {
   const hooks = chance.once(3)
     ? { hooks: [{ name: `h${state.seq}`, hook: "afterStep", ms: 1, outcome: "ok" }] as const }
     : {};
-  return { type: "handed_off", runId, ...handoff, from: state.session?.agent ?? "", ...hooks };
+  const from = state.session?.agent ?? "";
+  return { type: "handed_off", runId, ...handoff, from, ...filtered(session, chance), ...hooks };
+}
+
+/** What a filter leaves of the conversation: some turns of it, some in other words, and something in front. */
+function filtered({ transcript }: Session, chance: Chance): { readonly messages?: readonly MessageRef[] } {
+  if (chance.once(2)) return {};
+  const { messages, seqs } = transcript;
+  const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  const owners = new Map<Message, number>();
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index] as Message;
+    const turn = [message];
+    if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
+    // A list ends with the results of the step, as the conversation does.
+    if (index < messages.length - 1 && chance.once(3)) continue;
+    if (message.role !== "user" || !chance.once(4)) list.push(...turn);
+    else {
+      const said = userMessage("in other words");
+      list.push(said);
+      if (chance.once(2)) owners.set(said, seqs[index] ?? 0);
+    }
+  }
+  const keep = (message: Message) => (owners.has(message) ? { message, seq: owners.get(message) ?? 0 } : { message });
+  return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
 function preparation(session: Session, chance: Chance): EventBody {
@@ -216,7 +245,8 @@ function preparation(session: Session, chance: Chance): EventBody {
   };
 }
 
-function compaction({ state, transcript }: Session, chance: Chance): EventBody {
+function compaction(session: Session, chance: Chance): EventBody {
+  const { state, transcript } = session;
   const runId = state.status === "idle" ? "r0" : state.runId;
   if (chance.once(4)) return { type: "compacted", runId, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
   const cut = chance.below(transcript.seqs.length + 1);
@@ -230,6 +260,7 @@ function compaction({ state, transcript }: Session, chance: Chance): EventBody {
     summary: "summary",
     ...retained,
     ...counted,
+    ...blobOfData(session),
   };
 }
 
@@ -311,7 +342,11 @@ function toolFailure({ runId, callKey, attempt }: OfCall, chance: Chance): Event
   };
 }
 
-function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+function toolOutcome(
+  { runId, callKey, attempt }: OfCall,
+  session: Pick<Session, "state" | "at">,
+  chance: Chance,
+): EventBody {
   if (chance.once(3)) return toolFailure({ runId, callKey, attempt }, chance);
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
   if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
@@ -325,21 +360,30 @@ function toolOutcome({ runId, callKey, attempt }: OfCall, chance: Chance): Event
     output: { type: "text", text: "out" },
     timing: { startedAt: 1, durationMs: 1 },
     ...(chance.once(12) ? { done: chance.once(2) ? {} : { message: "done" } } : {}),
+    ...changesOf(session),
   };
 }
 
 /** What a tool does durably while it runs, mostly under names that are its own. */
 function toolStep(
   { runId, callKey, attempt }: OfCall,
-  { state, at }: Pick<Session, "state" | "at">,
+  session: Pick<Session, "state" | "at">,
   chance: Chance,
 ): EventBody {
+  const { state, at } = session;
   const step = chance.once(8) ? "again" : `s${state.seq}`;
   const core = { runId, callKey, attempt: chance.once(8) ? attempt - 1 : attempt, step };
   const timing = { startedAt: 1, durationMs: 1 };
-  return chance.pick<() => EventBody>([
+  const event = chance.pick<() => EventBody>([
     () => ({ type: "tool_step_started", ...core }),
-    () => ({ type: "tool_step_finished", ...core, outcome: "ok", value: { n: state.seq }, timing }),
+    () => ({
+      type: "tool_step_finished",
+      ...core,
+      outcome: "ok",
+      value: { n: state.seq },
+      timing,
+      ...changesOf(session),
+    }),
     () => ({ type: "tool_step_finished", ...core, outcome: "ok", timing, tries: 2 }),
     () => ({
       type: "tool_step_finished",
@@ -349,8 +393,15 @@ function toolStep(
       timing,
     }),
     () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.once(2) ? { expiresAt: at + 50 } : {}) }),
-    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" } }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" }, ...changesOf(session) }),
   ])();
+  return mayHold(event, { state, at });
+}
+
+/** A chance of its own, so that the sessions that a seed draws stay as they are: the tool may go on with its question. */
+function mayHold(event: EventBody, { state, at }: Pick<Session, "state" | "at">): EventBody {
+  const isHeld = event.type === "tool_asked" && createChance(state.seq + at).once(3);
+  return isHeld ? { ...event, held: true } : event;
 }
 
 /** What a child said: mostly in the order of its log, and sometimes late. */
@@ -382,8 +433,9 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
       ];
     case "running":
       return [
+        ...(call.held === undefined ? [] : toolQuestion(call, runId, state, chance)),
         ...(state.status === "tool_running" && state.stopping !== null
-          ? [toolOutcome({ runId, callKey, attempt: call.attempt }, chance)]
+          ? [toolOutcome({ runId, callKey, attempt: call.attempt }, { state, at: 0 }, chance)]
           : []),
         ...(chance.once(6) ? [childReport({ runId, callKey }, state, chance)] : []),
       ];
@@ -411,12 +463,13 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
 
 /** An answer to a tool, and sometimes another question beside it. */
 function toolQuestion(
-  call: Extract<Call, { status: "asking" }>,
+  call: Extract<Call, { status: "asking" | "running" }>,
   runId: string,
   state: State,
   chance: Chance,
 ): readonly EventBody[] {
-  const { callKey, attempt, open = [] } = call;
+  const { callKey, attempt } = call;
+  const open = openQuestionsOf(call) ?? [];
   if (chance.once(4)) return [toolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
   const questionId = chance.once(8) ? "another" : open[chance.below(open.length)]?.step;
   const answer = chance.once(6)
@@ -472,7 +525,10 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
     }),
     () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
     () => toolFailure({ runId, callKey, attempt }, chance),
-    () => ({ ...toolOutcome({ runId, callKey, attempt }, chance), ...(chance.once(3) ? { causeSeq: state.seq } : {}) }),
+    () => ({
+      ...toolOutcome({ runId, callKey, attempt }, session, chance),
+      ...(chance.once(3) ? { causeSeq: state.seq } : {}),
+    }),
     () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
     () => ({ type: "abort_requested", runId }),
     () => ({ type: "restarted", runId, holder: "o" }),

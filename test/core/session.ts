@@ -45,12 +45,14 @@ export type Session = {
   readonly log: Entry[];
   readonly transcript: Transcript;
   readonly events: PublicEvent[];
+  /** The session's data in blobs, by hash: what compactions name. */
+  readonly blobs: Map<string, Uint8Array>;
   /** The time of the next event. */
   at: number;
 };
 
 export function createSession(): Session {
-  return { state: initialState, log: [], transcript: createTranscript(), events: [], at: 1_000 };
+  return { state: initialState, log: [], transcript: createTranscript(), events: [], blobs: new Map(), at: 1_000 };
 }
 
 /** Adds an event and its consequences to the log; nothing where it does not apply. */

@@ -34,6 +34,27 @@ function results(session: Session): readonly string[] {
   return last?.role === "tool" ? last.parts.map((part) => textOfOutput(part.output)) : [];
 }
 
+test("a call that waits for a slot for its next attempt ends with its last failure", verifies("TOOL-15"), () => {
+  const session = startedSession({ toolConcurrency: 2 });
+  step(session, { calls: ["one", "two", "three"] });
+  allows(session, 1, { recover: "rerun", retry: { attempts: 3, baseMs: 100, maxMs: 100 } });
+  allows(session, 2);
+  allows(session, 3);
+  const callKey = keyOf(session, 1);
+  const fault = { code: "tool_failed", message: "no answer", retryable: true };
+  const timing = { startedAt: 0, durationMs: 1 };
+  happen(session, { type: "tool_failed", runId: "r1", callKey, attempt: 1, fault, retryInMs: 100, timing });
+  session.at += 100;
+  happen(session, { type: "timer_fired", runId: "r1", timer: "tool_retry", callKey, attempt: 1 });
+  // The third call has taken the slot meanwhile.
+  expect(outcomesOf(session.state)).toEqual(["ready", "running", "running"]);
+  aborts(session);
+  expect(outcomesOf(session.state)).toEqual(["error", "running", "running"]);
+  finishes(session, 2);
+  finishes(session, 3);
+  expect(results(session)[0]).toContain("no answer");
+});
+
 /** Sessions in every state in which a run can be aborted. */
 const underWay: readonly (readonly [where: string, make: () => Session])[] = [
   ["before the first model call", () => startedSession()],

@@ -4,6 +4,7 @@
 import {
   type AssistantMessage,
   type Entry,
+  type Event,
   hasCalls,
   type Message,
   type State,
@@ -18,9 +19,14 @@ export function watchTranscript(session: Session) {
   let shown: readonly Message[] = [];
 
   return {
-    observe(state: State): void {
+    observe(state: State, events: readonly Event[]): void {
       const { messages, run } = transcript;
+      checkData(session);
       check(messages.length === transcript.seqs.length, "a message without its entry");
+      if (events.some((event) => event.type === "handed_off" && event.messages !== undefined)) {
+        checkOrder(shown, messages);
+        shown = [];
+      }
       checkKept(shown, messages);
       for (let index = shown.length; index < messages.length; index += 1) deepFreeze(messages[index]);
       if (messages.length !== shown.length || messages[0] !== shown[0] || messages.at(-1) !== shown.at(-1)) {
@@ -61,6 +67,22 @@ export function watchTranscript(session: Session) {
   };
 }
 
+/** The data, made of the log's patches key by key, the long way. */
+function checkData({ transcript, log }: Session): void {
+  const keys = new Set(["plan", "account", "draft", "n", ...Object.keys(transcript.data)]);
+  const patches = log.map(({ event }) => {
+    if (event.type === "data_changed") return event.patch;
+    return "data" in event ? event.data : undefined;
+  });
+  for (const key of keys) {
+    const last = patches.findLast(
+      (patch) => patch?.unset?.includes(key) === true || Object.hasOwn(patch?.set ?? {}, key),
+    );
+    const expected = last === undefined || last.unset?.includes(key) === true ? undefined : last.set?.[key];
+    check(transcript.data[key] === expected, `the data has another ${key} than the log says`);
+  }
+}
+
 /** The settings that the log says last, since its last compaction. */
 function checkSettings({ settings }: Transcript, log: readonly Entry[]): void {
   const named = log.findLast(
@@ -88,6 +110,15 @@ function checkSent({ messages, seqs, sentList }: Transcript, prepared: Entry | u
       ? sentList === null
       : expected.length === sentList?.length && expected.every((message, index) => message === sentList[index]),
     "another list is sent than the log names",
+  );
+}
+
+/** A filter leaves messages out and adds others: those that it keeps are the same, in the same order. */
+function checkOrder(before: readonly Message[], now: readonly Message[]): void {
+  const places = now.map((message) => before.indexOf(message)).filter((place) => place !== -1);
+  check(
+    places.every((place, index) => index === 0 || place > (places[index - 1] ?? -1)),
+    "a filter has changed the order of the conversation",
   );
 }
 

@@ -7,7 +7,9 @@ import {
   summaryMessage,
   textOf,
 } from "../../src/core/index.js";
+import { compactionRange } from "../../src/core/transcript/compaction.js";
 import { continuePrompt, doneToolReminder } from "../../src/core/transcript/loop-prompts.js";
+import { loadTranscript } from "../../src/runtime/log/read-log.js";
 import { verifies } from "../verifies.js";
 import {
   allows,
@@ -16,6 +18,7 @@ import {
   asks,
   compacts,
   ends,
+  fails,
   finishes,
   prepared,
   queue,
@@ -243,6 +246,39 @@ describe("a compaction", () => {
     compacts(session, { keptFrom: from, summary: "first" });
     compacts(session, { keptFrom: from, summary: "second" });
     expect(shown(session)).toEqual([`user ${standing("second")}`, "assistant t0", "tool t0"]);
+  });
+
+  test("forgets what the attempts before it used, as a reader that begins there does not know it", () => {
+    const session = longSession();
+    prepared(session);
+    fails(session, { type: "compact" }, "context_overflow", { inputTokens: 7 });
+    compacts(session, { keptFrom: session.log.length + 1 });
+    step(session, { text: "Done." });
+    expect(session.events.findLast(({ type }) => type === "step_finished")).toMatchObject({
+      usage: { inputTokens: 10 },
+    });
+    expect(runOf(session.state).usage.inputTokens).toBe(37);
+  });
+
+  test("that begins within the call for a last summary is read with that call, whose answer nobody sees", async () => {
+    const session = startedSession({ maxSteps: 1, onMaxSteps: "summary" });
+    step(session, { calls: ["one"] });
+    finishAll(session, 1);
+    prepared(session);
+    steer(session, "and this");
+    answers(session, { text: "In short." });
+    start(session, "r2");
+    prepared(session);
+    restarts(session);
+    const { messages, origins } = session.transcript;
+    const from = messages.findIndex((message) => textOf(message) === "and this");
+    expect(session.log[(origins[from] ?? 0) - 1]?.event.type).toBe("steered");
+    compacts(session, compactionRange(session.transcript, session.transcript.seqs[from] ?? 0));
+    const { log, state } = session;
+    const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
+    const reread = await loadTranscript({ read, getBlob: async () => null }, "s", state);
+    expect(reread.messages.map(textOf)).toEqual(session.transcript.messages.map(textOf));
+    expect(shown(session)).not.toContain("assistant In short.");
   });
 
   test("without a summary changes nothing but what it cost", () => {

@@ -265,6 +265,7 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "tool_asked":
       return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
     case "data_changed":
+      return [{ type, patch: { set: { plan: [] } }, by: "anna" }];
     case "session_changed":
     case "rules_changed":
     case "compaction_requested":

@@ -1,7 +1,7 @@
 /**
  * The sessions that are recorded: all that the log can hold, ended and cut off at every kind of place.
  */
-import type { Hook, Message, Model, ModelDelta, Session } from "../../src/index.js";
+import type { Hook, Json, Message, Model, ModelDelta, Session } from "../../src/index.js";
 import { stepCount, textMatches, toolCalled } from "../../src/runtime/agent/stop-conditions.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -64,6 +64,27 @@ const order = tool("order", {
     await Promise.all([step("mail", () => {}), step("note", () => "noted")]);
     const said = await ask({ message: "From which account?", schema: { type: "string" }, expiresInMs: 60_000 });
     return said.type === "answered" ? `paid from ${said.value}` : "not paid";
+  },
+});
+
+/** Tools that keep something with the session. */
+const plan = tool("plan", {
+  execute: (input, { data }) => {
+    data.set("plan", [input as Json]);
+    data.set("draft", { text: "soon" });
+    data.update("made", (times) => Number(times ?? 0) + 1);
+    return "A plan is made. ".repeat(40);
+  },
+});
+const settle = tool("order", {
+  durable: true,
+  async execute(_input, { data, step, ask }) {
+    data.set("price", await step("price", () => 7));
+    await step("charge", () => "charged");
+    data.delete("draft");
+    const said = await ask({ message: "From which account?" });
+    data.set("said", said.type);
+    return "ordered";
   },
 });
 
@@ -574,6 +595,34 @@ export const scenarios: readonly RecordedScenario[] = [
       await session.send("More.", { runId: "next", agent: "expert", limits: { maxHandoffs: 2 } });
       await bench.settle();
       await ask("And more.", "last");
+    },
+  },
+  {
+    name: "data",
+    about: "the session's data: changed by tools, at a step and a question, from outside, and kept by a compaction",
+    parts: () =>
+      agentOf(
+        steps(
+          { calls: [call("plan"), call("look")] },
+          { calls: [call("plan", { n: 2 })], usage: { inputTokens: 900, outputTokens: 5 } },
+          { calls: [call("order")] },
+          { text: "Done." },
+        ),
+        {
+          tools: [...tools, plan, settle],
+          compaction: {
+            contextWindow: 1_000,
+            model: createScriptedModel([{ text: "It was looked at." }, { text: "It was looked at again." }], {
+              id: "short",
+            }),
+          },
+        },
+      ),
+    async play({ bench, session, ask }) {
+      await ask("Do it.", "r");
+      await session.setData({ set: { account: "main", note: "x" } }, { by: "Ada" });
+      await session.setData({ unset: ["note"] });
+      await bench.settle();
     },
   },
   {

@@ -173,6 +173,56 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     });
   },
 
+  async "The conversation in a tool"(line) {
+    const count = defineTool({
+      name: "count",
+      description: "Counts the user's messages.",
+      input,
+      recover: "rerun",
+      execute: (_input, ctx) => line.run({ ctx }).length,
+    });
+    await crashTest({
+      agent: () => createAgent({ model: modelOf({ calls: [{ name: "count" }] }, { text: "One." }), tools: [count] }),
+      input: "How many have I sent?",
+      check: (play) =>
+        expect(eventsOf(play, "tool_finished")).toMatchObject([{ event: { outcome: "ok", output: { value: 1 } } }]),
+    });
+  },
+
+  async "Session data in a tool"(line) {
+    const add = defineTool({
+      name: "add",
+      description: "Adds an article.",
+      input: { type: "object", properties: { article: { type: "string" } } } as const,
+      recover: "rerun",
+      execute({ article }, ctx) {
+        line.run({ ctx, article });
+        return "added";
+      },
+    });
+    const carts: unknown[] = [];
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      input,
+      readOnly: true,
+      execute(_input, { data }) {
+        carts.push(data.get("cart"));
+        return "seen";
+      },
+    });
+    const calls = ["pen", "ink"].map((article) => ({ name: "add", input: { article } }));
+    await crashTest({
+      agent: () =>
+        createAgent({ model: modelOf({ calls }, { calls: [{ name: "look" }] }, { text: "Two." }), tools: [add, look] }),
+      input: "Add both.",
+      check({ result }) {
+        expect(result).toMatchObject({ status: "completed", text: "Two." });
+        expect([...(carts.at(-1) as string[])].sort()).toEqual(["ink", "pen"]);
+      },
+    });
+  },
+
   async "The events of a child on its parent's stream"(line) {
     const researcher = createAgent({ name: "researcher", model: modelOf({ text: "90 EUR." }) });
     const research = researcher.asTool({ name: "research", description: "Researches." });

@@ -154,6 +154,7 @@ test("every event has a row that tells its public events, and every public event
     child_started: true,
     approval_requested: true,
     approval_answered: true,
+    data_changed: true,
     handed_off: true,
     tool_step: true,
     tool_failed: true,
@@ -222,6 +223,7 @@ test("every member that the golden logs show is named", proven, () => {
 test.for([
   "data/message",
   "data/model-settings",
+  "data/session-data",
   "machine/event",
   "machine/inbox",
   "machine/reserved-events",

@@ -155,10 +155,10 @@ describe("a JSON Schema", () => {
   });
 
   test("lists no more than a model can use", async () => {
-    const value = { files: Array.from({ length: 5000 }, () => ({ "a/b": "x" })) };
+    const value = { files: Array.from({ length: 300 }, () => ({ "a/b": "x" })) };
     const issues = await issuesOf(schema, value);
     expect(issues).toHaveLength(21);
-    expect(issues.at(-1)).toEqual({ path: "", message: "and 4980 more" });
+    expect(issues.at(-1)).toEqual({ path: "", message: "and 280 more" });
   });
 
   test("takes the dialect that it names", async () => {

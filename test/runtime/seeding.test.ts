@@ -57,6 +57,14 @@ async function entriesOf(store: Store, sessionId: string) {
 const typesIn = async (store: Store, sessionId: string) => (await entriesOf(store, sessionId)).map(({ type }) => type);
 
 describe("a run with a history", verifies("LOOP-19"), () => {
+  test("that a session refuses ends its stream, too", async () => {
+    const { agent } = agentWith();
+    await agent.run("Go", { sessionId: "s" });
+    const stream = agent.runStream("Go on", { sessionId: "s", history: earlier });
+    expect(await collect(stream)).toEqual([]);
+    await expect(stream.result).rejects.toThrow(/exists already/);
+  });
+
   test.each(bothStores)(
     "on %s: the model is shown it first, and it is in the commit of the run's start",
     async ({ open }) => {

@@ -53,7 +53,60 @@ test("a model asks a person with askPerson()", proven, async () => {
   expect(await outputOf(store)).toBe("blue");
 });
 
+/** Holds back the first commit that has an event of this type. */
+function createHoldingStore(type: string) {
+  const inner = createMemoryStore();
+  const [reached, released] = [deferred(), deferred()];
+  let isHeld = false;
+  const store: Store = {
+    ...inner,
+    async commit(lease, commit) {
+      if (!isHeld && commit.events.some((event) => event.type === type)) {
+        isHeld = true;
+        reached.resolve();
+        await released.promise;
+      }
+      return await inner.commit(lease, commit);
+    },
+  };
+  return { store, reached: reached.promise, release: released.resolve };
+}
+
 describe("a tool that asks", () => {
+  test("asks nobody while its run is being aborted, and is told", proven, async () => {
+    const { store, reached, release } = createHoldingStore("abort_requested");
+    const [begun, goesOn, asked] = [deferred(), deferred(), deferred()];
+    const said: unknown[] = [];
+    const agent = agentOf(
+      async ({ ask }) => {
+        begun.resolve();
+        await goesOn.promise;
+        const answer = ask({ message: "Really?" });
+        asked.resolve();
+        return answer.catch((error) => {
+          said.push(error);
+          return "nobody was asked";
+        });
+      },
+      {},
+      { store, limits: { abortGraceMs: 60_000 } },
+    );
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    const aborting = agent.session("s").abort();
+    await reached;
+    goesOn.resolve();
+    await asked.promise;
+    // The question goes to the log in the next turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    release();
+    await aborting;
+    expect(await running).toMatchObject({ status: "aborted" });
+    expect(said).toMatchObject([{ name: "AbortError" }]);
+    expect((await logOf(store)).filter(({ type }) => type === "tool_asked")).toEqual([]);
+    expect(await outputOf(store)).toBe("nobody was asked");
+  });
+
   test("is let go, and runs again with the answer in another process", proven, async () => {
     const store = createMemoryStore();
     const ran: string[] = [];

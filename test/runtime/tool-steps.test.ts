@@ -133,6 +133,22 @@ describe("a step", () => {
     expect(await resultOf(store)).toContain("step_in_doubt");
   });
 
+  test("that may run once stays in doubt when its call is tried again", verifies("TOOL-12", "TOOL-15"), async () => {
+    let ran = 0;
+    const seen: string[] = [];
+    const work = async ({ step }: ToolContext) => {
+      const charged = await step("charge", () => (ran += 1), { once: true }).catch((error: StepError) => error.code);
+      seen.push(String(charged));
+      throw new Error("the service is away");
+    };
+    const retry = { attempts: 2, backoff: { baseMs: 0 } };
+    // Commits: the start, the answer, the start of the step, its end.
+    const { store } = await inTwoLives(work, { failing: 4, more: { retry } });
+    expect(ran).toBe(1);
+    expect(seen).toEqual(["step_in_doubt", "step_in_doubt"]);
+    expect((await logOf(store)).filter(({ type }) => type === "tool_failed")).toHaveLength(1);
+  });
+
   test("names are counted in a loop", verifies("TOOL-12"), async () => {
     const ran: number[] = [];
     const work = async ({ step }: ToolContext) => {
@@ -508,6 +524,28 @@ describe("a replay", () => {
     });
   });
 
+  test("reads large values of steps, and leaves out calls that were cut off", verifies("TOOL-12"), async () => {
+    const store = createMemoryStore();
+    const begun = deferred();
+    const work = async ({ step }: ToolContext) => {
+      const text = await step("read", () => "x".repeat(100_000));
+      await step("wait", ({ signal }) => {
+        begun.resolve();
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("cut off"))));
+      });
+      return text.length;
+    };
+    const agent = agentOf(work, {}, { store });
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    await agent.session("s").abort();
+    expect(await running).toMatchObject({ status: "aborted" });
+    expect(await agent.session("s").replay({ durable: "present" })).toMatchObject({ difference: null });
+    const whole = agentOf(async ({ step }) => (await step("read", () => "x".repeat(100_000))).length, {}, { store });
+    await whole.run("Go", { sessionId: "large" });
+    expect(await whole.session("large").replay({ durable: "present" })).toMatchObject({ difference: null });
+  });
+
   test("finds a step that is new, and one that has another name, and runs neither", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
     await agentOf(order, {}, { store }).run("Go", ids);
@@ -525,4 +563,22 @@ describe("a replay", () => {
     expect(renamed.difference).toMatchObject({ event: "tool_finished", recorded: "ok", present: "error" });
     expect(ran).toBe(0);
   });
+});
+
+test("a context that is copied keeps all that the tool has", verifies("TOOL-12"), async () => {
+  const store = createMemoryStore();
+  const agent = agentOf(
+    async (context) => {
+      const own = { ...context, deps: "mine" };
+      own.data.set("seen", own.messages.length);
+      const { step, signal } = own;
+      return { gave: await step("one", () => 1), aborted: signal.aborted, deps: own.deps };
+    },
+    {},
+    { store },
+  );
+  expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
+  const finished = (await logOf(store)).find(({ type }) => type === "tool_finished");
+  expect(finished).toMatchObject({ output: { type: "json", value: { gave: 1, aborted: false, deps: "mine" } } });
+  expect(await agent.session("s").data()).toEqual({ seen: 1 });
 });

@@ -9,6 +9,7 @@ import { fromAiSdkTool } from "../../src/runtime/tools/ai-sdk-tool.js";
 import { normaliseTools, type Tools } from "../../src/runtime/tools/compile-tools.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
+import { noToolData } from "../support/tool-data.js";
 import { verifies } from "../verifies.js";
 
 const context: ToolContext = {
@@ -19,6 +20,8 @@ const context: ToolContext = {
   sessionId: "session_1",
   runId: "run_1",
   deps: { database: "x" },
+  messages: [],
+  data: noToolData,
   services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
   progress: () => {},
   step: () => Promise.reject(new Error("no steps here")),
@@ -152,7 +155,11 @@ describe("a tool of the AI SDK", () => {
       aiTool({ inputSchema, needsApproval: async ({ amount }) => amount > 10 }),
     );
     if (typeof needsApproval !== "function") throw new Error("it is a function");
-    expect([await needsApproval({ amount: 11 }), await needsApproval({ amount: 1 })]).toEqual([true, false]);
+    const asked = { ...context, data: {} };
+    expect([await needsApproval({ amount: 11 }, asked), await needsApproval({ amount: 1 }, asked)]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test("shows a model what toModelOutput makes", verifies("TOOL-1#ai-sdk"), async () => {

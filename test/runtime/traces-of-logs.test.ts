@@ -49,6 +49,7 @@ const storeOf = (log: Log): Store => ({
   read: async (_, after = 0, limit = 1_000) => log.slice(after, after + limit),
   load: async () => null,
   loadAt: async () => null,
+  getBlob: async () => null,
 });
 
 const partOf = <Type extends TraceRecord["type"]>(records: readonly TraceRecord[], type: Type) =>

@@ -12,6 +12,7 @@ import {
   createEngine,
   defineTool,
   type Hook,
+  type HookContext,
   modelRequests,
   pendingApprovals,
   recordedAttempts,
@@ -52,8 +53,8 @@ type Ways = { readonly [name: string]: () => unknown };
 /** Members that give no plain data of a session. */
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
-  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "steer"],
-  client: ["abort", "answer", "fork", "id", "provideResult", "send", "steer"],
+  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "setData", "steer"],
+  client: ["abort", "answer", "fork", "id", "provideResult", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],
 } as const;
@@ -119,8 +120,8 @@ test("exported constants cannot be changed", verifies("LOOP-21"), () => {
 
 /** Hooks at every point: each changes its subject, if it can. */
 function vandals(walk: Walk): Hook {
-  const change = (subject: unknown) => {
-    vandalise(subject, walk);
+  const change = (subject: unknown, context?: HookContext) => {
+    vandalise([subject, context?.data], walk);
     return undefined;
   };
   return {
@@ -148,7 +149,11 @@ function createVictim(store: Store, walk: Walk): { readonly agent: Agent; readon
     description: "Pays.",
     input: { type: "object", properties: { to: { type: "object", properties: { name: { type: "string" } } } } },
     needsApproval: (input) => JSON.stringify(input).includes("Ada"),
-    execute: () => ({ paid: { euros: [1, 2] } }),
+    execute(_input, { data, messages }) {
+      data.set("paid", { to: ["somebody"] });
+      for (const one of [data.all(), data.get("paid"), messages]) vandalise(one, walk);
+      return { paid: { euros: [1, 2] } };
+    },
   });
   const change = (...values: readonly unknown[]) => vandalise(values, walk);
   const scripted = createScriptedModel(({ messages }) => {
@@ -186,8 +191,8 @@ function createVictim(store: Store, walk: Walk): { readonly agent: Agent; readon
         },
       ],
     },
-    canExecuteTool: (request) => {
-      vandalise(request, walk);
+    canExecuteTool: (request, { data, messages }) => {
+      for (const one of [request, data, messages]) vandalise(one, walk);
       return "allow";
     },
   });
@@ -278,8 +283,8 @@ function waysOf(agent: Agent, store: Store, id: string) {
   const client = createClient({ store }).session(id);
   const members = {
     agent: ["options", "specifications"],
-    session: ["events", "messages", "pendingApprovals", "replay", "result", "state"],
-    client: ["answerTo", "events", "messages", "pendingApprovals", "result", "state", "tools"],
+    session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
+    client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
     engine: ["agents", "plugins"],
     store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "read", "verify"],
   } as const;
@@ -289,6 +294,8 @@ function waysOf(agent: Agent, store: Store, id: string) {
     agents: () => [],
     events: () => session.events({ follow: false }),
     messages: () => session.messages(),
+    data: () => session.data(),
+    clientData: () => client.data(),
     pendingApprovals: () => session.pendingApprovals(),
     replay: () => session.replay(),
     result: () => session.result(),

@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import { createTokenEstimator } from "../../src/context/tokens.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
 import { compileTool } from "../../src/runtime/tools/compile-tools.js";
+import { noToolData } from "../support/tool-data.js";
 
 /** A folder with these files, removed when the test has finished. */
 export function createFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
@@ -44,6 +45,8 @@ export function createContext(signal = new AbortController().signal): ToolContex
     sessionId: "session",
     runId: "run",
     deps: undefined,
+    messages: [],
+    data: noToolData,
     services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },
     progress: () => {},
     step: () => Promise.reject(new Error("no steps here")),

@@ -30,6 +30,7 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
     case "tool_finished":
       return finished(call, event);
     case "answered":
+      if (call.status === "running") return answeredForTool(call, event);
       if (call.status !== "asking") return call;
       return call.why === "tool" ? answeredForTool(call, event) : answered(call, event, seq);
     case "tool_asked":
@@ -46,8 +47,9 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
 type Asking = Extract<Call, { status: "asking" }>;
 
 /** The tool is let go, and its slot is free. Questions that it asked side by side come in one commit. */
-function asked(call: Call, { attempt, step, expiresAt, held, at }: EventOf<"tool_asked">): Call {
-  if (held === true) return call;
+function asked(call: Call, event: EventOf<"tool_asked">): Call {
+  const { attempt, step, expiresAt, held, at } = event;
+  if (held === true) return askedWhileRunning(call, event);
   const isAsking = call.status === "asking" && call.why === "tool";
   if (!(call.status === "running" || isAsking) || call.attempt !== attempt) return call;
   const earlier = isAsking ? (call.open ?? []) : [];
@@ -67,7 +69,17 @@ function asked(call: Call, { attempt, step, expiresAt, held, at }: EventOf<"tool
   };
 }
 
-function answeredForTool(call: Asking, { answer, questionId }: EventOf<"answered">): Call {
+/** The tool goes on with its question: nobody else can go on with it, so a crash ends the question, too. */
+function askedWhileRunning(call: Call, { attempt, step, expiresAt, at }: EventOf<"tool_asked">): Call {
+  if (call.status !== "running" || call.attempt !== attempt) return call;
+  const { held = [] } = call;
+  if (held.length >= maxOpenQuestions || held.some((one) => one.step === step)) return call;
+  return { ...call, held: [...held, { step, askedAt: at, ...(expiresAt === undefined ? {} : { expiresAt }) }] };
+}
+
+type Questioning = Asking | Extract<Call, { status: "running" }>;
+
+function answeredForTool(call: Questioning, { answer, questionId }: EventOf<"answered">): Call {
   const isAnswer = answer.type === "reply" || answer.type === "decline";
   if (!isAnswer || questionId === undefined || questionOf(call, questionId) === undefined) return call;
   return withoutQuestion(call, questionId);
@@ -75,12 +87,17 @@ function answeredForTool(call: Asking, { answer, questionId }: EventOf<"answered
 
 function expired(call: Call, questionId: string, at: number): Call {
   const question = questionOf(call, questionId);
-  if (call.status !== "asking" || question?.expiresAt === undefined || at < question.expiresAt) return call;
-  return withoutQuestion(call, questionId);
+  if (question?.expiresAt === undefined || at < question.expiresAt) return call;
+  return call.status === "asking" || call.status === "running" ? withoutQuestion(call, questionId) : call;
 }
 
 /** The tool runs again when its last question is answered: never half answered. */
-function withoutQuestion(call: Asking, questionId: string): Call {
+function withoutQuestion(call: Questioning, questionId: string): Call {
+  if (call.status === "running") {
+    const { held = [], ...rest } = call;
+    const left = held.filter(({ step }) => step !== questionId);
+    return left.length > 0 ? { ...rest, held: left } : rest;
+  }
   const open = (call.open ?? []).filter(({ step }) => step !== questionId);
   if (open.length > 0) return { ...call, open };
   return { status: "ready", policy: call.policy, attempt: call.attempt, ...failuresIn(call), ...identity(call) };
@@ -102,7 +119,8 @@ export function mayBeTriedAgain({ policy, failures = 0 }: Extract<Call, { status
 
 function triedAgain(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
   const { policy, attempt, failures } = call;
-  return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;
+  if (event.attempt !== attempt) return call;
+  return { status: "ready", policy, attempt, failures, lastFailed: true, ...identity(call) };
 }
 
 export function failuresIn({ failures }: { readonly failures?: number }): { readonly failures?: number } {

@@ -56,7 +56,8 @@ export function abandonCalls(
 ): readonly Call[] {
   return calls.map((call) => {
     if (call.status === "done" || call.status === "settling") return call;
-    if (call.status === "retrying") return settling(call, "error", causeSeq);
+    if (call.status === "retrying" || (call.status === "ready" && call.lastFailed === true))
+      return settling(call, "error", causeSeq);
     if (isUnderWay(call) && outcome !== "interrupted") return call;
     if (mayHaveStarted(call)) return settling(call, "interrupted", causeSeq);
     return settling(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);
@@ -103,6 +104,8 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
   const call = state.calls[index];
   if (call === undefined) return state;
+  // Nobody answers in a run that stops: the question would keep it open until the grace is over.
+  if (event.type === "tool_asked" && state.stopping !== null) return state;
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);

@@ -14,6 +14,7 @@ import {
   hasCalls,
   isTerminal,
   type OpenQuestion,
+  openQuestionsOf,
   type State,
   type TerminalState,
   type ToolRunning,
@@ -86,7 +87,8 @@ function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly
   for (const call of calls) {
     const effect = callEffect(runId, call);
     if (effect !== undefined) wanted.push(effect);
-    if (call.status === "asking" && call.open !== undefined) addExpiries(wanted, runId, call, call.open);
+    const open = openQuestionsOf(call);
+    if (open !== undefined) addExpiries(wanted, runId, call, open);
   }
   return wanted;
 }

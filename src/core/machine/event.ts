@@ -17,13 +17,14 @@ import type {
 } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
+import type { DataPatch } from "../data/session-data.js";
 import type { Answer } from "./answer.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HandoffEventBody } from "./handoff-event.js";
 import type { HistoryEventBody } from "./history.js";
 import type { HookRecord } from "./hook-record.js";
 import type { MessageRef } from "./message-ref.js";
-import type { DataPatch, PermissionRule, ReservedEventBody } from "./reserved-events.js";
+import type { PermissionRule, ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { CallOutcome, CallPolicy, Purpose, SessionInfo, State } from "./state.js";
@@ -205,7 +206,7 @@ type Body =
       readonly usage?: Usage;
       /** Why nothing changes. */
       readonly fault?: Fault;
-      /** Reserved: the blob of the session's data as it stands. */
+      /** The blob with the session's data as it stands, if there is any. */
       readonly dataBlob?: string;
       /** The texts of context sources that the last run went by, for whoever reads the log from here. */
       readonly sources?: SourcesOfRun;
@@ -269,8 +270,9 @@ type Body =
       readonly done?: { readonly message?: string };
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
-      /** Reserved: a change of the session's data, and the files that the tool wrote. */
+      /** How the tool changed the session's data. */
       readonly data?: DataPatch;
+      /** Reserved: the files that the tool wrote. */
       readonly files?: readonly FileChange[];
     })
   /** An attempt of a call failed, and the call is tried again after `retryInMs`. */
@@ -292,6 +294,8 @@ type Body =
       /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
     })
+  /** Somebody outside a run changed the session's data. */
+  | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
   /**
    * Work that was in flight is in doubt. With `fault`, no process died: the fault kept the prepared step from going on.

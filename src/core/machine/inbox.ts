@@ -6,10 +6,11 @@
 
 import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
+import type { DataPatch } from "../data/session-data.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
-import type { DataPatch, ReservedEventBody, ReservedEventType } from "./reserved-events.js";
+import type { ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
@@ -64,11 +65,12 @@ export type InboxBody =
       readonly askedAt: number | null;
       readonly seq: number;
     }
+  /** Changes the data of a session that exists. */
+  | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
   | ReservedMessage;
 
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
 type ReservedMessage =
-  | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
   | ({ readonly type: "session_change" } & Changes<"session_changed">)
   | ({ readonly type: "rules_change" } & Changes<"rules_changed">)
   | ({ readonly type: "compaction_request" } & Changes<"compaction_requested">);
@@ -130,6 +132,8 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
       const { callKey, childId, askedAt, seq: childSeq } = body;
       return [{ type: "child_waiting", runId: state.runId, callKey, childId, askedAt, childSeq }];
     }
+    case "data":
+      return [{ type: "data_changed", patch: body.patch, ...(body.by === undefined ? {} : { by: body.by }) }];
     default:
       body satisfies ReservedMessage;
       return [];

@@ -6,6 +6,7 @@
  * 3. A provider that paused goes on with the same conversation: input that came meanwhile waits until its turn is over.
  */
 
+import { defined } from "../data/defined.js";
 import { isPaused } from "../data/finish-reason.js";
 import { addUsage, emptyResponse, type Fault, guardTripped, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
@@ -37,7 +38,7 @@ function compacting(run: RunState, purpose: Purpose): Preparing {
 
 export function compacted(state: Preparing, event: EventOf<"compacted">): State {
   if (state.for !== "compaction" || state.stopping !== null || !isInLog(event, state)) return state;
-  const { keptFrom, summary, runStartSeq, readFrom = keptFrom } = event;
+  const { keptFrom, summary, runStartSeq, readFrom = keptFrom, dataBlob } = event;
   const shrank = keptFrom !== undefined && summary !== undefined && readFrom !== undefined;
   const weight = shrank ? 1 : 2;
   const { counters } = state;
@@ -46,9 +47,7 @@ export function compacted(state: Preparing, event: EventOf<"compacted">): State 
     counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
     compactionsInRow: state.compactionsInRow + weight,
     usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
-    context: shrank
-      ? { readFrom, ...(runStartSeq === undefined ? {} : { runStartSeq }), compactedSeq: state.seq + 1 }
-      : state.context,
+    context: shrank ? { readFrom, ...defined({ runStartSeq, dataBlob }), compactedSeq: state.seq + 1 } : state.context,
     restarts: shrank ? 0 : state.restarts,
   };
   const spent = spentBudget(compacted);

@@ -3,15 +3,9 @@
  * gives each its meaning without another format number. Until then each is stale in every state, so this version cannot
  * fold a log that holds one.
  */
-import type { FileChange, Json } from "../data/message.js";
+import type { FileChange } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { RunLimits } from "./run-limits.js";
-
-/** A change of the session's data, by top-level key. */
-export type DataPatch = {
-  readonly set?: { readonly [key: string]: Json };
-  readonly unset?: readonly string[];
-};
 
 /** A rule that allows, asks or denies calls: what it is about, and how far it reaches. */
 export type PermissionRule = {
@@ -24,7 +18,6 @@ export type PermissionRule = {
 type BlobRef = { readonly blob: string; readonly bytes: number };
 
 export type ReservedEventBody =
-  | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
   /** A person changed something that holds from the next model call on. */
   | {
       readonly type: "session_changed";

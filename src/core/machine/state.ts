@@ -69,6 +69,9 @@ type CallIdentity = {
 /** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
 export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
 
+/** A question that was asked at `askedAt` (epoch milliseconds), and whose tool goes on running. */
+export type HeldQuestion = OpenQuestion & { readonly askedAt: number };
+
 /** How many questions of one call may be open at once. */
 export const maxOpenQuestions = 16;
 
@@ -105,7 +108,13 @@ export type Call = CallIdentity &
         readonly open?: readonly OpenQuestion[];
         readonly failures?: number;
       }
-    | ({ readonly status: "ready"; readonly policy: CallPolicy; readonly attempt: number } & Failures)
+    | ({
+        readonly status: "ready";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** The last attempt failed, and the call waits for a slot for its next one. */
+        readonly lastFailed?: true;
+      } & Failures)
     /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
     | {
         readonly status: "retrying";
@@ -119,8 +128,8 @@ export type Call = CallIdentity &
         readonly status: "running";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** Reserved: the call asked a person, and its process waits for the answer. */
-        readonly held?: boolean;
+        /** Questions to a person that are open while the call runs: its process waits for the answers. */
+        readonly held?: readonly HeldQuestion[];
       } & ChildReport &
         Failures)
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
@@ -179,8 +188,7 @@ type SessionState = {
   readonly interrupted: readonly string[];
   /**
    * What a process reads of the log before it carries on: from which entry, the start of the run that this entry
-   * belongs to, and the compaction that stands for everything before. `dataBlob` is reserved: the session's data as of
-   * that compaction.
+   * belongs to, and the compaction that stands for everything before, with the blob of the session's data as of then.
    */
   readonly context: {
     readonly readFrom: number;
@@ -348,10 +356,15 @@ export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
 }
 
+/** The questions of a tool that are open; undefined if there is none. */
+export function openQuestionsOf(call: Call): readonly OpenQuestion[] | undefined {
+  if (call.status === "asking") return call.open;
+  return call.status === "running" ? call.held : undefined;
+}
+
 /** The open question of a tool by its id; undefined if it is not open. */
 export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
-  const open = call.status === "asking" ? call.open : undefined;
-  return open?.find(({ step }) => step === questionId);
+  return openQuestionsOf(call)?.find(({ step }) => step === questionId);
 }
 
 /** The call of this key in the step under way; undefined if there is none. */

@@ -2,7 +2,7 @@
  * What a tool does durably while it runs: its steps, and its questions to a person.
  */
 import type { Fault, Json } from "../data/message.js";
-import type { DataPatch } from "./reserved-events.js";
+import type { DataPatch } from "../data/session-data.js";
 
 type OfToolStep = {
   readonly runId: string;
@@ -29,10 +29,10 @@ export type ToolStepEventBody =
       /** How often the step was tried in its process; absent if once. */
       readonly tries?: number;
       readonly timing: { readonly startedAt: number; readonly durationMs: number };
-      /** Reserved: a change of the session's data. */
+      /** How the tool had changed the session's data by then. */
       readonly data?: DataPatch;
     })
-  /** The tool asks a person. It is let go, and runs again once all its questions are answered. */
+  /** The tool asks a person. Unless `held`, it is let go, and runs again once all its questions are answered. */
   | (OfToolStep & {
       readonly type: "tool_asked";
       readonly message: string;
@@ -41,6 +41,8 @@ export type ToolStepEventBody =
       readonly url?: string;
       /** Epoch milliseconds. From then on no answer counts. */
       readonly expiresAt?: number;
-      /** Reserved: its process waits for the answer, and the call goes on running. */
+      /** How the tool had changed the session's data by then. */
+      readonly data?: DataPatch;
+      /** True if the process waits for the answer, and the call goes on running. */
       readonly held?: boolean;
     });

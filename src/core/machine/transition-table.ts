@@ -13,7 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  data_changed: "stale",
   session_changed: "stale",
   rules_changed: "stale",
   compaction_requested: "stale",
@@ -27,6 +26,7 @@ const resting = {
   ...reserved,
   late_result: "applies",
   migrated: "applies",
+  data_changed: "applies",
   session_created: "misuse",
   history_added: "misuse",
   run_started: "applies",

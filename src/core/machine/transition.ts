@@ -73,6 +73,7 @@ function apply(state: State, event: Event): State {
     case "session_created":
       return state.session === null ? { ...state, session: sessionOf(event) } : state;
     case "history_added":
+    case "data_changed":
       return state.session === null ? state : { ...state };
     case "run_started":
       return startRun(state, event);
@@ -99,6 +100,7 @@ type RunEvent = Exclude<
     | "late_result"
     | "session_created"
     | "history_added"
+    | "data_changed"
     | "run_started"
     | "run_queued"
     | "abort_requested"

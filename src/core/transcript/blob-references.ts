@@ -60,6 +60,7 @@ export function outputIn(event: Event): ToolOutput | undefined {
 }
 
 function blobOfRef(ref: MessageRef): readonly string[] {
+  if ("message" in ref) return blobsOfMessages([ref.message]);
   return "blob" in ref ? [ref.blob] : [];
 }
 
@@ -69,6 +70,7 @@ function blobsOfSources(sources: readonly SourceReference[] | undefined): readon
 
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
+  if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobOfRef);
   if (event.type === "history_added") return blobsOfMessages(event.messages);
   if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared")
@@ -82,6 +84,7 @@ export function blobsOf(event: Event): readonly string[] {
     return [
       ...(event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]),
       ...blobsOfSources(event.sources?.list),
+      ...(event.dataBlob === undefined ? [] : [event.dataBlob]),
     ];
   const output = outputIn(event);
   return output === undefined ? [] : blobsOfOutput(output);

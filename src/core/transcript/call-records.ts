@@ -145,3 +145,8 @@ function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answer
       break;
   }
 }
+
+/** Why a call ended that was to be tried again. */
+export function lastFault({ failed }: CallRecord): string | undefined {
+  return failed?.at(-1)?.fault.message;
+}

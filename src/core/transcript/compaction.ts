@@ -33,11 +33,13 @@ export function userText(text: string): UserMessage {
  * messages may be in earlier entries. So may input that is not shown yet, and the start of an answer that goes on.
  */
 export function compactionRange(transcript: Transcript, since: number): CompactionRange {
-  const { seqs, origins, later, queued, run, runs } = transcript;
+  const { seqs, origins, later, queued, run, runs, summaries } = transcript;
   const cut = cutAt(transcript, since);
   const keptFrom = seqs[cut] ?? since;
   const unseen = [...later.map(({ seq }) => seq), ...queued.keys()];
-  const readFrom = Math.min(keptFrom, ...origins.slice(cut), ...unseen, run?.answerSeq ?? keptFrom);
+  const first = Math.min(keptFrom, ...origins.slice(cut), ...unseen, run?.answerSeq ?? keptFrom);
+  // A reader that begins within a call for a last summary would take its answer for one of the conversation.
+  const readFrom = summaries.find(({ from, until }) => from < first && first <= until)?.from ?? first;
   const runStartSeq = runs.findLast((start) => start < readFrom);
   return {
     keptFrom,
@@ -58,6 +60,7 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   const dropped = seqs.splice(0, cut, keptFrom - 1);
   origins.splice(0, cut, keptFrom);
   if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));
+  transcript.summaries = transcript.summaries.filter(({ until }) => until >= keptFrom);
   transcript.compaction = { summary, retained };
   transcript.shownResults.keptSeq = keptSeqAfter(transcript, keptFrom);
   transcript.countedTokens = null;
@@ -71,8 +74,11 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
+    // Which earlier step it was is only known to who has read the whole log.
+    if (run.leftSteps < run.steps) run.leftSteps = 0;
     // The next model call names its own. A process that reads the log from `readFrom` on may not know the last one.
     run.purpose = "step";
+    run.preparedSeq = run.startSeq;
     run.lastCall = null;
     run.repeatWarningStep = null;
     if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;

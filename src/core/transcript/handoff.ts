@@ -1,15 +1,29 @@
 /**
  * What changes in a transcript when another agent takes the session over.
+ *
+ * 1. The list of a handoff takes the place of the conversation once. What is said later follows it.
+ * 2. Each message of the list belongs to an entry, and the entries never go back. An added message belongs to the entry
+ *    that the list names for it, or else to that of the next message that was there before; after the last one, to the
+ *    handoff. So a later compaction takes it away together with its neighbours, and a reader that begins at that
+ *    compaction builds the same transcript.
+ * 3. A reference to what a compaction took away gives nothing.
  */
-import type { RunOptions } from "../machine/event.js";
+import type { Message } from "../data/message.js";
+import type { EventOf, RunOptions } from "../machine/event.js";
+import type { MessageRef } from "../machine/message-ref.js";
+import { holdsFiles } from "./history.js";
+import { changedFrom } from "./reuse.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
-export function handOver(transcript: Transcript): void {
+export function handOver(transcript: Transcript, seq: number, { messages }: EventOf<"handed_off">): void {
   transcript.countedTokens = null;
+  if (messages !== undefined) replaceMessages(transcript, seq, messages);
   transcript.sources = null;
   const { run } = transcript;
   if (run === null) return;
+  // A prompt belongs to its model call, and the filter may have left it out.
+  if (messages !== undefined) run.lastPrompt = null;
   endOverrides(run);
   // The hooks of the agent that had the session were told of its steps and compactions, if it has hooks.
   run.leftSteps = run.steps;
@@ -24,4 +38,69 @@ export function endOverrides(run: { options: RunOptions }): void {
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
   };
+}
+
+type Placed = { readonly message: Message; readonly seq: number; readonly origin: number };
+
+function replaceMessages(transcript: Transcript, seq: number, refs: readonly MessageRef[]): void {
+  const { messages, seqs, origins, ids, compaction, appended } = transcript;
+  const summary = compaction === null ? undefined : messages[0];
+  const placed = placedMessages(transcript, seq, refs);
+  const changedAt = placed.findIndex(({ message }, index) => message !== messages[index]);
+  changedFrom(transcript.lastSent, changedAt === -1 ? placed.length : changedAt);
+  messages.splice(0, messages.length, ...placed.map(({ message }) => message));
+  seqs.splice(0, seqs.length, ...placed.map((one) => one.seq));
+  origins.splice(0, origins.length, ...placed.map(({ origin }) => origin));
+  // Without its place at the start, the summary is a message like any other.
+  if (summary !== undefined && messages[0] !== summary) transcript.compaction = null;
+  if (appended?.messages.some((message) => !messages.includes(message))) transcript.appended = null;
+  ids.clear();
+  for (const message of messages)
+    if (message.role === "assistant")
+      for (const part of message.parts) if (part.type === "tool_call") ids.add(part.toolCallId);
+}
+
+function placedMessages(transcript: Transcript, handoffSeq: number, refs: readonly MessageRef[]): readonly Placed[] {
+  const { messages, seqs, origins } = transcript;
+  const firsts = new Map<number, number>();
+  for (let index = seqs.length - 1; index >= 0; index -= 1) firsts.set(seqs[index] ?? 0, index);
+  const owners = ownersOf(refs, handoffSeq);
+  return refs.flatMap((ref, place): readonly Placed[] => {
+    const seq = owners[place] ?? handoffSeq;
+    if (!isRange(ref)) {
+      if (!("message" in ref)) return [];
+      if (holdsFiles(ref.message)) transcript.shownResults.hasFiles = true;
+      return [{ message: ref.message, seq, origin: handoffSeq }];
+    }
+    const [, nth, count] = ref;
+    const first = firsts.get(seq);
+    if (first === undefined) return [];
+    const range: Placed[] = [];
+    let origin = seq;
+    for (let index = first; index < first + nth + count && seqs[index] === seq; index += 1) {
+      // Whoever reads the log later must find the messages before it in its entry, too, to count them.
+      origin = Math.min(origin, origins[index] ?? seq);
+      const message = messages[index];
+      // Results are shown only to whoever knows their calls, which are the message before.
+      if (message?.role === "tool") origin = Math.min(origin, origins[index - 1] ?? seq);
+      if (message !== undefined && index >= first + nth) range.push({ message, seq, origin });
+    }
+    return range;
+  });
+}
+
+/** The entry of each reference, from the last to the first: the numbers never decrease in the list. */
+function ownersOf(refs: readonly MessageRef[], handoffSeq: number): readonly number[] {
+  const owners: number[] = [];
+  let next = handoffSeq;
+  for (const [back, ref] of refs.toReversed().entries()) {
+    if (isRange(ref)) next = ref[0];
+    else if ("message" in ref && ref.seq !== undefined) next = Math.min(ref.seq, next);
+    owners[refs.length - 1 - back] = next;
+  }
+  return owners;
+}
+
+function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {
+  return Array.isArray(ref);
 }

@@ -23,7 +23,7 @@ function shownAs(transcript: Transcript, message: Message): Message {
 }
 
 /** Whether a model must be shown something else than the message as it is: bytes of blobs, or words for files. */
-function holdsFiles(message: Message): boolean {
+export function holdsFiles(message: Message): boolean {
   return message.role === "tool"
     ? message.parts.some(({ output }) => output.type === "content")
     : message.parts.some((part) => part.type === "file" && blobOf(part) !== undefined);

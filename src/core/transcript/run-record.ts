@@ -24,6 +24,8 @@ export type RunRecord = {
   /** A compaction for which the `onCompacted` hooks have not been called yet. */
   compacted: EventOf<"compacted"> | null;
   purpose: Purpose;
+  /** The entry that prepared the present model call. */
+  preparedSeq: number;
   /** The last prompt to continue an answer or to call the done tool: its step and its entry. */
   lastPrompt: { readonly modelCallIndex: number; readonly seq: number } | null;
   /** The entry with the first part of the present answer: a model's message, or the start of the run. */
@@ -92,6 +94,7 @@ export function noteHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
 export function forgetAttempts(run: RunRecord): void {
   run.cutOff = null;
   run.failedAttempts = null;
+  run.stepUsage = { modelCallIndex: 0, usage: {} };
 }
 
 export function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {

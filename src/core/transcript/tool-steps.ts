@@ -30,6 +30,8 @@ export type AskedRecord = {
   /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly expiresAt?: number;
+  /** Its process waits for the answer: a tool that runs again is not given it. */
+  readonly held?: true;
 };
 
 /** What the log says of a call's tool steps. The lists grow: a call may have a thousand steps. */
@@ -64,21 +66,29 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
       asked.push(askedRecord(event));
       break;
     case "answered":
-      done.push({ step: event.questionId ?? "", outcome: "answered", answer: questionAnswer(event) });
+    case "timer_fired": {
+      const { questionId: step = "" } = event;
+      if (asked.findLast((one) => one.step === step)?.held !== true)
+        done.push({ step, outcome: "answered", answer: questionAnswer(event) });
       break;
-    case "timer_fired":
-      done.push({ step: event.questionId ?? "", outcome: "answered", answer: { type: "expired" } });
-      break;
+    }
   }
 }
 
-/** The call is tried again: steps that failed run again, the others are kept. */
+/**
+ * The call is tried again: steps that failed run again, the others are kept. A step in doubt is kept, too: it may have
+ * taken effect, and it may run once only.
+ */
 export function forgetFailedSteps({ steps }: WithSteps): void {
   if (steps === undefined) return;
-  const failed = new Set(steps.done.flatMap(({ step, outcome }) => (outcome === "error" ? [step] : [])));
+  const failed = new Set(steps.done.flatMap((one) => (hasFailed(one) ? [one.step] : [])));
   if (failed.size === 0) return;
   keepOnly(steps.done, ({ step }) => !failed.has(step));
   keepOnly(steps.started, (step) => !failed.has(step));
+}
+
+function hasFailed(one: StepRecord): boolean {
+  return one.outcome === "error" && one.fault.code !== "step_in_doubt";
 }
 
 function keepOnly<Item>(list: Item[], isKept: (item: Item) => boolean): void {
@@ -96,7 +106,7 @@ function finishedStep({ step, outcome, value, valueBlob, fault }: EventOf<"tool_
   };
 }
 
-function askedRecord({ step, message, schema, url, expiresAt, at }: EventOf<"tool_asked">): AskedRecord {
+function askedRecord({ step, message, schema, url, expiresAt, held, at }: EventOf<"tool_asked">): AskedRecord {
   return {
     step,
     message,
@@ -104,10 +114,14 @@ function askedRecord({ step, message, schema, url, expiresAt, at }: EventOf<"too
     ...(url === undefined ? {} : { url }),
     askedAt: at,
     ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(held === true ? { held } : {}),
   };
 }
 
-function questionAnswer({ answer, by }: EventOf<"answered">): QuestionAnswer {
+/** What the tool is told of an answer, or of the end of its question. */
+export function questionAnswer(event: EventOf<"answered" | "timer_fired">): QuestionAnswer {
+  if (event.type === "timer_fired") return { type: "expired" };
+  const { answer, by } = event;
   if (answer.type === "reply") return { type: "answered", value: answer.value, ...(by === undefined ? {} : { by }) };
   const note = "note" in answer ? answer.note : undefined;
   return { type: "declined", ...(note === undefined ? {} : { note }) };

@@ -5,6 +5,7 @@
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
+import type { SessionData } from "../data/session-data.js";
 import type { RunOptions } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { SourcesOfRun } from "../machine/sources.js";
@@ -33,6 +34,8 @@ export type Transcript = {
   >;
   /** The entries that started the runs whose messages are shown. */
   runs: readonly number[];
+  /** The calls for a last summary, from the entry that prepared each to its answer, which is never shown. */
+  summaries: readonly { readonly from: number; readonly until: number }[];
   /** The run under way, or the last run. */
   run: RunRecord | null;
   /** The ids of all calls that are shown. */
@@ -57,6 +60,8 @@ export type Transcript = {
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
   readonly lastSent: LastSent;
+  /** The session's data. */
+  data: SessionData;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
 };
@@ -77,6 +82,7 @@ export type LastSent = {
 /** Events that change nothing of what a model sees. */
 export type UnseenEventType =
   | "session_created"
+  | "data_changed"
   | "compaction_started"
   | "tool_waiting"
   | "restarted"

@@ -24,7 +24,7 @@ import {
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome, Purpose } from "../machine/state.js";
-import { callRecords, countCalls, recordEntry, recordSkip } from "./call-records.js";
+import { callRecords, countCalls, lastFault, recordEntry, recordSkip } from "./call-records.js";
 import { compact, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
 import { addHistory } from "./history.js";
@@ -34,6 +34,7 @@ import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
 import { choicesIn, forgetAttempts, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
+import { changeData, noData } from "./session-data.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
 import type { Transcript, UnseenEventType } from "./transcript-record.js";
@@ -50,6 +51,7 @@ export function createTranscript(): Transcript {
     later: [],
     queued: noRequests,
     runs: [],
+    summaries: [],
     run: null,
     ids: new Set(),
     originals: null,
@@ -62,6 +64,7 @@ export function createTranscript(): Transcript {
     settings: null,
     sentList: null,
     lastSent: nothingSent(),
+    data: noData,
     countedTokens: null,
   };
 }
@@ -72,6 +75,7 @@ const noOptions = {};
 /** Mutates the transcript: adds the next entry of the log. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) noteHooks(transcript.run, event.hooks);
+  changeData(transcript, event);
   switch (event.type) {
     case "history_added":
       addHistory(transcript, seq, event);
@@ -117,7 +121,7 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
       finish(transcript, seq, event);
       break;
     case "handed_off":
-      handOver(transcript);
+      handOver(transcript, seq, event);
       break;
     case "run_finished":
       endRun(transcript, seq, event);
@@ -177,6 +181,8 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   for (const message of input) show(transcript, seq, message, origin);
   transcript.calls = new Map();
   transcript.runs = transcript.runs.concat(seq);
+  // Another agent may have other context sources.
+  if ((event.options ?? queued?.options)?.agent !== undefined) transcript.sources = null;
   transcript.run = {
     runId: event.runId,
     startedAt: event.at,
@@ -189,6 +195,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     leftSteps: 0,
     compacted: null,
     purpose: "step",
+    preparedSeq: seq,
     lastPrompt: null,
     answer: "",
     last: null,
@@ -218,6 +225,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   const { run } = transcript;
   if (run === null) return;
   run.purpose = event.purpose;
+  run.preparedSeq = seq;
   run.cutOff = null;
   transcript.shownResults.budget = event.resultBytes;
   run.choices = choicesIn(event);
@@ -278,6 +286,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run === null) return;
   countUsage(run, event, event.usage);
   run.steps = event.modelCallIndex;
+  run.leftSteps = 0;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
@@ -292,6 +301,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.last =
     continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
   if (run.purpose === "summary") {
+    transcript.summaries = [...transcript.summaries, { from: run.preparedSeq, until: seq }];
     transcript.calls = new Map();
     return;
   }
@@ -323,11 +333,6 @@ function finish(transcript: Transcript, seq: number, event: EventOf<"tool_finish
   const { run } = transcript;
   if (run !== null && event.done?.message !== undefined) run.doneMessage ??= event.done.message;
   showResults(transcript, seq);
-}
-
-/** Why a call ended that was to be tried again. */
-function lastFault({ failed }: CallRecord): string | undefined {
-  return failed?.at(-1)?.fault.message;
 }
 
 function textWithoutOutput(call: CallRecord, outcome: CallOutcome, cause: string | undefined): string {

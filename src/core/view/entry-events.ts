@@ -19,6 +19,7 @@ import { toolOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
+import { changedByCall, changedData } from "./data-events.js";
 import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
 import { approvalsOf, type PendingApproval } from "./outcome.js";
 import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
@@ -110,9 +111,14 @@ function bodiesOf(
     case "tool_finished":
       return finishedEvents(event, transcript);
     case "tool_step_finished":
-      return callEvent(transcript, event, (call) => [stepEvent(event, call)]);
+      return callEvent(transcript, event, (call) => [stepEvent(event, call), ...changedByCall(event)]);
     case "tool_asked":
-      return callEvent(transcript, event, (call, record) => askedEvents(event, call, record));
+      return callEvent(transcript, event, (call, record) => [
+        ...askedEvents(event, call, record),
+        ...changedByCall(event),
+      ]);
+    case "data_changed":
+      return [changedData(event)];
     case "timer_fired":
       return expiredQuestion(event, transcript);
     case "abort_requested":
@@ -355,6 +361,7 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
         ...attemptsOf(record, transcript),
         ...call,
       },
+      ...changedByCall(event),
     ];
   });
 }

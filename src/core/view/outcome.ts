@@ -4,7 +4,8 @@
 
 import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/message.js";
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
-import { asksOutside, hasCalls, type State } from "../machine/state.js";
+import type { Calling } from "../machine/calls.js";
+import { asksOutside, type Call, hasCalls, openQuestionsOf, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
@@ -67,12 +68,15 @@ export function approvalsOf(
     if (call.status === "waiting" && call.on === "child")
       return call.childId === undefined ? [] : questions(call.childId, call.childSeq);
     const record = calls.get(call.callKey);
-    if (record === undefined || !asksOutside(call)) return [];
+    if (record === undefined) return [];
     const { callKey, name } = call;
     const { part, input } = record;
     const core = { sessionId, runId: state.runId, callKey, toolCallId: part.toolCallId, name, input };
-    if (call.status === "asking" && call.open !== undefined)
-      return toolQuestions(call.open, record).map((question) => ({ ...core, ...question, askedAt: question.askedAt }));
+    const open = openQuestionsOf(call);
+    // The questions of a running call end when the run is stopped.
+    if (open !== undefined && (call.status === "asking" || state.stopping === null))
+      return toolQuestions(open, record).map((question) => ({ ...core, ...question, askedAt: question.askedAt }));
+    if (!asksOutside(call)) return [];
     const question = questionText(call, record);
     return [
       {
@@ -94,10 +98,16 @@ export function approvalsOf(
 export function askedAt(state: State): number | null {
   if (!hasCalls(state)) return null;
   return state.calls.reduce<number | null>((earliest, call) => {
-    if (!asksOutside(call)) return earliest;
-    const at = call.askedAt;
+    const at = askedSince(call, state);
+    if (at === undefined) return earliest;
     return earliest === null ? at : Math.min(earliest, at);
   }, null);
+}
+
+/** The questions of a running call end when the run is stopped. */
+function askedSince(call: Call, { stopping }: Calling): number | undefined {
+  if (call.status !== "running") return asksOutside(call) ? call.askedAt : undefined;
+  return stopping === null && call.held !== undefined ? Math.min(...call.held.map((one) => one.askedAt)) : undefined;
 }
 
 /**

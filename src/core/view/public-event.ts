@@ -149,6 +149,8 @@ export type PublicEventBody =
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
     } & OfCall)
+  /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed it. */
+  | { readonly type: "data_changed"; readonly keys: readonly string[]; readonly callKey?: string; readonly by?: string }
   /** The session goes on with another agent. */
   | {
       readonly type: "handed_off";

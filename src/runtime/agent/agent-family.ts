@@ -18,6 +18,8 @@ export type ChildAgent = {
   readonly reaches: (agentName: string) => boolean;
   /** The models without a price that a session of it may call, its own children included. */
   readonly unpriced: readonly string[];
+  /** The same of the agents that its sessions can be handed over to. */
+  readonly unpricedReached: () => readonly string[];
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;

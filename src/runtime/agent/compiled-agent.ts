@@ -22,6 +22,7 @@ import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools }
 import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
+import type { ConditionalHandoff } from "./handoffs.js";
 import type { LocalRunStates } from "./local-run-options.js";
 import type { CompiledConditions } from "./stop-conditions.js";
 
@@ -60,6 +61,8 @@ export type CompiledAgent = {
   readonly family: AgentFamily;
   /** The agents that can be reached through handoffs; null if it hands over to none. */
   readonly graph: AgentGraph | null;
+  /** The handoffs that are offered only if a condition holds; null if there are none. */
+  readonly conditionalHandoffs: readonly ConditionalHandoff[] | null;
   /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
   readonly toolOutput?: CompiledInput;
 };

@@ -2,7 +2,11 @@
  * The handoffs of an agent: for each, a tool by which its model passes the session on to another agent.
  */
 import { aFunction, anyText, anything, checkOptions, type OptionTable, someText } from "../../check-options.js";
+import type { Json, Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
+import type { RunData } from "../../ports/context.js";
+import type { SessionData } from "../../ports/session-data.js";
+import type { StepView } from "../../ports/stop-condition.js";
 import type { AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
 /** An agent that a session can be handed over to, as `createAgent` gives it. */
@@ -19,19 +23,63 @@ export type Handoff = {
   readonly needsApproval?: Tool["needsApproval"];
   /** The name of the tool. Default: `transfer_to_` and the agent's name. */
   readonly toolName?: string;
+  /**
+   * What the agent is shown of the conversation. "all" (default); "text": calls and their results as text, for providers
+   * that take calls only together with their tools; "last_turn": the input of this run and what came after it. Or a
+   * function that returns messages: it may leave some out, shorten them, and put others in front, and may not change
+   * their order. It has 10 s. If it fails, or returns messages that no provider takes, the run fails: `hook_failed`.
+   */
+  readonly filter?: "all" | "text" | "last_turn" | ((view: HandoffView) => HandoffMessages | Promise<HandoffMessages>);
+  /**
+   * Whether the model is offered the handoff in this step. It is called before each step and must answer at once. If it
+   * throws, or returns something else than true or false, the handoff is not offered, and events and traces say so.
+   * Default: always.
+   */
+  readonly when?: (view: StepView) => boolean;
   /** The schema of the call's input, which stays in the conversation. Default: an object with a text `message`. */
   readonly input?: InputSchema<unknown>;
+};
+
+type HandoffMessages = readonly Message[];
+export type HandoffFilter = NonNullable<Handoff["filter"]>;
+
+/** What a filter sees. Frozen. */
+export type HandoffView = {
+  /** The conversation, with the results of the step that hands over; never a system prompt. */
+  readonly messages: readonly Message[];
+  /** The input of the call. */
+  readonly input: Json;
+  /** The agent that hands over, and the one that takes over. */
+  readonly from: string;
+  readonly to: string;
+  readonly run: RunData;
+  /** The session's data. */
+  readonly data: SessionData;
 };
 
 const handoffRules: OptionTable<Handoff> = {
   name: someText,
   description: anyText,
   agent: aFunction,
+  filter: {
+    takes: (value) => typeof value === "function" || filterNames.has(value),
+    wanted: '"all", "text", "last_turn" or a function',
+  },
+  when: aFunction,
   needsApproval: anything,
   toolName: someText,
   input: anything,
 };
-const otherNames = { toolDescription: "description", toolNameOverride: "toolName", inputSchema: "input", to: "agent" };
+const otherNames = {
+  isEnabled: "when",
+  inputFilter: "filter",
+  toolDescription: "description",
+  toolNameOverride: "toolName",
+  inputSchema: "input",
+  to: "agent",
+};
+
+const filterNames: ReadonlySet<unknown> = new Set(["all", "text", "last_turn"]);
 
 const messageSchema = {
   type: "object",
@@ -52,7 +100,8 @@ export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
           `handoffs[${index}] has no ${required}. A handoff has a name, a description, and a function that gives the agent.`,
         );
     const { name, description, toolName = toolNameOf(name), input = messageSchema, needsApproval } = handoff;
-    const tool = { name: toolName, description, input, recover: "rerun", [mark]: name } as const;
+    const behind: HandoffBehind = { to: name, filter: handoff.filter, when: handoff.when };
+    const tool = { name: toolName, description, input, recover: "rerun", [mark]: behind } as const;
     return needsApproval === undefined ? tool : { ...tool, needsApproval };
   });
 }
@@ -62,7 +111,24 @@ function toolNameOf(agentName: string): string {
   return `transfer_to_${agentName.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64);
 }
 
-/** The agent that a call of this tool hands over to; undefined for any other tool. */
-export function handoffOf(tool: object): string | undefined {
-  return mark in tool ? (tool[mark] as string) : undefined;
+type HandoffBehind = { readonly to: string } & { readonly [Option in "filter" | "when"]: Handoff[Option] | undefined };
+
+/** What a call of this tool does; undefined for any other tool. */
+export function handoffOf(tool: object): HandoffBehind | undefined {
+  return mark in tool ? (tool[mark] as HandoffBehind) : undefined;
+}
+
+/** A handoff that is not always offered. */
+export type ConditionalHandoff = { readonly toolName: string; readonly when: NonNullable<Handoff["when"]> };
+
+/** The handoffs of these tools that have a condition; null if there are none. */
+export function conditionalHandoffs(
+  tools: ReadonlyMap<string, { readonly tool: object }>,
+): readonly ConditionalHandoff[] | null {
+  const found: ConditionalHandoff[] = [];
+  for (const [toolName, { tool }] of tools) {
+    const when = handoffOf(tool)?.when;
+    if (when !== undefined) found.push({ toolName, when });
+  }
+  return found.length === 0 ? null : found;
 }

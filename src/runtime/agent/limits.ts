@@ -7,6 +7,7 @@ import { PawlError } from "../../errors.js";
 import type { Services } from "../../ports/services.js";
 import type { ModelsOfAgent } from "../model/models.js";
 import type { AgentFamily } from "./agent-family.js";
+import type { CompiledAgent } from "./compiled-agent.js";
 
 /** The limits of a run that an agent's author may set. See `RunLimits` for units and defaults. */
 export type Limits = Partial<RunLimits>;
@@ -61,10 +62,39 @@ export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
     );
   const unknown = unpricedModels(budgeted)[0];
   if (unknown === undefined) return compiled;
-  throw new PawlError(
+  throw unpricedError(`the model ${unknown}`, unknown);
+}
+
+function unpricedError(what: string, model: string): PawlError {
+  return new PawlError(
     "bad_configuration",
-    `limits.maxCostUsd needs the cost of a run, and the model ${unknown} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(unknown)}: { input: 1, output: 5 } } }.`,
+    `limits.maxCostUsd needs the cost of a run, and ${what} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(model)}: { input: 1, output: 5 } } }.`,
   );
+}
+
+/**
+ * Checks that a limit of cost holds after handoffs, too. It looks at the agents that a run can reach, so it is called when
+ * a run begins: agents that hand over to each other are made one after another.
+ * @throws PawlError `bad_configuration`
+ */
+export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: Reaching): void {
+  if (maxCostUsd === undefined) return;
+  const unknown = unpricedReached(parts)[0];
+  if (unknown !== undefined)
+    throw unpricedError(`the model ${unknown}, which the run can reach through handoffs,`, unknown);
+}
+
+type Reaching = Pick<CompiledAgent, "name" | "graph" | "family">;
+
+/** The models without a price of the agents that are reached through handoffs, in a run or in those of its children. */
+export function unpricedReached({ name, graph, family }: Reaching): readonly string[] {
+  const others = (graph?.names() ?? []).filter((other) => other !== name);
+  const reached = others.flatMap((other) => graph?.partsOf(other) ?? []);
+  const families = [family, ...reached.map((one) => one.family)];
+  return [
+    ...reached.flatMap(unpricedModels),
+    ...families.flatMap(({ children }) => [...children.values()].flatMap((child) => child.unpricedReached())),
+  ];
 }
 
 /** The models without a price that a run may call, those of its children included. */

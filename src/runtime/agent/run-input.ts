@@ -15,7 +15,7 @@ import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { History, HistoryOptions } from "./history.js";
-import { type Limits, limitsOf } from "./limits.js";
+import { checkReachedPrices, type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
 import { toolChoiceOf } from "./tool-choice.js";
@@ -88,8 +88,10 @@ export function inputBody(
   mode: "queue" | "steer",
   { skip }: SteerOptions = {},
 ): InputBody {
+  const limits = options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent);
+  checkReachedPrices(limits, agent);
   return bodyOf(input, options, runId, mode, skip, {
-    limits: options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent),
+    limits,
     bind: (title) => sessionInfo(beginningWith(options.agent, agent), title),
   });
 }

@@ -59,38 +59,38 @@ export function createAnswering(
     const state = await load();
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
-    if (call.status !== "asking") return "second";
     const { by, questionId } = options;
-    if (call.why !== "tool" && questionId !== undefined) return "second";
-    checkDecision(call, decision);
+    const asked = askedIn(call);
+    if (asked === undefined) return "second";
+    if (asked.why !== "tool" && questionId !== undefined) return "second";
+    checkDecision(asked, decision);
     checkWords({ by });
     if (decision.type === "reply" || decision.type === "decline")
       return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
     // The input of a call whose tool asks has been approved before.
     const { inputHash = call.inputHash } = options;
-    checkHash(call, inputHash);
-    if (call.expiresAt !== undefined && clock.now() >= call.expiresAt) return "second";
+    checkHash(asked, inputHash);
+    if (asked.expiresAt !== undefined && clock.now() >= asked.expiresAt) return "second";
     const who = by === undefined ? {} : { by };
     if (decision.type === "abort") {
       await abort({ ...(decision.note === undefined ? {} : { note: decision.note }), ...who });
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const answered = answerOf(call, decision);
+    const answered = answerOf(asked, decision);
     if (answered.type === "modify") await checkEdit(call, answered.input, (name) => schemaOf(name, state));
     const given = await capResult(answered, call.name, state);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
-    const said = await post(`answer/${callKey}/${call.why}/${call.attempt}/${call.inputSeq}`, body, state);
+    const said = await post(`answer/${callKey}/${asked.why}/${asked.attempt}/${asked.inputSeq}`, body, state);
     return said === "said" ? "first" : "second";
   }
 
   async function answerTool(
     state: State,
-    call: Extract<Call, { status: "asking" }>,
+    { callKey }: Call,
     decision: Extract<ApprovalDecision, { type: "reply" | "decline" }>,
     { by, questionId }: AnswerOptions,
   ): Promise<"said" | "duplicate"> {
-    const { callKey } = call;
     const all = (await ownQuestions(store, id, state)).filter((one) => one.callKey === callKey);
     const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
     if (questionId === undefined && all.length > 1) throw severalOpen(callKey, all);
@@ -197,8 +197,21 @@ function isUnknown(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
 }
 
+type Asking = Extract<Call, { status: "asking" }>;
+
+/** The question of a call. A tool that asks while it runs is answered like one that was let go. */
+function askedIn(call: Call): Asking | undefined {
+  if (call.status === "asking") return call;
+  const first = call.status === "running" ? call.held?.[0] : undefined;
+  if (call.status !== "running" || first === undefined) return undefined;
+  const { held = [], policy, attempt } = call;
+  const { callKey, name, inputSeq, inputHash } = call;
+  const identity = { callKey, name, inputSeq, ...(inputHash === undefined ? {} : { inputHash }) };
+  return { status: "asking", why: "tool", policy, attempt, askedAt: first.askedAt, open: held, ...identity };
+}
+
 /** Refuses an answer to another input before it is posted: the store would take the call's message id for it. */
-function checkHash(call: Extract<Call, { status: "asking" }>, inputHash: string | undefined): void {
+function checkHash(call: Asking, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
     "bad_input",
@@ -214,10 +227,7 @@ function severalOpen(callKey: string, open: readonly PendingApproval[]): PawlErr
   );
 }
 
-function answerOf(
-  call: Extract<Call, { status: "asking" }>,
-  decision: Exclude<ApprovalDecision, { type: "abort" | "reply" | "decline" }>,
-): Answer {
+function answerOf(call: Asking, decision: Exclude<ApprovalDecision, { type: "abort" | "reply" | "decline" }>): Answer {
   switch (decision.type) {
     case "modify": {
       const input = editedInput(call, decision.input);

@@ -14,7 +14,7 @@ import { bindAgent, createGraph } from "../agent/agent-graph.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, makeAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
-import { unpricedModels } from "../agent/limits.js";
+import { unpricedModels, unpricedReached } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { type Input, type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
 import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
@@ -268,6 +268,7 @@ function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, repla
   return {
     name: parts.name,
     unpriced: unpricedModels(parts),
+    unpricedReached: () => unpricedReached(parts),
     limits: parts.limits,
     reaches: (agentName) => reaches(parts, agentName),
     families: (agentName) => familiesOf(parts, agentName),

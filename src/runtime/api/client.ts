@@ -48,6 +48,7 @@ import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
 import type { SendOptions } from "./session.js";
+import { createDataAccess, type DataAccess } from "./session-data.js";
 import { sessionTools } from "./session-tools.js";
 
 export type ClientOptions = {
@@ -77,7 +78,9 @@ export type GivenAnswer = {
   readonly value?: Json;
 };
 
-export type ClientSession = Answers & {
+type AnswersAndData = Answers & DataAccess;
+
+export type ClientSession = AnswersAndData & {
   readonly id: string;
   /**
    * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
@@ -194,6 +197,7 @@ function clientSession(id: string, place: Place): ClientSession {
   return {
     id,
     ...answering,
+    ...createDataAccess(id, { store, makeId }, load, post),
     answerTo: async (callKey, questionId) => {
       await loadKnown(store, id);
       return freeze(await answerTo(store, id, callKey, questionId));

@@ -15,7 +15,7 @@ import { familyOf } from "../agent/agent-tool.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type AgentGraph, type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
-import { handoffTools } from "../agent/handoffs.js";
+import { conditionalHandoffs, handoffTools } from "../agent/handoffs.js";
 import { limitsOf } from "../agent/limits.js";
 import { compileSettings } from "../agent/model-settings.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
@@ -95,6 +95,7 @@ export function compileParts<ModelLike>(
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
     graph,
+    conditionalHandoffs: graph === null ? null : conditionalHandoffs(compiled.tools),
     ...shared,
     ...defined({ toolOutput: surroundings.toolOutput }),
     ...compileListeners(options),

@@ -36,6 +36,7 @@ import {
 } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
+import { parseCursor } from "../log/cursor.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
@@ -51,6 +52,7 @@ import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { familyStream } from "./family-stream.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
+import { createDataAccess, type DataAccess } from "./session-data.js";
 
 export type SendOptions = Pick<
   StartOptions,
@@ -77,8 +79,10 @@ export type SendOptions = Pick<
 } & Sender &
   SteerOptions;
 
+type AnswersAndData = Answers & DataAccess;
+
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
-export type Session = Answers & {
+export type Session = AnswersAndData & {
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
@@ -158,6 +162,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const known = () => loadKnown(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
+
+  /** The driver commits it if the session is driven here, so whoever changed the data reads the change. */
+  const postData = (messageId: string, body: InboxBody, known: State) =>
+    deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
   async function refuseBusy(): Promise<void> {
     if (!isResting(await load())) throw busyError(id);
@@ -253,6 +261,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     checkCall.events(options);
     const { after = 0, follow = true, signal } = options;
     if (options.children === true) return yield* familyEvents(after, follow, signal);
+    // A place that is none is refused, whether or not the session exists.
+    parseCursor(after);
     // A run that this process is just requesting counts as one that goes on.
     if (options.until !== undefined) await afterRequests(async () => {});
     yield* await wantedItems(() => itemSource(live()), store, id, await known(), options);
@@ -285,6 +295,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
+    ...createDataAccess(id, parts, known, postData),
     abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
     result,

@@ -14,7 +14,7 @@ import { withOutput } from "../agent/structured-output.js";
 import { runToResult } from "../session/deliver.js";
 import { type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import type { Subscription } from "../subscribers/subscription.js";
+import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { storeFailed } from "../subscribers/waiters.js";
 import { refuseUnlessNew, seededHistory } from "./seed.js";
 
@@ -50,7 +50,7 @@ export function startRun(
     const act = async () => {
       const message = { id: `run/${runId}`, at: parts.clock.now(), body };
       if (history !== undefined) {
-        const seeded = await seedFor(history, live(sessionId), runId);
+        const seeded = await seedFor(history, live(sessionId), runId, subscription);
         if ("status" in seeded) return freeze(noteInterrupted(interrupted, seeded));
         message.body = { ...body, history: seeded };
         history = undefined;
@@ -74,17 +74,23 @@ function historyIn(options: StartOptions): CheckedHistory | undefined {
   return history.messages.length === 0 ? undefined : history;
 }
 
-/** The history for the message; or the result of the run, if the store fails. @throws PawlError `bad_input` */
+/**
+ * The history for the message; or the result of the run, if the store fails. A run that does not begin ends its
+ * subscription.
+ * @throws PawlError `bad_input`
+ */
 async function seedFor(
   history: CheckedHistory,
   session: LocalSession,
   runId: string,
+  subscription: Subscription | undefined,
 ): Promise<SeededHistory | RunResult> {
   const { sessionId, parts } = session;
   try {
     await refuseUnlessNew(sessionId, parts.store, runId);
     return await seededHistory(history, session);
   } catch (error) {
+    if (subscription !== undefined) endSubscription(subscription);
     return storeFailed(sessionId, { runId }, error, false);
   }
 }

@@ -12,6 +12,8 @@ import { hasEndHooks } from "../hooks/end-hooks.js";
 import { type CommittedEntry, sentCall } from "../log/committed-entry.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
 import { type KnownQuestions, questionsFrom } from "../log/open-questions.js";
+import { fits, withChanges } from "../work/data-changes.js";
+import type { ProcessMemory } from "../work/effect-context.js";
 import { lateResult } from "./internal-messages.js";
 
 export type Draft = {
@@ -24,6 +26,7 @@ export type DraftOptions = {
   readonly sessionId: string;
   readonly parts: CompiledAgent;
   readonly transcript: Transcript;
+  readonly memory: ProcessMemory;
   readonly questions: KnownQuestions;
 };
 
@@ -31,7 +34,7 @@ export type DraftOptions = {
 export function createDraft(
   committed: State,
   at: number,
-  { sessionId, parts, transcript, questions }: DraftOptions,
+  { sessionId, parts, transcript, memory, questions }: DraftOptions,
 ): Draft {
   const steps: CommittedEntry[] = [];
   const questionsOf = questionsFrom(questions);
@@ -39,11 +42,19 @@ export function createDraft(
   let state = committed;
 
   function apply(body: EventBody): void {
-    const event = stamped(body, at);
+    const event = withData(stamped(body, at));
+    if (event === null) return;
     const isLate = event.type === "tool_finished" && state.interrupted.includes(event.callKey);
     append(isLate ? lateResult(event) : event);
     for (let follow = consequences(state); follow.length > 0; follow = consequences(state))
       for (const next of follow) append(stamped(next, event.at));
+  }
+
+  /** Changes of the data are made of the data as it stands here. Null: a change from outside that does not fit any more. */
+  function withData(event: Event): Event | null {
+    if (event.type === "data_changed") return fits(transcript.data, event.patch) ? event : null;
+    if (memory.changes === null || event.type !== "tool_finished") return event;
+    return withChanges(event, { memory, transcript });
   }
 
   function append(given: Event): void {

@@ -48,6 +48,7 @@ import type { Driver, DriverOptions, Job } from "./driver-parts.js";
 import { holdOf } from "./lease-keeper.js";
 import { readInbox } from "./read-inbox.js";
 import { createRecorder } from "./recorder.js";
+import { tellAnswers } from "./tell-answers.js";
 import { withoutAgent, workIn } from "./work-in.js";
 
 export type { Driver, DriverOptions } from "./driver-parts.js";
@@ -147,6 +148,7 @@ function continueAfter(
   if (written !== nothingWritten) {
     driver.state = draft.state();
     driver.onCommitted(draft.steps);
+    if (driver.memory.held !== null) tellAnswers(driver.memory.held, draft.steps);
     if (written.type === "released") close(driver, { type: "parked" }, reason);
     if (driver.closed) return;
     if (written.type === "inbox_not_empty") void wake(driver);

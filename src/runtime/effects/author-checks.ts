@@ -9,14 +9,17 @@
 import { freeze } from "../../core/data/freeze.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
+import type { HookContext } from "../../ports/hook.js";
 import type { AnyTool, PermissionRequest } from "../../ports/tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
-import { callInTime, type SettledCall } from "../lib/time-limit.js";
+import type { SettledCall } from "../lib/time-limit.js";
 import type { EffectContext } from "../work/effect-context.js";
+import type { FoundList } from "../work/message-lists.js";
+import { permissionContext, sentMessages } from "./permission-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";
 
 /** An answer of a permission check, copied. */
@@ -62,9 +65,10 @@ export function* askAuthor(
   const note = (name: string, failure: CheckFailure | undefined) => {
     if (failure !== undefined) records.push(failureRecord(name, failure, clock.elapsed() - startedAt));
   };
+  const sent = yield* sentMessages(context);
   // Both are asked before either is waited for.
-  const asked = permissionOf(record, tool, context, cancellation);
-  const needed = isEdited ? notNeeded : needOf(tool, validated, context, cancellation);
+  const asked = permissionOf(record, tool, context, cancellation, sent);
+  const needed = isEdited ? notNeeded : needOf(tool, validated, record, context, cancellation, sent);
   const { failure, ...permission } = permissionIn(yield* wait(asked));
   note("canExecuteTool", failure);
   const { failure: needFailure, ...need } = needIn(yield* wait(needed));
@@ -85,7 +89,8 @@ export function* askPermission(
 ): Coroutine<Pick<AuthorAnswer, "permission" | "records">> {
   const { clock } = context.parts;
   const startedAt = clock.elapsed();
-  const asked = permissionOf(record, record.part, context, cancellation);
+  const sent = yield* sentMessages(context);
+  const asked = permissionOf(record, record.part, context, cancellation, sent);
   const { permission, failure } = permissionIn(yield* wait(asked));
   if (failure === undefined) return { permission, records: [] };
   return { permission, records: [failureRecord("canExecuteTool", failure, clock.elapsed() - startedAt)] };
@@ -106,6 +111,7 @@ function permissionOf(
   tool: Pick<AnyTool, "name" | "readOnly">,
   context: EffectContext,
   cancellation: Cancellation,
+  sent: FoundList | null,
 ): MaybePromise<SettledCall> {
   const { canExecuteTool } = context.parts;
   if (canExecuteTool === undefined) return allowed;
@@ -115,7 +121,9 @@ function permissionOf(
     tool: { name: tool.name, readOnly: tool.readOnly === true },
     input: freeze(record.input),
   };
-  return callWithContext((own) => canExecuteTool(request, own), defaultHookTimeoutMs, context, cancellation);
+  const ask = (own: HookContext) =>
+    canExecuteTool(request, permissionContext(own, record.part.toolCallId, context, sent));
+  return callWithContext(ask, defaultHookTimeoutMs, context, cancellation);
 }
 
 type ReadPermission = { readonly permission: PlainPermission; readonly failure?: CheckFailure };
@@ -165,12 +173,14 @@ function isTime(ms: unknown): ms is number {
 function needOf(
   { needsApproval }: AnyTool,
   validated: unknown,
+  { part }: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
+  sent: FoundList | null,
 ): MaybePromise<SettledCall> {
   if (typeof needsApproval !== "function") return { type: "returned", value: needsApproval };
-  const { clock } = context.parts;
-  return callInTime(() => needsApproval(validated), { timeoutMs: defaultHookTimeoutMs, clock, cancellation });
+  const ask = (own: HookContext) => needsApproval(validated, permissionContext(own, part.toolCallId, context, sent));
+  return callWithContext(ask, defaultHookTimeoutMs, context, cancellation);
 }
 
 /** A tool that cannot tell whether it is dangerous counts as dangerous. */

@@ -17,6 +17,7 @@ import { callInTime } from "../lib/time-limit.js";
 import { modelOf } from "../model/models.js";
 import { cutOf, sizeOf } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { nameData } from "../work/prompt-blobs.js";
 import { createSummariser, type Summariser } from "./summarise.js";
 
 type Compacted = Omit<EventOf<"compacted">, "at">;
@@ -100,7 +101,7 @@ function replacing(
   cut: number,
   { summary, retained }: Summary,
   { seq }: Preparing,
-  { parts, transcript }: EffectContext,
+  { parts, transcript, memory }: EffectContext,
   tokensBefore: number,
 ): Partial<Compacted> {
   const { messages, seqs } = transcript;
@@ -114,6 +115,7 @@ function replacing(
     summary,
     ...(retained.length === 0 ? {} : { retained }),
     ...(transcript.sources === null ? {} : { sources: transcript.sources }),
+    ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: nameData(transcript.data, memory.texts) }),
     replaced: { from: firstReplaced(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };

@@ -233,7 +233,7 @@ function questionOf(
 function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
   const { graceMs } = tool;
   const recover = recoverOf(tool);
-  const handoff = handoffOf(tool);
+  const handoff = handoffOf(tool)?.to;
   if (handoff !== undefined) return { recover, handoff };
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,

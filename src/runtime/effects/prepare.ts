@@ -6,6 +6,7 @@ import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { newSettings, settingsOfCall } from "../agent/model-settings.js";
+import { type OfferedHandoffs, offeredHandoffs } from "../hooks/offered-handoffs.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import { askStopConditions, mayStop } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -13,7 +14,7 @@ import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/co
 import { buildContext, runDataOf } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { findSources, namedSources, needsSources } from "../work/loaded-sources.js";
+import { findSources, namedSources, needsSources, sourcesOf } from "../work/loaded-sources.js";
 import { namedList } from "../work/message-lists.js";
 import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
 
@@ -25,6 +26,7 @@ export function prepare(context: EffectContext, cancellation: Cancellation): May
 }
 
 const noRecords: readonly HookRecord[] = [];
+const allHandoffs: OfferedHandoffs = { choices: {}, records: noRecords };
 
 function* prepareUnlessStopped(
   state: StepPreparing,
@@ -52,9 +54,12 @@ function prepareStep(
     return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
   const built = early ?? buildContext(state, context);
   if (built.type === "failed") return { ...managerFailed(state, built.message), ...hookRecords(earlier) };
-  const records = earlier.length === 0 ? built.records : [...earlier, ...built.records];
+  const { conditionalHandoffs } = context.parts;
+  const offered = conditionalHandoffs === null ? allHandoffs : offeredHandoffs(conditionalHandoffs, state, context);
+  const earlierRecords = offered.records.length === 0 ? earlier : [...earlier, ...offered.records];
+  const records = earlierRecords.length === 0 ? built.records : [...earlierRecords, ...built.records];
   // The new key comes first: on Node 20, adding a key to a copy is twenty times slower.
-  const initial: Preparation = { choices: {}, ...built, records };
+  const initial: Preparation = { choices: offered.choices, ...built, records };
   if (!hasStepHooks(context)) return prepared(state, initial, context);
   return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
 }
@@ -102,6 +107,7 @@ function prepared(
   const { memory, parts, transcript } = context;
   const wanted = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
+  const sources = sourcesOf(runId, context);
   return {
     type: "prepared",
     runId,
@@ -115,7 +121,7 @@ function prepared(
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
-    ...(memory.sources === null ? {} : namedSources(memory.sources, transcript)),
+    ...(sources === null ? {} : namedSources(sources, transcript)),
     ...hookRecords(records),
   };
 }

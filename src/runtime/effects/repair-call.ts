@@ -13,6 +13,7 @@ import type { Json } from "../../core/data/message.js";
 import { foldedName, nearNames } from "../../core/data/nearest-name.js";
 import type { HookRecord, Repair } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
+import type { HookContext } from "../../ports/hook.js";
 import type { RepairRequest, RepairToolCall } from "../../ports/tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
@@ -25,6 +26,7 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { rawTextOf, validatedInput } from "../work/tool-input.js";
 import { failureRecord } from "./author-checks.js";
+import { permissionContext, sentMessages } from "./permission-context.js";
 import { unknownTool } from "./prompts.js";
 
 /** A call as it is now: with another name or another input. */
@@ -139,10 +141,11 @@ function* askAuthor(
     problem,
     ...(specification === undefined ? {} : { specification }),
   };
+  const sent = yield* sentMessages(context);
   const startedAt = clock.elapsed();
-  const settled = yield* wait(
-    callWithContext((own) => repairToolCall(request, own), defaultHookTimeoutMs, context, cancellation),
-  );
+  const ask = (own: HookContext) =>
+    repairToolCall(request, permissionContext(own, call.record.part.toolCallId, context, sent));
+  const settled = yield* wait(callWithContext(ask, defaultHookTimeoutMs, context, cancellation));
   try {
     if (settled.type !== "returned") return failed(call, settled.type, settled.message, clock.elapsed() - startedAt);
     return taken(call, settled.value, problem.message, offered);

@@ -19,10 +19,12 @@ import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.
 import { type Done, doneIn } from "../tools/done.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
+import { dropChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
+import { sentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
 import { mismatchText } from "./step-host.js";
 import { type ToolWork, toolContextOf } from "./tool-context.js";
@@ -51,10 +53,13 @@ export function* runTool(
     returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
   const records = again?.records === undefined ? final.records : [...final.records, ...again.records];
   if (again?.next !== undefined) {
+    dropChanges(context.memory, callKey);
     const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
     return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
   }
   const { outcome, output, done } = yield* capped(final, record, context);
+  if (outcome !== "ok" && context.memory.changes !== null && !keepsData(record, context))
+    dropChanges(context.memory, callKey);
   return {
     type: "tool_finished",
     runId,
@@ -66,6 +71,11 @@ export function* runTool(
     ...(done === undefined ? {} : { done }),
     ...hookRecords(records),
   };
+}
+
+/** Whether what a call changed holds although the call ended in an error. */
+function keepsData(record: CallRecord, { parts }: EffectContext): boolean {
+  return parts.tools.get(toolOf(record))?.tool.keepDataOnError === true;
 }
 
 function triedAgain(
@@ -149,7 +159,9 @@ function* outcomeOf(
   if (cancellation.isCancelled) return null;
   if (!input.ok) return failed(input.message);
   if (!(yield* mayStart(context, cancellation))) return null;
-  const work: ToolWork = { steps: null, fail: null };
+  if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
+  const sent = context.transcript.sentList === null ? null : yield* sentMessages(context);
+  const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
   const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
   // A tool that begins no step any more has not taken those that are recorded.
   const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
@@ -235,12 +247,20 @@ function withTimeout(
       endReading();
       reject(error);
     };
-    const stopTimer = context.parts.clock.after(timeoutMs, () => {
+    const onTime = () => {
+      // Time that a person had does not count.
+      const left = work.asking === null ? work.askedMs : timeoutMs;
+      work.askedMs = 0;
+      if (left > 0) {
+        stopTimer = context.parts.clock.after(left, onTime);
+        return;
+      }
       isTimedOut = true;
       own?.abort(new Error("timeout"));
       endReading();
       reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
-    });
+    };
+    let stopTimer = context.parts.clock.after(timeoutMs, onTime);
     // A call that is cancelled has its grace instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {
       stopTimer();

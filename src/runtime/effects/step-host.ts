@@ -19,6 +19,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { runCoroutine } from "../lib/coroutine.js";
 import { never } from "../lib/event-loop.js";
 import { errorOfStep, StepError } from "../tools/step-error.js";
+import { dataIn, forgetChanges, type TakenChanges, takeChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { mayStart } from "./may-start.js";
 import { failed, runStepBody, type StepBody } from "./step-body.js";
@@ -37,6 +38,8 @@ export type SteppingCall = {
   readonly signal: () => AbortSignal;
   /** Ends the wait for the tool. */
   readonly fail: (error: unknown) => void;
+  /** Stops the time limit of the tool, until the function that it gives is called. */
+  readonly whileAsking: () => () => void;
 };
 
 /** What becomes of a call when its tool has ended, if not what the tool says. */
@@ -91,24 +94,36 @@ function throwReason({ call }: StepHost): never {
 async function keep(host: StepHost, key: string, body: StepBody, isEntered = false): Promise<unknown> {
   if (!isEntered) host.enter();
   const { runId, callKey, attempt } = host.call.effect;
-  const kept = await keepValue(body, host.bytes(), host.call.context);
+  let kept = await keepValue(body, host.bytes(), host.call.context);
   const { tries, timing } = body;
-  const said = await host.record(() => [
-    {
-      type: "tool_step_finished",
-      runId,
-      callKey,
-      attempt,
-      step: key,
-      ...kept.recorded,
-      ...(tries > 1 ? { tries } : {}),
-      timing,
-    },
-  ]);
+  const said = await host.record(() => {
+    // Changes that a step which failed would carry are lost if the call is tried again: they wait for the next entry.
+    const taken = kept.recorded.outcome === "ok" ? host.takeChanges() : noChanges;
+    if (!taken.ok) kept = { recorded: failed("step_failed", unchangedText(taken.message)), bytes: 0 };
+    return [
+      {
+        type: "tool_step_finished",
+        runId,
+        callKey,
+        attempt,
+        step: key,
+        ...kept.recorded,
+        ...(tries > 1 ? { tries } : {}),
+        timing,
+        ...dataIn(taken),
+      },
+    ];
+  });
   if (said === "closed") return host.letGo();
   if (said === "recorded") host.count(kept);
   if (host.isLeaving()) return host.letGoWhenQuiet();
   return host.leave(() => outcomeOf(key, kept));
+}
+
+const noChanges: TakenChanges = { ok: true };
+
+function unchangedText(why: string): string {
+  return `it ran, and what the tool had changed of the session's data could not be kept: ${why}`;
 }
 
 function outcomeOf(key: string, { recorded, value }: KeptValue): unknown {
@@ -133,6 +148,7 @@ export function createStepHost(call: SteppingCall) {
   let ending: StepEnding | undefined;
   let isOver = false;
   let whenQuiet: (() => void) | null = null;
+  let whenOver: (() => void) | null = null;
 
   const isRunning = (state: State): boolean => {
     const present = callOf(state, callKey);
@@ -178,6 +194,14 @@ export function createStepHost(call: SteppingCall) {
     onQuiet(listener: () => void): void {
       whenQuiet = listener;
     },
+    /** What the tool has begun and does not wait for any more is given up when it ends. */
+    onOver(listener: () => void): void {
+      const before = whenOver;
+      whenOver = () => {
+        before?.();
+        listener();
+      };
+    },
     isLetGo: () => isLetGo,
     isOver: () => isOver,
     bytes: () => bytes,
@@ -191,6 +215,9 @@ export function createStepHost(call: SteppingCall) {
       if (underWay === 0) recorder.letGo(effect.key);
       return letGo();
     },
+    /** What the tool has changed of the session's data so far, for the next entry of its call. */
+    takeChanges: (): TakenChanges =>
+      tool.durable === true && context.memory.changes !== null ? takeChanges(context, effect, false) : noChanges,
     record: (events: (state: State) => readonly EventBody[]) =>
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
     /** The key of a step: its name, with a count if the name came before. @throws StepError */
@@ -222,6 +249,9 @@ export function createStepHost(call: SteppingCall) {
         if (underWay === 0) recorder.letGo(effect.key);
         return letGo();
       }
+      // What a tool that runs again had changed by then is in the log.
+      if (recorded !== undefined && recorded.outcome !== "error" && tool.durable === true)
+        forgetChanges(context.memory, callKey);
       return recorded;
     },
     async given(recorded: StepRecord): Promise<unknown> {
@@ -245,6 +275,7 @@ export function createStepHost(call: SteppingCall) {
     },
     end(): StepEnding | undefined {
       isOver = true;
+      whenOver?.();
       order.stop();
       if (isLetGo) return { type: "let_go" };
       if (ending !== undefined) return ending;

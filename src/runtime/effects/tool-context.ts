@@ -1,43 +1,79 @@
 /**
- * The context of a tool. What most tools never read is made when it is first read.
+ * The context of a tool. What most tools never read is made when it is first read or called.
+ *
+ * Every member is the context's own: a tool that wraps another one passes on `{ ...context, deps }`, and loses nothing.
  */
+import type { ToolData } from "../../ports/session-data.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { publishProgress } from "../subscribers/broadcast.js";
+import type { FoundList } from "../work/message-lists.js";
+import { seenMessages } from "../work/seen-messages.js";
 import type { SteppingCall } from "./step-host.js";
+import { createToolData } from "./tool-data.js";
 import { createToolSteps, type ToolSteps } from "./tool-steps.js";
 
 /** What a tool has begun while it runs. */
 export type ToolWork = {
   steps: ToolSteps | null;
+  data: ToolData | null;
+  /** What the model was sent instead of the conversation; null if it was sent the conversation. */
+  readonly sent: FoundList | null;
   /** Ends the wait for the tool. Null until there is a wait. */
   fail: ((error: unknown) => void) | null;
+  /** The milliseconds that questions were open while the tool ran, and since when one is open. */
+  askedMs: number;
+  asking: { readonly since: number; questions: number } | null;
 };
 
-export function toolContextOf(call: Omit<SteppingCall, "fail">, work: ToolWork): ToolContext {
-  const { effect, record, context, signal } = call;
-  const { sessionId, parts, hearers } = context;
-  const stepsOf = (): ToolSteps => {
-    work.steps ??= createToolSteps({ ...call, fail: (error) => work.fail?.(error) });
-    return work.steps;
+/** The time limit of the tool stands still while a question is open. */
+function whileAsking(work: ToolWork, now: () => number): () => void {
+  work.asking ??= { since: now(), questions: 0 };
+  const { asking } = work;
+  asking.questions += 1;
+  return () => {
+    asking.questions -= 1;
+    if (asking.questions > 0) return;
+    work.askedMs += Math.max(0, now() - asking.since);
+    work.asking = null;
   };
+}
+
+type ContextedCall = Omit<SteppingCall, "fail" | "whileAsking">;
+
+export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext {
+  const { effect, record, context, signal } = call;
+  const { sessionId, parts, hearers, transcript } = context;
+  const { callKey, runId, attempt } = effect;
   return {
     get signal() {
       return signal();
     },
     toolCallId: record.part.toolCallId,
-    idempotencyKey: effect.callKey,
-    attempt: effect.attempt,
+    idempotencyKey: callKey,
+    attempt,
     sessionId,
-    runId: effect.runId,
-    deps: depsOf(parts, effect.runId),
+    runId,
+    deps: depsOf(parts, runId),
     services: parts.services,
-    progress: (note) => publishProgress(hearers, effect.callKey, note),
-    get step() {
-      return stepsOf().step as ToolContext["step"];
+    progress: (note) => publishProgress(hearers, callKey, note),
+    get messages() {
+      return seenMessages(transcript, work.sent);
     },
-    get ask() {
-      return stepsOf().ask as ToolContext["ask"];
+    get data() {
+      work.data ??= createToolData(effect, context);
+      return work.data;
     },
+    step: ((...step) => stepsOf(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
+    ask: ((question) => stepsOf(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
   };
+}
+
+function stepsOf(call: ContextedCall, work: ToolWork): ToolSteps {
+  work.steps ??= createToolSteps({
+    ...call,
+    fail: (error) => work.fail?.(error),
+    whileAsking: () => whileAsking(work, call.context.now),
+  });
+  return work.steps;
 }

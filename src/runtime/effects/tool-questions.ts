@@ -2,17 +2,21 @@
  * The questions of a tool: `ctx.ask`.
  *
  * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers.
+ *    A question of an MCP server within its request is the exception (held-questions.ts).
  * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
  */
 import { copyJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { maxOpenQuestions } from "../../core/machine/state.js";
 import type { QuestionAnswer, StepRecord } from "../../core/transcript/tool-steps.js";
+import { isHeld } from "../../ports/held-question.js";
 import type { Answered, Question } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
+import { dataIn } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
 import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
+import { askedEvent, askWhileRunning, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { runStep, type StepHost } from "./step-host.js";
 
@@ -25,7 +29,7 @@ export type Questions = {
 type Waiting = { readonly key: string; readonly question: AskedQuestion; readonly reject: (error: unknown) => void };
 
 export function createQuestions(host: StepHost): Questions {
-  const { effect, tool, context, signal } = host.call;
+  const { tool, context, signal } = host.call;
   const waiting: Waiting[] = [];
   let asking: Promise<void> | null = null;
   let isScheduled = false;
@@ -47,14 +51,16 @@ export function createQuestions(host: StepHost): Questions {
   async function askNow(): Promise<void> {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
-    const { runId, callKey, attempt } = effect;
-    const said = await host.record(() =>
-      asked.map(({ key, question }) => {
-        const { expiresInMs, ...shown } = question;
-        const expiresAt = expiresInMs === undefined ? {} : { expiresAt: context.now() + expiresInMs };
-        return { type: "tool_asked", runId, callKey, attempt, step: key, ...shown, ...expiresAt } as const;
-      }),
-    );
+    const entries = () => {
+      const taken = host.takeChanges();
+      if (!taken.ok) void host.fail({ type: "error", message: unchangedText(taken.message) });
+      if (!taken.ok) return [];
+      return asked.map(({ key, question }, index) => ({
+        ...askedEvent(host, key, question),
+        ...(index === 0 ? dataIn(taken) : {}),
+      }));
+    };
+    const said = await host.record((state) => (isStopping(state) ? [] : entries()));
     if (said !== "stale") return void host.letGo();
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
@@ -63,6 +69,7 @@ export function createQuestions(host: StepHost): Questions {
   async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
     const { question, parse } = questionOf(given);
     const key = host.admit(given.name ?? "ask");
+    if (isHeld(given)) return checkAnswerOf(key, await askWhileRunning(host, key, question), parse);
     if (tool.durable !== true) throw new StepError("not_durable", key, notDurableText(tool.name));
     return host.pending(async () => {
       const recorded = await host.take(key);
@@ -95,6 +102,10 @@ export function createQuestions(host: StepHost): Questions {
       if (host.isLetGo()) await new Promise(() => {});
     },
   };
+}
+
+function unchangedText(why: string): string {
+  return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
 }
 
 function notDurableText(name: string): string {

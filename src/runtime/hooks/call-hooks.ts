@@ -139,7 +139,7 @@ function runIdOf({ transcript }: EffectContext): string {
 
 /** The signal is made only for code that reads it. */
 function createContext(context: EffectContext): OwnHookContext {
-  const { sessionId, parts } = context;
+  const { sessionId, parts, transcript } = context;
   const runId = runIdOf(context);
   const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
@@ -148,6 +148,9 @@ function createContext(context: EffectContext): OwnHookContext {
     deps: depsOf(parts, runId),
     get signal() {
       return signalOf(cancellation);
+    },
+    get data() {
+      return transcript.data;
     },
   });
   return { hookContext, cancellation };

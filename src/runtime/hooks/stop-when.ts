@@ -80,7 +80,8 @@ function conditionsOf({ parts, transcript }: EffectContext): {
 
 const none: readonly never[] = [];
 
-function viewOf(state: StepPreparing, context: EffectContext): StepView {
+/** What a function sees that is asked between two steps. */
+export function viewOf(state: StepPreparing, context: EffectContext): StepView {
   const { transcript, sessionId } = context;
   const { text, calls } = lastStepOf(context);
   return Object.freeze({
@@ -90,6 +91,7 @@ function viewOf(state: StepPreparing, context: EffectContext): StepView {
     text,
     calls: freeze(calls),
     usage: freeze(state.usage),
+    data: transcript.data,
     get messages() {
       return Object.freeze(transcript.messages.slice());
     },

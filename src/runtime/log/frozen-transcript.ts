@@ -14,7 +14,11 @@ export function appendFrozen(transcript: Transcript, entry: Entry): void {
   for (let index = known; index < messages.length; index += 1) freeze(messages[index]);
 }
 
-/** A compaction replaces the oldest messages, and a hook may replace the input of a run. */
+/**
+ * A compaction replaces the oldest messages, the filter of a handoff any of them, and a hook may replace the input of a
+ * run.
+ */
 function mayReplaceMessages(event: Event): boolean {
-  return event.type === "compacted" || (event.type === "prepared" && event.input !== undefined);
+  if (event.type === "prepared") return event.input !== undefined;
+  return event.type === "compacted" || (event.type === "handed_off" && event.messages !== undefined);
 }

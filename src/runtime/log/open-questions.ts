@@ -87,6 +87,7 @@ async function questionsIn(
 }
 
 function asksItself(call: Calling["calls"][number]): boolean {
+  if (call.status === "running") return call.held !== undefined;
   return asksOutside(call) && !(call.status === "waiting" && call.on === "child");
 }
 

@@ -14,7 +14,7 @@ import { findFinalEvent, loadTranscript } from "./read-log.js";
  * even if nobody has taken the answers yet.
  */
 export async function presentResult(
-  store: Pick<Store, "read" | "load" | "loadAt" | "inbox">,
+  store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
   sessionId: string,
   state: State,
 ): Promise<RunResult | null> {
@@ -30,7 +30,7 @@ export async function presentResult(
  * @throws PawlError `no_such_run`
  */
 export async function resultOfRun(
-  store: Pick<Store, "read" | "load" | "loadAt" | "inbox">,
+  store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
   sessionId: string,
   state: State,
   runId: string,

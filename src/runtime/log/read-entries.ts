@@ -6,7 +6,7 @@ import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 
 /** The part of a store that reading a log needs. */
-export type LogStore = Pick<Store, "read" | "load" | "loadAt">;
+export type LogStore = Pick<Store, "read" | "load" | "loadAt" | "getBlob">;
 
 /** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
 export const pageSizes = { first: 64, most: 1_000, growth: 2 } as const;

@@ -20,11 +20,17 @@ import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js"
 import { appendFrozen } from "./frozen-transcript.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
 import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
+import { dataBefore } from "./session-data.js";
 
 /** The transcript at a state: the entries from the last compaction on, and the queued inputs before it. */
-export async function loadTranscript(store: Pick<Store, "read">, sessionId: string, state: State): Promise<Transcript> {
+export async function loadTranscript(
+  store: Pick<Store, "read" | "getBlob">,
+  sessionId: string,
+  state: State,
+): Promise<Transcript> {
   const transcript = createTranscript();
-  const { readFrom } = state.context;
+  const { readFrom, dataBlob } = state.context;
+  if (dataBlob !== undefined) transcript.data = await dataBefore(store, sessionId, state);
   if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;

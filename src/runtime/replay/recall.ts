@@ -20,6 +20,7 @@ import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { perform } from "../effects/perform.js";
+import { defaultToolTimeoutMs } from "../effects/run-tool.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
@@ -47,6 +48,11 @@ export type Recall = {
 
 export function createRecall({ sessionId, parts, store, policy, durable, model }: RecallOptions): Recall {
   const forget = () => createProcessMemory(sessionId, parts.store, "replay");
+  /** What the session kept is read, for example the large values of tool steps. Nothing is written to its store. */
+  const readable: Store = {
+    ...store,
+    getBlob: async (id, hash) => (await store.getBlob(id, hash)) ?? parts.store.getBlob(id, hash),
+  };
   let memory = forget();
   let now = 0;
   let reached = false;
@@ -56,14 +62,13 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   /** A durable tool that runs again may wait for something, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
-  const context = { ...parts.context, sources: parts.context.sources.map(withoutTexts) };
-
   async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
     const own = partsNear(parts, state);
     const tools = toolsOf(own);
+    const context = { ...own.context, sources: own.context.sources.map(withoutTexts) };
     const present: CompiledAgent = {
       ...own,
-      store,
+      store: readable,
       clock,
       tools,
       hooks: noHooks,
@@ -131,8 +136,11 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
-        if (event.sources !== undefined && context.sources.length > 0)
-          await recallSources(event, event.sources, memory);
+        if (event.sources !== undefined) {
+          const { name, context } = partsNear(parts, state);
+          if (context.sources.length > 0)
+            await recallSources({ runId: event.runId, agent: name }, event.sources, memory);
+        }
         // How many entries the preparation had seen depends on timing, so the recorded number counts.
         return act(
           { type: "prepare", key: "replay", runId: event.runId },
@@ -152,6 +160,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
         if (event.type === "tool_decided") return decideAgain(event, state, transcript);
         // A result without an attempt came from another program.
         const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
+        const compiled = call === undefined ? undefined : partsNear(parts, state).tools.get(call.name);
+        if (compiled !== undefined && runsAgain(compiled) && wasCutOff(event, state, compiled)) return undefined;
         const real = { clock: waitingClock };
         return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
       }
@@ -168,6 +178,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       }
       case "session_created":
       case "history_added":
+      case "data_changed":
       case "run_started":
       case "run_queued":
       case "compacted":
@@ -191,6 +202,13 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   }
 
   return { presentEvent };
+}
+
+/** A person, a limit or the time ended the call in the middle: how far the tool came does not follow from its code. */
+function wasCutOff(event: Event, state: State, { tool }: CompiledTool): boolean {
+  if ("stopping" in state && state.stopping !== null) return true;
+  if (event.type !== "tool_finished" && event.type !== "tool_failed") return false;
+  return (event.timing?.durationMs ?? 0) >= (tool.timeoutMs ?? defaultToolTimeoutMs);
 }
 
 /** Nothing is loaded: the texts are taken from the recording. */

@@ -76,7 +76,8 @@ function methodOf<Method>(tool: AiSdkTool, method: unknown): Method | undefined 
 function needsApprovalOf(tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
   const needsApproval = methodOf<(input: unknown, options: object) => unknown>(tool, tool.needsApproval);
   if (needsApproval === undefined) return tool.needsApproval === true;
-  return async (input) => (await needsApproval(input, { toolCallId: "", messages: [] })) === true;
+  return async (input, { toolCallId, deps }) =>
+    (await needsApproval(input, { toolCallId, messages: [], experimental_context: deps })) === true;
 }
 
 function optionsOf({ toolCallId, signal, deps }: ToolContext): ExecutionOptions {

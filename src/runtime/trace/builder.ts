@@ -137,6 +137,20 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     });
   }
 
+  /** The step is over, and its record has the hooks that were called before the agent handed over. */
+  function handOver({ runId, callKey, from, to, at, messages }: EventOf<"handed_off">, shown: number): void {
+    endStep();
+    make({
+      type: "handoff",
+      ...of(runId),
+      at,
+      callKey,
+      from,
+      to,
+      ...(messages === undefined ? {} : { messages: shown }),
+    });
+  }
+
   function finish({ result, runId, at }: PublicEvent & { readonly type: "final" }): void {
     if (run === null || run.runId !== runId || !("reason" in result) || result.status === "interrupted") return;
     endStep();
@@ -223,9 +237,10 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     take(given, hooks);
     addHooks(event, hooks, previous);
     if (step !== null) {
-      seeCallEvents(step.calls, events, writer);
+      seeCallEvents(step.calls, events, writer, redact);
       if (!finishing) step.endedAt = Math.max(step.endedAt, event.at);
     }
+    if (event.type === "handed_off") handOver(event, given.shown);
     noteState(event.at, before.status, after.status);
     for (const one of events) if (one.type === "final") finish(one);
     return records.slice(made);

@@ -91,21 +91,31 @@ export function seeToolStep(
 }
 
 /** Takes what the public events have of the calls. */
-export function seeCallEvents(calls: OpenCalls, events: readonly PublicEvent[], content: ContentWriter | null): void {
+export function seeCallEvents(
+  calls: OpenCalls,
+  events: readonly PublicEvent[],
+  content: ContentWriter | null,
+  redact: Redact,
+): void {
   for (const event of events) {
     if (event.type === "call_start") {
       const { callKey, toolCallId, name } = event;
       calls.set(callKey, { callKey, toolCallId, name, waits: [], waiting: null });
       continue;
     }
-    const call = "callKey" in event ? calls.get(event.callKey) : undefined;
+    const call = "callKey" in event && event.callKey !== undefined ? calls.get(event.callKey) : undefined;
     if (call === undefined) continue;
-    if (event.type === "approval_requested")
+    if (event.type === "data_changed") call.changed = changedBy(call, event.keys, redact);
+    else if (event.type === "approval_requested")
       call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by);
     else if (event.type === "tool_call" && content !== null) call.input = content.json(event.input);
     else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
   }
+}
+
+function changedBy({ changed = [] }: OpenCall, keys: readonly string[], redact: Redact): readonly string[] {
+  return [...new Set([...changed, ...keys.map(redact)])];
 }
 
 function endWait(call: OpenCall, at: number, by?: string): void {

@@ -12,6 +12,7 @@ import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
+import { sourcesOf } from "./loaded-sources.js";
 import { checkedList, pausedIn } from "./message-lists.js";
 import { offeredSpecifications } from "./offered-tools.js";
 
@@ -68,7 +69,7 @@ export function buildContext(
     const append = addedBy(built, state);
     const result = {
       type: "built",
-      systemPrompt: withSources(systemPrompt, context),
+      systemPrompt: withSources(systemPrompt, sourcesOf(state.runId, context)?.prompt),
       specifications,
       append,
       records,
@@ -108,8 +109,7 @@ function withList(
 }
 
 /** The texts of context sources follow what the manager gave. */
-function withSources(systemPrompt: string | undefined, { memory }: EffectContext): string | undefined {
-  const texts = memory.sources?.prompt ?? "";
+function withSources(systemPrompt: string | undefined, texts = ""): string | undefined {
   if (texts === "") return systemPrompt;
   return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
 }
@@ -120,13 +120,14 @@ export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }:
 }
 
 /** Only a step gets hints: an answer that goes on, and the final summary, do not. */
-function hintsOf({ purpose }: StepPreparing, run: RunData, { parts }: EffectContext) {
+function hintsOf({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
-  if (purpose !== "step") return { hints, records };
+  if (purpose !== "step" || parts.context.hints.length === 0) return { hints, records };
+  const session = Object.freeze({ data: transcript.data });
   for (const { name, text } of parts.context.hints) {
     try {
-      const hint = text(run);
+      const hint = text(run, session);
       if (hint !== undefined) hints.push({ name, text: String(hint) });
     } catch (error) {
       const message = textOfError(error);

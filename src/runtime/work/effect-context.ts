@@ -6,6 +6,7 @@ import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
+import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -13,6 +14,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
+import type { CallChanges } from "./data-changes.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
 export type EffectContext = {
@@ -61,6 +63,8 @@ export type Hold = {
 /** The texts of context sources that a run goes by. */
 export type LoadedSources = {
   readonly runId: string;
+  /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
+  readonly agent: string;
   readonly list: readonly SourceReference[];
   /** As the model is sent them; empty if there are none. */
   readonly prompt: string;
@@ -76,6 +80,8 @@ export type ProcessMemory = SpareController & {
   sources: LoadedSources | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
+  /** What running calls have changed in the session's data and is not committed, by call key. */
+  changes: Map<string, CallChanges> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
   spareHookContext: OwnHookContext | null;
   /** The message that is being streamed. */
@@ -84,6 +90,8 @@ export type ProcessMemory = SpareController & {
   toldConditionsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
+  /** Who waits for the answers to questions of calls that are running, by call key and question. */
+  held: Map<string, (answer: QuestionAnswer) => void> | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -97,10 +105,12 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     texts: createPromptBlobs(sessionId, store),
     sources: null,
     validated: null,
+    changes: null,
     spareHookContext: null,
     partial: null,
     toldConditionsOf: null,
     preliminary: null,
+    held: null,
     spareController: null,
   };
 }

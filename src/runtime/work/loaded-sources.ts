@@ -2,7 +2,7 @@
  * The texts of context sources that a run goes by (CTX-11).
  *
  * 1. They are loaded before the run's first model call, and stay the same to its end. The log names them, and their
- *    words are blobs.
+ *    words are blobs. An agent that takes the session over loads its own: texts belong to a run and an agent.
  * 2. A process that carries the run on reads the blobs, and loads nothing.
  * 3. A text that is missing in the store is never guessed: all are loaded again, and named again.
  */
@@ -24,8 +24,16 @@ const mostCharacters = 1024 * 1024;
 const mostPathCharacters = 4_096;
 
 /** Whether the texts of the run are still to be found in this process. */
-export function needsSources(runId: string, { parts, memory }: EffectContext): boolean {
-  return parts.context.sources.length > 0 && memory.sources?.runId !== runId;
+export function needsSources(runId: string, context: EffectContext): boolean {
+  return context.parts.context.sources.length > 0 && sourcesOf(runId, context) === null;
+}
+
+/** The texts that this agent goes by in this run, as far as this process knows them. */
+export function sourcesOf(
+  runId: string,
+  { parts, memory: { sources } }: Pick<EffectContext, "parts" | "memory">,
+): LoadedSources | null {
+  return sources !== null && sources.runId === runId && sources.agent === parts.name ? sources : null;
 }
 
 /** Finds the texts of the run and keeps them in this process's memory. Gives why that failed; null if it did not. */
@@ -39,23 +47,26 @@ export function* findSources(
   const named = transcript.sources?.runId === runId ? yield* readNamed(transcript.sources.list, context) : null;
   const found = named ?? (yield* load(parts.context.sources, run, context, cancellation));
   if (typeof found === "string") return found;
-  memory.sources = loadedSources(runId, found);
+  memory.sources = loadedSources({ runId, agent: parts.name }, found);
   return null;
 }
 
 /** Takes the texts of a run from a recording, for a replay. Texts that the store has lost are left out. */
 export async function recallSources(
-  { runId }: { readonly runId: string },
+  whose: Pick<LoadedSources, "runId" | "agent">,
   list: readonly SourceReference[],
   memory: ProcessMemory,
 ): Promise<void> {
   const found = await runCoroutine(readNamed(list, { sessionId: memory.texts.sessionId, memory }));
-  memory.sources = loadedSources(runId, found ?? []);
+  memory.sources = loadedSources(whose, found ?? []);
 }
 
-function loadedSources(runId: string, texts: readonly NamedText[]): LoadedSources {
+function loadedSources(
+  { runId, agent }: Pick<LoadedSources, "runId" | "agent">,
+  texts: readonly NamedText[],
+): LoadedSources {
   const list = texts.map(({ text: _, ...reference }) => reference);
-  return { runId, list, prompt: texts.length === 0 ? "" : sourcesText(texts) };
+  return { runId, agent, list, prompt: texts.length === 0 ? "" : sourcesText(texts) };
 }
 
 /** What the entry of a model call says of the texts: nothing if the log has named them for this run. */

@@ -7,6 +7,7 @@
  *    again, and the present text is named and written.
  */
 import type { Message } from "../../core/data/message.js";
+import type { SessionData } from "../../core/data/session-data.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { PawlError } from "../../errors.js";
@@ -77,6 +78,11 @@ export function nameText(known: PromptBlobs, source: string): { readonly hash: s
   const found = hashed(source);
   known.unwritten = [...known.unwritten, found];
   return { hash: found.hash, text: decoder.decode(found.bytes) };
+}
+
+/** The blob of a session's data. It is written with the next commit. */
+export function nameData(data: SessionData, known: PromptBlobs): string {
+  return keepText(known, JSON.stringify(data)).blob;
 }
 
 /** Writes the texts that were named since the last call; undefined if there are none. */

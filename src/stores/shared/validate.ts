@@ -219,7 +219,8 @@ function asEvent(event: unknown, place: RowPosition): Event {
   if (event.hooks !== undefined && !Array.isArray(event.hooks))
     throw corrupt(place, `its event ${String(type)} has no proper field hooks`);
   if (type === "model_finished") checkFields(message, { parts: "array" }, place, "the model's message");
-  if (type === "prepared" && event.messages !== undefined) checkReferences(event.messages, place);
+  if ((type === "prepared" || type === "handed_off") && event.messages !== undefined)
+    checkReferences(event.messages, place);
   return event as unknown as Event;
 }
 
@@ -234,7 +235,8 @@ function checkReferences(refs: unknown, place: RowPosition): void {
       isPlain(ref) &&
       isPlain(ref.message) &&
       typeof ref.message.role === "string" &&
-      Array.isArray(ref.message.parts)
+      Array.isArray(ref.message.parts) &&
+      (ref.seq === undefined || (Number.isSafeInteger(ref.seq) && (ref.seq as number) >= 0))
     )
       continue;
     throw corrupt(place, "its list of messages has no proper reference");

@@ -5,10 +5,12 @@ import type { Event } from "../../core/machine/event.js";
 import { type History, type Invariant, isAnswer } from "../world/history.js";
 import { effectInvariants, nameOf } from "../world/invariants-effects.js";
 import { logInvariants } from "../world/invariants-log.js";
+import { stepInvariants } from "../world/invariants-steps.js";
 
 export const agentInvariants: readonly Invariant[] = [
   ...logInvariants,
   ...effectInvariants,
+  ...stepInvariants,
   { number: 5, name: "a call that may not run again by itself is started once", check: startedOnce },
   { number: 6, name: "a call with a result is not started again", check: nothingAfterResult },
   { number: 6, name: "no result 'ok' of a call that was not started", check: noInventedResults },

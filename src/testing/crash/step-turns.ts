@@ -2,7 +2,7 @@
  * The turns of tools that have steps. While a tool's own code runs, the world waits for it. While a step is in Pawl's
  * hands, the world goes on: the commit of the step needs a turn of its own.
  */
-import type { StepContext, ToolContext } from "../../ports/tool.js";
+import type { StepContext, StepOptions, ToolContext } from "../../ports/tool.js";
 import { settled } from "../test-clock.js";
 import type { Process, World } from "../world/world.js";
 
@@ -75,11 +75,18 @@ export function inTurnsOf(
       attention.take();
     }
   };
-  const step = (name: string, run: (step: StepContext) => unknown, options: never) =>
+  const { sessionId, idempotencyKey: callKey, attempt } = context;
+  const noteStart = ({ idempotencyKey, tries }: StepContext, { once, cleanup }: StepOptions) => {
+    const marks = { ...(once === true ? { once } : {}), ...(cleanup === true ? { cleanup } : {}) };
+    const place = { sessionId, process: self().name, callKey, attempt, step: idempotencyKey.slice(callKey.length + 1) };
+    if (tries === 1) world.note({ type: "step_started", ...place, ...marks });
+  };
+  const step = (name: string, run: (step: StepContext) => unknown, options: StepOptions = {}) =>
     inPawlsHands(() =>
       context.step(
         name,
         async (given) => {
+          noteStart(given, options);
           await world.turn(self(), `${tool}: ${name} works`, given.signal);
           given.signal.throwIfAborted();
           attention.take();

@@ -56,6 +56,8 @@ export type Happening =
       readonly type: "model_called";
       readonly sessionId: string;
       readonly process: string;
+      /** The agent whose model it is, in worlds that know. */
+      readonly agent?: string;
       readonly request: ModelRequest;
     }
   /** A model is asked for a summary. */
@@ -87,10 +89,30 @@ export type Happening =
       readonly process: string;
       readonly callKey: string;
       readonly tool: string;
+      /** The agent whose tool it is, in worlds that know. */
+      readonly agent?: string;
       readonly attempt: number;
       readonly input: unknown;
       /** It looks at its signal. */
       readonly heeds?: true;
+    }
+  /** The function of a tool step is called. `step`: its name, with a count if the name came before. */
+  | ({
+      readonly type: "step_started";
+      /** It may run once only. */
+      readonly once?: true;
+      /** It may begin after an abort. */
+      readonly cleanup?: true;
+    } & OfStep)
+  /** A tool goes on with what its step gave or threw, or with the answer to its question. */
+  | ({ readonly type: "step_given"; readonly given: Given } & OfStep)
+  /** A guard has looked at the whole answer of an attempt. */
+  | {
+      readonly type: "guard_said";
+      readonly sessionId: string;
+      readonly process: string;
+      readonly attempt: string;
+      readonly passes: boolean;
     }
   /** The signal of a call that looks at it was aborted: the run stops, its time is over, or its process gave up. */
   | {
@@ -117,6 +139,18 @@ export type Happening =
     }
   | { readonly type: "asked"; readonly process: string; readonly id: number; readonly what: string }
   | { readonly type: "got"; readonly process: string; readonly id: number; readonly outcome: string };
+
+/** What a tool is given: the value, or the code of the StepError. */
+export type Given = { readonly value: unknown } | { readonly error: string };
+
+type OfStep = {
+  readonly sessionId: string;
+  readonly process: string;
+  readonly callKey: string;
+  /** The attempt of the call. */
+  readonly attempt: number;
+  readonly step: string;
+};
 
 type Held = {
   readonly sessionId: string;

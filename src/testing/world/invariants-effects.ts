@@ -26,13 +26,23 @@ export const effectInvariants: readonly Invariant[] = [
   },
 ];
 
-type Start = FactOf<"model_called" | "summary_asked" | "tool_started">;
+type Start = FactOf<"model_called" | "summary_asked" | "tool_started" | "step_started">;
 
 function isStart(fact: Fact): fact is Start {
-  return fact.type === "model_called" || fact.type === "summary_asked" || fact.type === "tool_started";
+  switch (fact.type) {
+    case "model_called":
+    case "summary_asked":
+    case "tool_started":
+    case "step_started":
+      return true;
+    default:
+      return false;
+  }
 }
 
 export function nameOf(start: Start): string {
+  if (start.type === "step_started")
+    return `${start.process} begins the step '${start.step}' of ${start.callKey} attempt ${start.attempt}`;
   if (start.type === "tool_started") return `${start.process} runs ${start.tool} ${start.callKey}`;
   if (start.type === "summary_asked") return `${start.process} asks for a summary in ${start.runId}`;
   return `${start.process} calls the model for ${start.request.runId}/${start.request.modelCallIndex}`;
@@ -56,7 +66,7 @@ type Holders = {
  * taken by a claim that was under way for long and named a time that has passed, or while the wall clock, now back where it was,
  * was set so that his lease was void.
  */
-function watchHolders(): Holders {
+export function watchHolders(): Holders {
   const known = new Map<string, Holding>();
   const takenLate = new Set<number>();
   const takenAt = new Map<number, number>();
@@ -136,9 +146,15 @@ function nothingAfterAbort({ facts }: History): Breach | undefined {
     holders.see(fact);
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
-    if (isStart(fact) && aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
+    if (!isStart(fact) || isCleanup(fact)) continue;
+    if (aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
   }
   return undefined;
+}
+
+/** A step of a tool that tidies up may begin after an abort. */
+function isCleanup(start: Start): boolean {
+  return start.type === "step_started" && start.cleanup === true;
 }
 
 function nothingReadyWhileStopping({ rows }: History): Breach | undefined {
@@ -160,7 +176,7 @@ function onlyWantedStarts({ facts }: History): Breach | undefined {
   for (const fact of facts) {
     holders.see(fact);
     if (fact.type === "written") state = fact.commit.state;
-    if (!isStart(fact) || holders.isUnaware(fact)) continue;
+    if (!isStart(fact) || isCleanup(fact) || holders.isUnaware(fact)) continue;
     if (effects(state).some((effect) => starts(effect, fact))) continue;
     return { what: `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
   }
@@ -173,6 +189,7 @@ function starts(effect: Effect, start: Start): boolean {
     case "summary_asked":
       return effect.type === "compact" && effect.runId === start.runId;
     case "tool_started":
+    case "step_started":
       return effect.type === "run_tool" && effect.callKey === start.callKey && effect.attempt === start.attempt;
     case "model_called": {
       const { runId, modelCallIndex, attempt } = start.request;
@@ -185,7 +202,7 @@ function starts(effect: Effect, start: Start): boolean {
 function attemptsAreUnique({ facts }: History): Breach | undefined {
   const seen = new Set<string>();
   for (const fact of facts) {
-    if (!isStart(fact) || fact.type === "summary_asked") continue;
+    if (!isStart(fact) || fact.type === "summary_asked" || fact.type === "step_started") continue;
     const { runId, modelCallIndex, attempt } = fact.type === "model_called" ? fact.request : { ...none, ...fact };
     const key = fact.type === "model_called" ? `${runId}/${modelCallIndex} ${attempt}` : `${fact.callKey} ${attempt}`;
     if (seen.has(`${fact.type} ${key}`))

@@ -125,6 +125,12 @@ function lineOf(fact: Fact): string {
     }
     case "tool_started":
       return `${fact.process} runs ${fact.tool} ${fact.callKey} attempt ${fact.attempt} (${JSON.stringify(fact.input)})`;
+    case "guard_said":
+      return `a guard in ${fact.process} lets ${fact.attempt} ${fact.passes ? "pass" : "not pass"}`;
+    case "step_started":
+      return `${fact.process} begins the step '${fact.step}' of ${fact.callKey} attempt ${fact.attempt}`;
+    case "step_given":
+      return `${fact.process} gives ${fact.callKey} attempt ${fact.attempt} of its step '${fact.step}' ${JSON.stringify(fact.given).slice(0, 100)}`;
     case "tool_signalled":
       return `${fact.process} signals ${fact.callKey}`;
     case "tool_acted":
@@ -142,8 +148,9 @@ function writtenText({ epoch, commit }: FactOf<"written">): string {
   const { expectedSeq, events, consume = [], release, state } = commit;
   const named = events.map((event, index) => {
     const call = "callKey" in event && event.callKey !== undefined ? ` ${event.callKey}` : "";
+    const step = "step" in event ? ` '${event.step}'` : "";
     const ending = "outcome" in event ? ` ${event.outcome}` : "reason" in event ? ` ${event.reason}` : "";
-    return `${expectedSeq + index + 1} ${event.type}${call}${ending}`;
+    return `${expectedSeq + index + 1} ${event.type}${call}${step}${ending}`;
   });
   const consumed = consume.length > 0 ? `, consumes ${consume.join(" ")}` : "";
   return `[${named.join(", ")}] epoch ${epoch}${consumed}${release === true ? ", releases" : ""} → ${state.status}`;

@@ -11,29 +11,49 @@ import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
+import { createLiveQuestions } from "./live-questions.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
+import type { Continued, Reply } from "./rounds.js";
 
 export type Connection = {
   /** @throws PawlError `missing_package`; Error if the server cannot be reached */
   readonly open: () => Promise<void>;
   /** @throws Error if the server cannot be reached, ends, is silent for too long, or sends an invalid answer */
-  readonly call: (name: string, input: unknown, context: ToolContext) => Promise<Sdk.CallToolResult>;
+  readonly call: (call: ServerCall) => Promise<Reply>;
+  /** Whether the server asks people between requests, not within them. Known once the connection was open. */
+  readonly asksBetweenRequests: () => boolean;
   readonly close: () => Promise<void>;
+};
+
+export type ServerCall = {
+  readonly name: string;
+  readonly input: unknown;
+  readonly continued: Continued;
+  readonly signal: AbortSignal;
+  readonly context: Pick<ToolContext, "ask" | "attempt" | "progress">;
 };
 
 type Opened = { readonly client: Sdk.Client };
 
+/** How long a question that holds a request open waits for a person. */
+const defaultAnswerTimeoutMs = 3_600_000;
+/** For the MCP library, whose time limit cannot stand still while a person is asked. */
+const longestTimer = 2 ** 31 - 1;
 /** The last characters of a server's standard error that are kept for error messages. */
 const stderrCharacters = 2_000;
 
 export function createConnection(
-  { name, transport, timeoutMs = 60_000, connectTimeoutMs = 30_000 }: McpServerOptions,
+  options: McpServerOptions,
   onTools: (tools: readonly unknown[]) => void,
   definitionOf: (name: string) => Sdk.Tool | undefined,
 ): Connection {
+  const { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
+  const questions = createLiveQuestions(name, options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
   let opened: Promise<Opened> | null = null;
   let closed = false;
   let stderr = "";
+  /** Which protocol the server speaks. It is asked once. */
+  let known: Sdk.PriorDiscovery | undefined;
 
   function open(): Promise<Opened> {
     if (closed) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
@@ -47,10 +67,24 @@ export function createConnection(
   async function connect(): Promise<Opened> {
     const sdk = await importSdk();
     stderr = "";
-    const client = new sdk.Client({ name: "pawl", version: "0" }, { jsonSchemaValidator: uncheckedSchemas });
+    const client = new sdk.Client(
+      { name: "pawl", version: "0" },
+      {
+        jsonSchemaValidator: uncheckedSchemas,
+        capabilities: { elicitation: { form: {}, url: {} } },
+        versionNegotiation: { mode: negotiationOf(protocol, transport) },
+      },
+    );
+    client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
     client.setNotificationHandler("notifications/tools/list_changed", () => list(client).catch(() => {}));
     try {
-      await client.connect(await transportOf(transport, sdk, keepStderr), { timeout: connectTimeoutMs });
+      await client.connect(await transportOf(transport, sdk, keepStderr), {
+        timeout: connectTimeoutMs,
+        ...(known === undefined ? {} : { prior: known }),
+      });
+      known = verdictOf(client);
+      if (known.kind === "modern" && client.getServerCapabilities()?.tools?.listChanged === true)
+        await client.listen({ toolsListChanged: true }, { timeout: connectTimeoutMs }).catch(() => {});
       await list(client);
     } catch (cause) {
       await client.close().catch(() => {});
@@ -78,24 +112,34 @@ export function createConnection(
     async open() {
       await open();
     },
-    async call(tool, input, context) {
+    asksBetweenRequests: () => known?.kind === "modern",
+    async call({ name: tool, input, continued, signal, context }) {
       const { client } = await open();
+      const live = questions.begin(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
-        const request = { name: tool, arguments: input as { [key: string]: unknown } };
+        const request = { name: tool, arguments: input as { [key: string]: unknown }, ...continued };
         const toolDefinition = definitionOf(tool);
-        return await client.callTool(request, {
-          ...(toolDefinition === undefined ? {} : { toolDefinition }),
-          signal: context.signal,
-          timeout: timeoutMs,
-          resetTimeoutOnProgress: true,
-          onprogress: ({ progress, total, message }) =>
-            context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`),
-        });
+        return replyOf(
+          await client.callTool(request as Sdk.CallToolRequest["params"], {
+            ...(toolDefinition === undefined ? {} : { toolDefinition }),
+            signal: AbortSignal.any([signal, live.silent]),
+            timeout: longestTimer,
+            allowInputRequired: true,
+            onprogress(note) {
+              live.heard();
+              const { progress, total, message } = note;
+              context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`);
+            },
+          }),
+        );
       } catch (cause) {
         const ended =
           opened === null ? ` The server ended during the call, whose outcome is unknown${stderrNote()}` : "";
-        throw new Error(`The MCP server "${name}" gave no result (${messageOf(cause)}).${ended}`, { cause });
+        const why = messageOf(live.silent.aborted ? live.silent.reason : cause);
+        throw new Error(`The MCP server "${name}" gave no result (${why}).${ended}`, { cause });
+      } finally {
+        live.end();
       }
     },
     async close() {
@@ -104,6 +148,25 @@ export function createConnection(
       await last?.client.close();
     },
   };
+}
+
+/** A server at an address is asked which protocol it speaks. A program would have to be started twice for that. */
+function negotiationOf(protocol: McpServerOptions["protocol"], { type }: McpTransport): Sdk.VersionNegotiationMode {
+  const wanted = protocol ?? (type === "http" ? "auto" : "2025-11-25");
+  if (wanted === "auto") return "auto";
+  return wanted === "2025-11-25" ? "legacy" : { pin: wanted };
+}
+
+/** What the server said at the first connection, so that it need not be asked again. */
+function verdictOf(client: Sdk.Client): Sdk.PriorDiscovery {
+  const discover = client.getDiscoverResult();
+  return discover === undefined ? { kind: "legacy" } : { kind: "modern", discover };
+}
+
+function replyOf(result: Sdk.CallToolResult | Sdk.InputRequiredResult): Reply {
+  if (result.resultType !== "input_required") return { type: "result", result: result as Sdk.CallToolResult };
+  const { inputRequests = {}, requestState } = result as Sdk.InputRequiredResult;
+  return { type: "asks", requests: inputRequests, ...(requestState === undefined ? {} : { state: requestState }) };
 }
 
 /** For the MCP library: it checks no result against a server's output schema. The result is data for the model. */

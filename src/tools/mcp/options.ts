@@ -42,6 +42,13 @@ export type McpTransport =
  */
 export type McpTrust = "ask" | "hints" | "all";
 
+/**
+ * Which version of the protocol is spoken. The questions of a server that speaks `2026-07-28` outlive the process that
+ * hears them; those of `2025-11-25` do not. `auto`: the server says which one, and a server that is a program is started
+ * once more for that, briefly.
+ */
+export type McpProtocol = "2025-11-25" | "2026-07-28" | "auto";
+
 /** A server and its tools as SHA-256 hashes. Store them, and pass them as `pins` at the next connection. */
 export type McpPins = {
   /** The hash of the address, or of the command with its arguments, folder and names of variables. */
@@ -56,12 +63,19 @@ export type McpServerOptions = {
   readonly transport: McpTransport;
   /** Default: `ask`. */
   readonly trust?: McpTrust;
+  /** Default: `auto` over HTTP, and `2025-11-25` for a program, which is then started once only. */
+  readonly protocol?: McpProtocol;
   /** The pins that somebody has last approved. Default: those of the server at the time of connection. */
   readonly pins?: McpPins;
   /** Use only these tools, by the server's names for them. Default: all. */
   readonly tools?: readonly string[];
   /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
+  /**
+   * Milliseconds that a person has to answer a question of the server; then the server is told that it was cancelled.
+   * Default: no limit with protocol 2026-07-28. An hour with 2025-11-25, because the run waits for the answer.
+   */
+  readonly answerTimeoutMs?: number;
   /** Milliseconds that the server may take to connect, and to list its tools. Default: 30,000 for each. */
   readonly connectTimeoutMs?: number;
 };
@@ -70,9 +84,11 @@ const serverRules: OptionTable<McpServerOptions> = {
   name: anything,
   transport: anObject,
   trust: oneOf("ask", "hints", "all"),
+  protocol: oneOf("2025-11-25", "2026-07-28", "auto"),
   pins: anObject,
   tools: aList,
   timeoutMs: timeLimit,
+  answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
 };
 

@@ -3,10 +3,12 @@
  * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
-import type { Tool } from "../../ports/tool.js";
+import type { ToolOutput } from "../../core/data/message.js";
+import type { Tool, ToolContext } from "../../ports/tool.js";
 import { type Connection, createConnection } from "./connection.js";
 import { checkMcpOptions, hashServer, type McpPins, type McpServerOptions, showServer } from "./options.js";
 import { outputOf } from "./result.js";
+import { callInRounds, type Send } from "./rounds.js";
 import { type Listed, readListing } from "./specification.js";
 
 export type McpServer = {
@@ -72,18 +74,30 @@ function hashesOf(tools: readonly Listed[]): McpPins["tools"] {
 
 function toolOf(
   listed: Listed,
-  { trust = "ask" }: McpServerOptions,
+  { name: server, trust = "ask", answerTimeoutMs }: McpServerOptions,
   connection: Connection,
   isChanged: (listed: Listed) => boolean,
 ): Tool {
   const { name, toolName, description, inputSchema, saysReadOnly } = listed;
   const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
+  const readOnly = trust === "hints" && saysReadOnly;
   return {
     name: toolName,
     description,
     input: inputSchema,
-    readOnly: trust === "hints" && saysReadOnly,
+    readOnly,
     needsApproval: () => alwaysAsks || isChanged(listed),
-    execute: async (input, context) => outputOf(await connection.call(name, input, context)),
+    ...(connection.asksBetweenRequests() ? { durable: true } : {}),
+    execute: (input, context) => {
+      const send: Send = (continued, signal) => connection.call({ name, input, continued, signal, context });
+      if (connection.asksBetweenRequests()) return callInRounds({ server, send, readOnly, answerTimeoutMs, context });
+      return callOnce(send, context);
+    },
   };
+}
+
+async function callOnce(send: Send, { signal }: ToolContext): Promise<ToolOutput> {
+  const reply = await send({}, signal);
+  if (reply.type === "result") return outputOf(reply.result);
+  throw new Error("The server asks for input in a way that its protocol does not have.");
 }

@@ -8,10 +8,16 @@ import { attendRun as attend, type Respond } from "../../../src/testing/crash/at
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
 
+import { nameAt, transferTo, twinAt } from "../world/family.js";
+
 type Agent = Process["agent"];
 
 export type Scenario = {
   readonly name: string;
+  /** How many levels of agents there are below the first one; 0 unless given. */
+  readonly depth?: number;
+  /** Whether each agent can hand its session over to another one, and that one back. */
+  readonly hasTwins?: boolean;
   /** The model's answer. It depends on the request alone, so every life gets the same answers. */
   readonly answer: (request: ModelRequest) => ScriptedStep;
   /**
@@ -24,17 +30,21 @@ export type Scenario = {
 };
 
 function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: ApprovalDecision = { type: "approve" }) {
+  const answers: { readonly [why: string]: ApprovalDecision } = {
+    recovery: { type: "rerun" },
+    tool: { type: "reply", value: 7 },
+  };
   const resultFromOutside: ApprovalDecision = { type: "result", output: "given from outside" };
-  const respond: Respond = ({ why }) =>
-    why === "external" ? resultFromOutside : why === "recovery" ? { type: "rerun" } : onPolicy;
+  const respond: Respond = ({ why }) => (why === "external" ? resultFromOutside : (answers[why] ?? onPolicy));
   return attend({ agent }, { sessionId, runId, input: `do ${runId}`, respond });
 }
 
 let number = 0;
 
-function call(name: string) {
+/** @param n what the tool does, if that depends on its input */
+function call(name: string, n?: number) {
   number += 1;
-  return { name, id: `id${number}`, input: { n: number } };
+  return { name, id: `id${number}`, input: { n: n ?? number } };
 }
 
 function steps(...script: readonly ScriptedStep[]): Scenario["answer"] {
@@ -97,6 +107,45 @@ const queue: Scenario = {
 };
 const keyed = call("keyed");
 
+const toolSteps: Scenario = {
+  name: "tools with steps: in a sequence, side by side, once only, with failures and large values",
+  answer: steps(
+    { calls: [call("stepped", 0), call("stepped", 2), call("stepped", 3)] },
+    { calls: [call("stepped", 4), call("stepped", 5), call("persistent", 1)] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const questions: Scenario = {
+  name: "tools that ask: between steps, two questions at once, and beside a step",
+  answer: steps({ calls: [call("asking", 0), call("asking", 1)] }, { calls: [call("asking", 2)] }, { text: "Done." }),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
+const family: Scenario = {
+  name: "agents behind tools, one of which asks",
+  depth: 1,
+  answer: ({ sessionId, modelCallIndex, messages }) => {
+    if (modelCallIndex > 1) return { text: `Done after ${messages.length}.` };
+    return { calls: sessionId.startsWith(family.name) ? delegated : [keyedBelow, guardedBelow] };
+  },
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+const delegated = [call("delegate"), call("delegate"), call("look")];
+const [keyedBelow, guardedBelow] = [call("keyed"), call("guarded")];
+
+const handoffs: Scenario = {
+  name: "handoffs there and back, beside tools and an approval",
+  hasTwins: true,
+  answer: steps(
+    { calls: [call(transferTo(twinAt(0))), call("keyed"), call("guarded")] },
+    { calls: [call("look"), call(transferTo(nameAt(0))), call(transferTo(nameAt(0)))] },
+    { text: "Done." },
+  ),
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+};
+
 const abort: Scenario = {
   name: "an abort while tools run, and the run after it",
   answer: ({ runId }) => (runId === "run" ? { calls: slowCalls } : { text: "After." }),
@@ -112,4 +161,15 @@ const abort: Scenario = {
 };
 const slowCalls = [call("slow"), call("once"), call("alone")];
 
-export const scenarios: readonly Scenario[] = [tools, retries, repeated, people, queue, abort];
+export const scenarios: readonly Scenario[] = [
+  tools,
+  retries,
+  repeated,
+  people,
+  queue,
+  toolSteps,
+  questions,
+  family,
+  handoffs,
+  abort,
+];

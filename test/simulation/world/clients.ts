@@ -1,6 +1,7 @@
 /**
  * People: what they ask of processes, and what they are told.
  */
+import type { Message } from "../../../src/core/data/message.js";
 import type { PendingApproval, RunResult } from "../../../src/core/view/outcome.js";
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
 import { buildWorker, type WorkerOptions } from "../../../src/engine/worker.js";
@@ -13,6 +14,8 @@ import type { Chance } from "../../../src/testing/world/chance.js";
 import { isKilled } from "../../../src/testing/world/processes.js";
 import { storeOf } from "../../../src/testing/world/store.js";
 import { clockOf, type Process, retire, type World } from "../../../src/testing/world/world.js";
+import type { Extras } from "./extras.js";
+import { nameAt, twinAt } from "./family.js";
 
 /** Something that was asked of a process. */
 export type Question = {
@@ -52,7 +55,7 @@ export type Clients = {
 };
 
 /** @param sameHost whether a worker can see that another process is dead */
-export function createClients(world: World, sameHost: boolean): Clients {
+export function createClients(world: World, sameHost: boolean, extras: Extras): Clients {
   const { chance, number, sessionId } = world;
   const questions: Question[] = [];
   const readers: Reader[] = [];
@@ -81,12 +84,24 @@ export function createClients(world: World, sameHost: boolean): Clients {
     return createClient({ store: storeOf(world, () => process), clock: clockOf(world, () => process), makeId });
   }
 
+  /** A conversation from elsewhere. Only the first run of a session may bring one. */
+  function historyOf(): { readonly history?: readonly Message[] } {
+    if (!extras.isSeeded || !extras.chance.happens(0.4)) return {};
+    const n = number();
+    return {
+      history: [
+        { role: "user", parts: [{ type: "text", text: `asked before ${n}` }] },
+        { role: "assistant", parts: [{ type: "text", text: `said before ${n}` }] },
+      ],
+    };
+  }
+
   /** A worker of this process. It has the agent of the first session alone, whose tools have the others. */
   async function workIn(process: Process): Promise<string> {
     const refused: unknown[] = [];
     const options: WorkerOptions = {
       store: storeOf(world, () => process),
-      agents: [{ ...process.agent, options: {} }],
+      agents: async ({ agent }) => (drivenByTheFirst.has(agent) ? { ...process.agent, options: {} } : null),
       onReport: (report) => report.type === "refused" && refused.push(report.error),
     };
     const isDead = (other: Holder) => sameHost && isKilled(world, other);
@@ -109,12 +124,13 @@ export function createClients(world: World, sameHost: boolean): Clients {
     run(process) {
       const { input, runId } = request();
       const named = chance.happens(0.5) || questions.some((one) => one.input === input);
-      const options = named ? { sessionId, runId } : { sessionId };
+      const history = historyOf();
+      const options = { sessionId, ...(named ? { runId } : {}), ...history };
       const streamed = chance.happens(0.3);
       const more = named ? { input, runId } : { input };
       ask(
         process,
-        `run '${input}'`,
+        `run '${input}'${history.history === undefined ? "" : " with a history"}`,
         async () =>
           streamed ? streamThrough(process.agent.runStream(input, options)) : process.agent.run(input, options),
         more,
@@ -122,11 +138,13 @@ export function createClients(world: World, sameHost: boolean): Clients {
     },
     send(process, mode) {
       const { input, runId } = request();
+      const skips = mode === "steer" && extras.skips && extras.chance.happens(0.5);
+      const skip = skips ? ({ skip: "unstarted" } as const) : {};
       const act = async () => {
-        const sent = await process.agent.session(sessionId).send(input, { mode, runId });
+        const sent = await process.agent.session(sessionId).send(input, { mode, runId, ...skip });
         return sent.isNew ? "new" : "known";
       };
-      ask(process, `${mode} '${input}' ${runId}`, act, { input, runId });
+      ask(process, `${mode} '${input}' ${runId}${skips ? ", skipping" : ""}`, act, { input, runId });
     },
     answer(process) {
       const session = process.agent.session(sessionId);
@@ -136,7 +154,8 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const one = chance.pick(waiting);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody" }));
+        const options = { by: "somebody", ...questionIdOf(one) };
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       });
     },
@@ -154,7 +173,8 @@ export function createClients(world: World, sameHost: boolean): Clients {
         const session = clientOf(process).session(one.sessionId);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
         const decision = decisionOn(one, chance, number);
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, { by: "somebody else" }));
+        const options = { by: "somebody else", ...questionIdOf(one) };
+        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       }),
     abortBelow: (process) =>
@@ -177,6 +197,9 @@ export function createClients(world: World, sameHost: boolean): Clients {
   };
 }
 
+/** The agents whose sessions the first agent of a process drives. */
+const drivenByTheFirst: ReadonlySet<string> = new Set([nameAt(0), twinAt(0)]);
+
 type Request = { readonly input: string; readonly runId: string };
 
 /** Under the name that it was given, or that its result told. */
@@ -185,7 +208,21 @@ function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
   return input === undefined || name === undefined ? [] : [{ input, runId: name }];
 }
 
+function questionIdOf({ questionId }: Pick<PendingApproval, "questionId">): { readonly questionId?: string } {
+  return questionId === undefined ? {} : { questionId };
+}
+
 function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, number: () => number): ApprovalDecision {
+  if (why === "tool")
+    return chance.pick<ApprovalDecision>([
+      { type: "reply", value: number() },
+      { type: "reply", value: number() },
+      { type: "reply", value: number() },
+      misfitReply,
+      { type: "decline", note: "not now" },
+      { type: "decline" },
+      { type: "abort" },
+    ]);
   if (why === "recovery")
     return chance.pick<ApprovalDecision>([
       { type: "rerun" },
@@ -208,12 +245,16 @@ function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, numbe
 /** An edit that no tool of this world takes. */
 const misfit: ApprovalDecision = { type: "modify", input: { n: "no number" } };
 
+/** A reply that no question of this world takes. */
+const misfitReply: ApprovalDecision = { type: "reply", value: "no number" };
+
 /** An edit that does not fit is refused. Every other answer is taken. */
 async function saidTo(decision: ApprovalDecision, answer: () => Promise<string>): Promise<string> {
   try {
     return await answer();
   } catch (error) {
-    if (decision === misfit && error instanceof PawlError && error.code === "bad_input") return "refused";
+    if ((decision === misfit || decision === misfitReply) && error instanceof PawlError && error.code === "bad_input")
+      return "refused";
     throw error;
   }
 }

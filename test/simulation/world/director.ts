@@ -15,11 +15,13 @@ import {
 } from "../../../src/testing/world/world.js";
 import { type Clients, createClients } from "./clients.js";
 import { advance, comeToEnd, expectDueOrHeld } from "./ending.js";
-import { type FamilyHabits, familyHabitsOf, namesAt } from "./family.js";
+import { createFilter, createGuard, createRepair, createSource, type Extras, extrasOf, noExtras } from "./extras.js";
+import { type FamilyHabits, familyHabitsOf, maxHandoffs, nameAt, namesAt, transferTo, twinAt } from "./family.js";
 import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
 import { type ProcessOptions, startProcess } from "./processes.js";
+import { createSteppedTools, steppedNamesOf } from "./stepped-tools.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
 
 /** What a seed makes likely; each probability counts once for a turn. */
@@ -48,6 +50,9 @@ export type Temper = {
 export type OwnHabits = {
   readonly hooks: HookHabits | null;
   readonly family: FamilyHabits | null;
+  /** The tools with steps that models pick from, beside the others. */
+  readonly stepped: readonly string[];
+  readonly extras: Extras;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
   readonly hasSlowSchemas: boolean;
 };
@@ -58,10 +63,18 @@ export function ownHabitsOf(seed: number): OwnHabits {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
     family: familyHabitsOf(family),
     hasSlowSchemas: family.happens(0.3),
+    stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
+    extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
   };
 }
 
-export const noOwnHabits: OwnHabits = { hooks: null, family: null, hasSlowSchemas: false };
+export const noOwnHabits: OwnHabits = {
+  hooks: null,
+  family: null,
+  hasSlowSchemas: false,
+  stepped: [],
+  extras: { chance: createChance(0), ...noExtras },
+};
 
 /** What is called where people are impatient: tools that take their time, and others beside them that somebody has to approve. */
 const lasting = ["slow", "deaf", "guarded", "questioned"];
@@ -114,7 +127,7 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
 export type Directed = { readonly clients: Clients; readonly turns: number };
 
 export async function direct(world: World, temper: Temper, turns: number): Promise<Directed> {
-  const clients = createClients(world, temper.sameHost);
+  const clients = createClients(world, temper.sameHost, temper.own.extras);
   const options = optionsOf(world, temper);
   const start = () => startProcess(world, options);
   clients.run(start());
@@ -133,25 +146,32 @@ export async function direct(world: World, temper: Temper, turns: number): Promi
 
 function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
   const ledger: Ledger = new Map();
-  const { hooks, family, hasSlowSchemas } = own;
+  const { hooks, family, hasSlowSchemas, extras } = own;
+  const names = [...habits.tools, ...own.stepped, ...extras.tools];
   return {
     sameHost,
     depth: family?.depth ?? 0,
-    parts(process, level) {
-      const bench = { world, ledger, process, hasSlowSchemas };
+    hasTwins: extras.hasTwins,
+    filterOf: (process) => createFilter(world, process, extras),
+    parts(process, level, agent) {
+      const bench = { world, ledger, process, hasSlowSchemas, agent };
+      const other = agent === nameAt(level) ? twinAt(level) : nameAt(level);
+      const tools = [...namesAt(level, names, family), ...(extras.hasTwins ? [transferTo(other)] : [])];
+      const own = { ...habits, tools, slips: extras.slips };
+      const ownHooks = hooks === null ? [] : createHooks(world, process, hooks);
       return {
-        model: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }),
-        models: {
-          fast: createModel(world, process, { ...habits, tools: namesAt(level, habits.tools, family) }, "fast"),
-        },
+        model: createModel(world, process, own, { agent }),
+        models: { fast: createModel(world, process, own, { agent, id: "fast" }) },
         settings: { temperature: 0 },
-        tools: createTools(bench),
+        tools: [...createTools(bench), ...createSteppedTools(bench)],
         canExecuteTool: createPermissions(bench),
         ...(habits.window === null
           ? {}
           : { compaction: { contextWindow: habits.window, model: createSummariser(world, process) } }),
-        limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600 },
-        hooks: hooks === null ? [] : createHooks(world, process, hooks),
+        ...(extras.hasSources ? { context: { sources: [createSource(world, process, extras)] } } : {}),
+        ...(extras.slips > 0 ? { repairToolCall: createRepair(world, process, extras) } : {}),
+        limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600, maxHandoffs },
+        hooks: [...ownHooks, ...createGuard(world, process, extras)],
       };
     },
   };

@@ -3,7 +3,7 @@
  * ends. Invariant 12 is broken where it does not.
  */
 import { effects } from "../../../src/core/machine/effects.js";
-import { asksOutside, hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
+import { asksOutside, type Call, hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
 import { InvariantBroken } from "../../../src/testing/world/invariants.js";
 import { type Process, ready, take, type World } from "../../../src/testing/world/world.js";
 import type { Clients, Question } from "./clients.js";
@@ -171,17 +171,21 @@ function needIn(state: State | null, now: number): Need {
   return waitsForPeople(state, now) ? "an answer" : "a driver";
 }
 
-/** A question whose time is over is answered by that: whoever drives the session says so. */
 function waitsForPeople(state: State, now: number): boolean {
   return (
     hasCalls(state) &&
     state.stopping === null &&
     state.calls.every(
       (call) =>
-        (call.status === "asking" && (call.expiresAt === undefined || call.expiresAt > now)) ||
+        (call.status === "asking" && isOpen(call, now)) ||
         call.status === "waiting" ||
         call.status === "done" ||
         call.status === "ready",
     )
   );
+}
+
+/** A question whose time is over is answered by that: whoever drives the session says so. */
+function isOpen({ expiresAt, open = [] }: Extract<Call, { status: "asking" }>, now: number): boolean {
+  return [{ expiresAt }, ...open].every((one) => one.expiresAt === undefined || one.expiresAt > now);
 }

@@ -2,8 +2,11 @@
  * Families: agents behind the tools of agents. Each call of `delegate` is a session of its own.
  */
 import type { AnyTool } from "../../../src/ports/tool.js";
+import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import type { Agent } from "../../../src/runtime/api/build-agent.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
+
+const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
 /** How the agents of a world hand work on. */
 export type FamilyHabits = {
@@ -19,9 +22,24 @@ export function familyHabitsOf(chance: Chance): FamilyHabits | null {
   return { depth: 1 + chance.below(3), places: 1 + chance.below(3) };
 }
 
-/** The name of the agent of a level below the first. */
+/** The name of the agent of a level; the first one has level 0. */
 export function nameAt(level: number): string {
-  return `level${level}`;
+  return level === 0 ? "agent" : `level${level}`;
+}
+
+/** The name of the agent that the agent of a level can hand its session over to. */
+export function twinAt(level: number): string {
+  return `${nameAt(level)}_twin`;
+}
+
+/** What the call of a model that hands over is named. */
+export const transferTo = (name: string) => `transfer_to_${name}`;
+
+/** How often a run may be handed over. */
+export const maxHandoffs = 2;
+
+export function handoffTo(name: string, agent: Handoff["agent"], filter: Handoff["filter"] = "all"): Handoff {
+  return { name, description: "Another agent takes over.", agent, input, filter };
 }
 
 /** The name of the tool with an agent behind it. */
@@ -32,8 +50,6 @@ export function namesAt(level: number, own: readonly string[], habits: FamilyHab
   if (habits === null || level >= habits.depth) return own;
   return [...own, ...Array.from({ length: habits.places }, () => delegate)];
 }
-
-const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
 export function asDelegate(agent: Pick<Agent, "asTool">): AnyTool {
   return agent.asTool({

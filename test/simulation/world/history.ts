@@ -22,6 +22,8 @@ export type SimulationHistory = History & {
   readonly requests: readonly ModelRequest[];
   /** Nothing went wrong except in models and tools. */
   readonly isCalm: boolean;
+  /** Every process has a guard that looks at each answer. */
+  readonly hasGuard: boolean;
 };
 
 const nobody: SimulationHistory["clients"] = { questions: [], readers: [] };
@@ -30,7 +32,7 @@ const nobody: SimulationHistory["clients"] = { questions: [], readers: [] };
 export async function simulationHistoriesOf(
   world: World,
   clients: SimulationHistory["clients"],
-  isCalm: boolean,
+  { isCalm, hasGuard }: Pick<SimulationHistory, "isCalm" | "hasGuard">,
 ): Promise<readonly SimulationHistory[]> {
   const family = world.facts.filter((fact) => fact.type === "written");
   const sessions = new Set([world.sessionId, ...family.map(({ sessionId }) => sessionId)]);
@@ -39,7 +41,7 @@ export async function simulationHistoriesOf(
       const history = await historyOf(world, sessionId);
       const own = sessionId === world.sessionId ? clients : nobody;
       const [events, requests] = [await eventsOf(world, sessionId), await requestsOf(world, sessionId)];
-      return { ...history, events, requests, clients: own, family, isCalm };
+      return { ...history, events, requests, clients: own, family, isCalm, hasGuard };
     }),
   );
 }

@@ -117,7 +117,7 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
       return { output };
     }
     case "beforeStop":
-      return { message: `go on ${n}` };
+      return chance.happens(0.2) ? { refuse: `refused ${n}` } : { message: `go on ${n}` };
     case "onError":
       return chance.pick(["retry", "giveUp"]);
     case "besideLLMCall":

@@ -72,6 +72,10 @@ function unfinished(
 ) {
   const end = log.find(({ event }) => event.type === "run_finished" && event.runId === result.runId)?.event;
   if (end?.type === "run_finished" && end.reason === result.reason) return undefined;
+  // A run that is aborted while it is queued never starts, as one whose history comes too late.
+  const neverBegan = !log.some(({ event }) => event.type === "run_started" && event.runId === result.runId);
+  const isAborted = log.some(({ event }) => event.type === "abort_requested" && event.runId === result.runId);
+  if (result.reason === "aborted" && isAborted && neverBegan) return undefined;
   return `${result.runId} is said to have ended with ${result.reason}, in the log it ${end === undefined ? "has not ended" : "ended otherwise"}`;
 }
 
@@ -120,6 +124,7 @@ function isExpected(error: unknown, { what, runId, process }: Question, all: rea
     case "store_failed":
       return !what.startsWith("run");
     case "bad_input":
+      if (what.endsWith("with a history")) return true;
       return all.some((one) => one.runId === runId && one.what.startsWith("steer"));
     case "no_session":
       return what !== "work";

@@ -8,12 +8,14 @@ import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
-import { delegate } from "./family.js";
+import { delegate, transferTo } from "./family.js";
+import { retriesOfPersistent } from "./stepped-tools.js";
 import { approvalNeeded, forbidden, onceOnly, retriesOf } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 5, name: "a call is tried again as often as its tool allows", check: retriesAreBounded },
+  { number: 15, name: "each step has a key of its own", check: stepsHaveTheirOwnValues },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
@@ -48,17 +50,30 @@ function retriesAreBounded({ log }: History): string | undefined {
     if (event.type !== "tool_failed") continue;
     const count = (failures.get(event.callKey) ?? 0) + 1;
     failures.set(event.callKey, count);
-    if (count > Math.max(...Object.values(retriesOf))) return `${event.callKey} was tried again ${count} times`;
+    if (count > Math.max(retriesOfPersistent, ...Object.values(retriesOf)))
+      return `${event.callKey} was tried again ${count} times`;
   }
-  const calls = log.flatMap(({ event }) => (event.type === "model_finished" ? [event] : []));
-  for (const { runId, modelCallIndex, message } of calls)
-    for (const [index, { name }] of toolCallsOf(message).entries()) {
-      const count = failures.get(callKeyOf(runId, modelCallIndex, index + 1)) ?? 0;
-      if (count > (name === "hopeless" || name === "flaky" ? retriesOf[name] : 0))
-        return `${name} was tried again ${count} times`;
-    }
+  for (const [callKey, name] of namesIn(log)) {
+    const count = failures.get(callKey) ?? 0;
+    if (count > (retries.get(name) ?? 0)) return `${name} was tried again ${count} times`;
+  }
   return undefined;
 }
+
+/** The tool of each call; the one that it was mended to, if it was. */
+function namesIn(log: History["log"]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const { event } of log) {
+    if (event.type === "model_finished")
+      for (const [index, { name }] of toolCallsOf(event.message).entries())
+        names.set(callKeyOf(event.runId, event.modelCallIndex, index + 1), name);
+    if (event.type === "tool_decided" && event.decision.repair?.name !== undefined)
+      names.set(event.callKey, event.decision.repair.name);
+  }
+  return names;
+}
+
+const retries = new Map<string, number>([...Object.entries(retriesOf), ["persistent", retriesOfPersistent]]);
 
 function noInventedResults({ facts, log }: History): Breach | undefined {
   const settled = new Map<string, unknown[]>();
@@ -79,14 +94,10 @@ function noInventedResults({ facts, log }: History): Breach | undefined {
   return undefined;
 }
 
-/** The calls of agents, whose results are those of other sessions. */
+/** The calls of agents: their results are those of other sessions, or the machine makes them. */
 function delegatedIn(log: History["log"]): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const { event } of log)
-    if (event.type === "model_finished")
-      for (const [index, { name }] of toolCallsOf(event.message).entries())
-        if (name === delegate) keys.add(callKeyOf(event.runId, event.modelCallIndex, index + 1));
-  return keys;
+  const isOfAgent = (name: string) => name === delegate || name.startsWith(transferTo(""));
+  return new Set([...namesIn(log)].flatMap(([callKey, name]) => (isOfAgent(name) ? callKey : [])));
 }
 
 /** Only where nothing befalls the process that ran it: who dies, or cannot reach the store, has nobody to tell. */
@@ -217,4 +228,14 @@ function editedInput(answer: Extract<Event, { type: "answered" }>["answer"]): nu
   if (answer.type !== "modify") return null;
   const { input } = answer;
   return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : null;
+}
+
+/** Services that honour keys know a step by its key: another step has another one. */
+function stepsHaveTheirOwnValues({ facts }: History): Breach | undefined {
+  for (const fact of facts) {
+    if (fact.type !== "step_given" || !("value" in fact.given) || typeof fact.given.value !== "string") continue;
+    if (!fact.given.value.startsWith(`${fact.step} `))
+      return { what: `${fact.callKey} gets '${fact.given.value}' of its step '${fact.step}'`, fact };
+  }
+  return undefined;
 }

@@ -5,8 +5,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
 import { effectInvariants } from "../../../src/testing/world/invariants-effects.js";
 import { logInvariants } from "../../../src/testing/world/invariants-log.js";
+import { stepInvariants } from "../../../src/testing/world/invariants-steps.js";
 import { attemptOf, shapeOf } from "../../../src/testing/world/message-parts.js";
 import type { SimulationHistory } from "./history.js";
+import { agentInvariants } from "./invariants-agents.js";
 import { peopleInvariants } from "./invariants-people.js";
 import { toolInvariants } from "./invariants-tools.js";
 
@@ -15,7 +17,9 @@ export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   { number: 10, name: "what is committed is what the model meant to say", check: messagesAreMeant },
   { number: 14, name: "what a model is sent is what the log says", check: requestsAreInLog },
   ...effectInvariants,
+  ...stepInvariants,
   ...toolInvariants,
+  ...agentInvariants,
   ...peopleInvariants,
 ];
 

@@ -16,9 +16,19 @@ export type ModelHabits = {
   readonly stutters: number;
   /** Tokens of its context window, where that is small: then it does not say what it used, and conversations are summed up often. */
   readonly window: number | null;
+  /** The probability that a call has a name that is nearly right, or arguments that are nearly JSON. */
+  readonly slips?: number;
 };
 
-export function createModel(world: World, process: () => Process, habits: ModelHabits, id = "simulated"): Model {
+/** The model's id, and the agent whose model it is. */
+type Named = { readonly id?: string; readonly agent?: string };
+
+export function createModel(
+  world: World,
+  process: () => Process,
+  habits: ModelHabits,
+  { id = "simulated", agent }: Named = {},
+): Model {
   return {
     id,
     async *stream(request, signal) {
@@ -26,6 +36,7 @@ export function createModel(world: World, process: () => Process, habits: ModelH
         type: "model_called",
         sessionId: request.sessionId,
         process: process().name,
+        ...(agent === undefined ? {} : { agent }),
         request: { ...request, messages: [...request.messages] },
       });
       const { chance } = world;
@@ -79,14 +90,14 @@ function answer(world: World, habits: ModelHabits, request: ModelRequest): reado
   return whole;
 }
 
-function content(world: World, { tools, window }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+function content(world: World, { tools, window, slips }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
   const { chance } = world;
   const deltas: ModelDelta[] = [{ kind: "start" }];
   if (chance.happens(0.2)) deltas.push(...textOf("reasoning", `think ${world.number()}`));
   const mayCall = request.tools.length > 0 && request.toolChoice !== "none";
   const calls = mayCall && chance.happens(request.modelCallIndex < 4 ? 0.7 : 0.2) ? 1 + chance.below(4) : 0;
   if (calls === 0 || chance.happens(0.3)) deltas.push(...textOf("text", `say ${world.number()}`));
-  for (let position = 1; position <= calls; position += 1) deltas.push(callOf(world, tools, position));
+  for (let position = 1; position <= calls; position += 1) deltas.push(callOf(world, tools, position, slips));
   const unified: FinishReason["unified"] = chance.happens(0.04)
     ? chance.pick(["length", "content-filter", "other"] as const)
     : calls > 0
@@ -109,11 +120,19 @@ function textOf(kind: "text" | "reasoning", text: string): readonly ModelDelta[]
 }
 
 /** Ids that repeat, unknown tools and arguments that are no JSON come up too. */
-function callOf({ chance, number }: World, tools: readonly string[], position: number): ModelDelta {
+function callOf({ chance, number }: World, tools: readonly string[], position: number, slips = 0): ModelDelta {
   const id = chance.happens(0.1) ? chance.pick(["", "same"]) : `call_${position}`;
   const name = chance.happens(0.03) ? "unknown" : chance.pick(tools);
   const n = number();
+  if (slips > 0 && chance.happens(slips)) return { kind: "tool-call", id, ...slip(name, n, chance) };
   return { kind: "tool-call", id, name, input: chance.happens(0.03) ? `{"n": ${n}` : JSON.stringify({ n }) };
+}
+
+/** What can be mended: a name with another case or without its end, and what is nearly JSON. */
+function slip(name: string, n: number, chance: Chance): { readonly name: string; readonly input: string } {
+  const [nearly, whole] = [chance.pick([name.toUpperCase(), name.slice(0, -1), `${name}s`]), JSON.stringify({ n })];
+  const inputs = [whole, `{"n": ${n},}`, `\`\`\`json\n${whole}\n\`\`\``, `{"n": ${n} /* the number */}`, `{"m": ${n}}`];
+  return { name: chance.happens(0.5) ? name : nearly, input: chance.pick(inputs) };
 }
 
 /** A stream that ends as streams should not. */

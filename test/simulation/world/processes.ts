@@ -3,6 +3,7 @@
  */
 import type { Observer } from "../../../src/ports/observer.js";
 import type { AnyTool } from "../../../src/ports/tool.js";
+import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
 import { type Agent, buildAgent } from "../../../src/runtime/api/build-agent.js";
 import type { AgentDefaults } from "../../../src/runtime/api/compile-parts.js";
@@ -10,23 +11,40 @@ import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
 import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
 import { storeOf } from "../../../src/testing/world/store.js";
 import { clockOf, type Process, type World } from "../../../src/testing/world/world.js";
-import { asDelegate, nameAt } from "./family.js";
+import { asDelegate, handoffTo, nameAt, twinAt } from "./family.js";
 
 export type ProcessOptions = {
   /** The parts of the agent of a level: its model, its tools. The rest is the world's. */
   readonly parts: (
     process: () => Process,
     level: number,
-  ) => Pick<AgentOptions, "model" | "models" | "settings" | "canExecuteTool" | "limits" | "hooks" | "compaction"> & {
+    name: string,
+  ) => Pick<
+    AgentOptions,
+    | "model"
+    | "models"
+    | "settings"
+    | "canExecuteTool"
+    | "limits"
+    | "hooks"
+    | "compaction"
+    | "context"
+    | "repairToolCall"
+  > & {
     readonly tools: readonly AnyTool[];
   };
   /** Whether the processes can see that another one is dead, and take over at once. */
   readonly sameHost: boolean;
   /** How many levels of agents there are below the first one; 0 unless given. */
   readonly depth?: number;
+  /** Whether each agent can hand its session over to another one, and that one back. */
+  readonly hasTwins?: boolean;
+  /** What the other one is shown; all unless given. */
+  readonly filterOf?: (process: () => Process) => Handoff["filter"];
 };
 
-export function startProcess(world: World, { parts, sameHost, depth = 0 }: ProcessOptions): Process {
+export function startProcess(world: World, options: ProcessOptions): Process {
+  const { parts, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
   return enterWorld(world, (self, { holder, name }) => {
     const surroundings: AgentDefaults<AgentOptions["model"]> = {
       asModel: (model) => model,
@@ -38,19 +56,29 @@ export function startProcess(world: World, { parts, sameHost, depth = 0 }: Proce
       createOutputTools: () => [],
     };
     const agentAt = (level: number): Agent => {
-      const { tools, ...own } = parts(self, level);
-      const options: AgentOptions = {
-        ...own,
-        ...(level === 0 ? {} : { name: nameAt(level) }),
-        tools: level < depth ? [...tools, asDelegate(agentAt(level + 1))] : tools,
-        store: storeOf(world, self),
-        clock: clockOf(world, self),
-        makeId: () => `id${world.number()}`,
-        leaseMs,
-        retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
-        observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
+      const below = level < depth ? [asDelegate(agentAt(level + 1))] : [];
+      const build = (own: string, handoffs: readonly Handoff[]): Agent => {
+        const { tools, ...others } = parts(self, level, own);
+        const options: AgentOptions = {
+          ...others,
+          name: own,
+          tools: [...tools, ...below],
+          handoffs,
+          store: storeOf(world, self),
+          clock: clockOf(world, self),
+          makeId: () => `id${world.number()}`,
+          leaseMs,
+          retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
+          observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
+        };
+        return buildAgent(options, surroundings);
       };
-      return buildAgent(options, surroundings);
+      const [first, second] = [nameAt(level), twinAt(level)];
+      if (!hasTwins) return build(first, []);
+      const filter = filterOf(self);
+      const agent: Agent = build(first, [handoffTo(second, () => twin, filter)]);
+      const twin = build(second, [handoffTo(first, () => agent, filter)]);
+      return agent;
     };
     return agentAt(0);
   });

@@ -13,11 +13,13 @@ export type Bench = {
   readonly world: World;
   readonly ledger: Ledger;
   readonly process: () => Process;
+  /** The agent whose tools these are. */
+  readonly agent?: string;
   /** Tools that ask check their input elsewhere. */
   readonly hasSlowSchemas?: boolean;
 };
 
-type Input = { readonly n: number };
+export type Input = { readonly n: number };
 
 /** Looks at its input elsewhere, which takes its time. */
 function slowSchema({ world, process }: Bench): InputSchema<Input> {
@@ -74,7 +76,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       recover: "rerun",
       timeoutMs,
       execute: async (input, context) => {
-        start(bench, "slow", input, context, context.signal);
+        begin(bench, "slow", input, context, context.signal);
         await world.turn(bench.process(), "slow tool", context.signal);
         return context.signal.aborted ? failed(bench, context) : finish(bench, "slow", input, context);
       },
@@ -85,7 +87,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       // Some go on long after the grace of an abort.
       execute: async (input, context) => {
         if (world.chance.happens(0.5)) return await work(bench, "deaf", input, context);
-        start(bench, "deaf", input, context);
+        begin(bench, "deaf", input, context);
         await world.turn(bench.process(), "slow tool");
         return finish(bench, "deaf", input, context);
       },
@@ -93,7 +95,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
     tool("sudden", {
       recover: "rerun",
       execute: (input, context) => {
-        start(bench, "sudden", input, context);
+        begin(bench, "sudden", input, context);
         return finish(bench, "sudden", input, context);
       },
     }),
@@ -102,7 +104,7 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       retry: { attempts: retriesOf.flaky + 1, backoff: { baseMs: 200 } },
       execute: async (input, context) => {
         if (context.attempt >= 3) return await work(bench, "flaky", input, context, context.signal);
-        start(bench, "flaky", input, context, context.signal);
+        begin(bench, "flaky", input, context, context.signal);
         await world.turn(bench.process(), "flaky tool", context.signal);
         settle(bench, context, null);
         throw new Error(`attempt ${context.attempt} failed`);
@@ -112,10 +114,23 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       recover: "rerun",
       retry: { attempts: retriesOf.hopeless + 1, backoff: { baseMs: 200 } },
       execute: async (input, context) => {
-        start(bench, "hopeless", input, context, context.signal);
+        begin(bench, "hopeless", input, context, context.signal);
         await world.turn(bench.process(), "hopeless tool", context.signal);
         settle(bench, context, null);
         throw new Error("it is of no use");
+      },
+    }),
+    tool("flowing", {
+      recover: "rerun",
+      // Some return what they gave, others leave it at the last thing that they showed.
+      execute: async function* (input, context) {
+        begin(bench, "flowing", input, context, context.signal);
+        yield `flowing begins ${input.n}`;
+        await world.turn(bench.process(), "flowing works", context.signal);
+        if (context.signal.aborted) failed(bench, context);
+        const output = finish(bench, "flowing", input, context);
+        yield output;
+        return input.n % 2 === 0 ? output : undefined;
       },
     }),
     tool("finish", { recover: "rerun", execute: () => done("all done") }),
@@ -137,8 +152,8 @@ export function createPermissions({ world, process }: Bench): CanExecuteTool {
   };
 }
 
-function start(
-  { world, process }: Bench,
+export function begin(
+  { world, process, agent }: Bench,
   tool: string,
   input: Input,
   context: ToolContext,
@@ -146,8 +161,11 @@ function start(
 ): void {
   const { idempotencyKey: callKey, attempt, sessionId } = context;
   const { name } = process();
-  const heeds = signal === undefined ? {} : ({ heeds: true } as const);
-  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...heeds });
+  const marks = {
+    ...(signal === undefined ? {} : ({ heeds: true } as const)),
+    ...(agent === undefined ? {} : { agent }),
+  };
+  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...marks });
   signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", sessionId, process: name, callKey }));
 }
 
@@ -160,7 +178,7 @@ async function work(
   signal?: AbortSignal,
 ): Promise<Json> {
   const { world, process } = bench;
-  start(bench, tool, input, context, signal);
+  begin(bench, tool, input, context, signal);
   await world.turn(process(), `${tool} works`, signal);
   if (signal?.aborted === true) return failed(bench, context);
   const output = finish(bench, tool, input, context, false);
@@ -171,9 +189,15 @@ async function work(
 
 type CallOf = Pick<ToolContext, "idempotencyKey" | "sessionId">;
 
-function settle({ world, process }: Bench, { idempotencyKey: callKey, sessionId }: CallOf, text: string | null): void {
+/** @returns the text */
+export function settle<Text extends string | null>(
+  { world, process }: Bench,
+  { idempotencyKey: callKey, sessionId }: CallOf,
+  text: Text,
+): Text {
   const output = text === null ? null : ({ type: "text", text } as const);
   world.note({ type: "tool_settled", sessionId, process: process().name, callKey, output });
+  return text;
 }
 
 function finish(bench: Bench, tool: string, input: Input, context: ToolContext, settles = true): string {

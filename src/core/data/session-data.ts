@@ -1,0 +1,32 @@
+/**
+ * The data of a session: a JSON object that its tools and callers change, by top-level keys.
+ */
+import { freeze } from "./freeze.js";
+import type { Json } from "./message.js";
+
+export type SessionData = { readonly [key: string]: Json };
+
+/** A change of the data. A key that is set and unset is unset. */
+export type DataPatch = {
+  readonly set?: SessionData;
+  readonly unset?: readonly string[];
+};
+
+/** The data of a session that has none. */
+export const noData: SessionData = freeze({});
+
+/** The most bytes of a session's data as JSON, and the most characters of a key. */
+export const mostDataBytes = 64 * 1024;
+export const mostDataKeyCharacters = 100;
+
+/** The data after a change. The same change twice is the same as once. */
+export function patched(data: SessionData, { set, unset }: DataPatch): SessionData {
+  const changed: { [key: string]: Json } = { ...data, ...set };
+  for (const key of unset ?? []) delete changed[key];
+  return Object.freeze(changed);
+}
+
+/** The keys that a change names. */
+export function keysOf({ set, unset }: DataPatch): readonly string[] {
+  return [...new Set([...Object.keys(set ?? {}), ...(unset ?? [])])];
+}

@@ -1,0 +1,16 @@
+/**
+ * Marks a question of a tool whose call goes on running while it waits for the answer. Only for questions that come
+ * within a request which would be lost if the tool were let go, as MCP servers of 2025-11-25 ask them. No part of the
+ * public API.
+ */
+import type { Question } from "./tool.js";
+
+const held = Symbol("held");
+
+export function asHeld<T>(question: Question<T>): Question<T> {
+  return Object.assign({}, question, { [held]: true });
+}
+
+export function isHeld(question: Question<unknown>): boolean {
+  return held in question;
+}

@@ -1,0 +1,33 @@
+/**
+ * The data of a session in a tool: what it reads, and how it changes it.
+ */
+import type { Json } from "../core/data/message.js";
+import type { SessionData } from "../core/data/session-data.js";
+
+export type { DataPatch, SessionData } from "../core/data/session-data.js";
+
+/**
+ * A JSON object that belongs to the session: at most 64 KiB as JSON, with keys of 1 to 100 characters.
+ *
+ * The tool reads what is committed, and its own changes. A change is committed with the result of the call; in a tool
+ * with `durable: true` with the next tool step or question, if that comes before. If the call ends in an error, its
+ * changes are dropped, unless the tool has `keepDataOnError`.
+ *
+ * Each change throws a PawlError: `bad_input` if the key may not be used, or if the data would take more than 64 KiB;
+ * `not_storable` if the value cannot be written as JSON; `run_finished` if the call is over.
+ */
+export type ToolData = {
+  /** The value of a key, frozen; undefined if there is none. */
+  get(key: string): Json | undefined;
+  /** All of it, frozen. */
+  all(): SessionData;
+  /** A copy is kept, as plain JSON. `undefined` deletes the key. */
+  set(key: string, value: unknown): void;
+  delete(key: string): void;
+  /**
+   * Makes the new value from the old one. `change` is called now, and again when the change is committed, with the value
+   * that is committed by then: so calls that run side by side do not overwrite each other. It must answer at once, and
+   * do nothing else. `undefined` deletes the key.
+   */
+  update(key: string, change: (old: Json | undefined) => unknown): void;
+};

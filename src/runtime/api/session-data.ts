@@ -1,0 +1,87 @@
+/**
+ * Reads and changes the data of a session from outside its runs.
+ */
+import { anObject, anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { freeze } from "../../core/data/freeze.js";
+import type { DataPatch, SessionData } from "../../core/data/session-data.js";
+import type { InboxBody } from "../../core/machine/inbox.js";
+import type { State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { MakeId } from "../../ports/clock.js";
+import type { Store } from "../../ports/store.js";
+import { loadTranscript } from "../log/read-log.js";
+import { checkDataKey, dataValue, fits, tooLarge } from "../work/data-changes.js";
+import { checkWords } from "./check-answer.js";
+
+/** The data of a session, for whoever is outside its runs. */
+export type DataAccess = {
+  /** The session's data as it is committed, frozen. @throws PawlError `no_session` */
+  readonly data: () => Promise<SessionData>;
+  /**
+   * Changes the session's data: `set` gives keys their values, `unset` deletes keys. Tools see the change from then on.
+   * Resolves when the change is durable: in the log if the session is driven here, and otherwise in the session's
+   * inbox. A change for which there is no room any more when it is taken from there is left out.
+   * @throws PawlError `no_session`; `bad_input` if the data would take more than 64 KiB as JSON, or if a key may not be
+   * used; `not_storable`
+   */
+  readonly setData: (
+    patch: { readonly set?: { readonly [key: string]: unknown }; readonly unset?: readonly string[] },
+    options?: { readonly by?: string },
+  ) => Promise<void>;
+};
+
+type Patch = Parameters<DataAccess["setData"]>[0];
+type SetOptions = NonNullable<Parameters<DataAccess["setData"]>[1]>;
+
+const patchRules: OptionTable<Patch> = {
+  set: anObject,
+  unset: { takes: (value) => Array.isArray(value), wanted: "a list of keys" },
+};
+const optionRules: OptionTable<SetOptions> = { by: anything };
+
+/** @param load the state of the session; throws `no_session` if there is none */
+export function createDataAccess(
+  id: string,
+  { store, makeId }: { readonly store: Store; readonly makeId: MakeId },
+  load: () => Promise<State>,
+  post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>,
+): DataAccess {
+  const dataAt = async (state: State) => (await loadTranscript(store, id, state)).data;
+  return {
+    data: async () => freeze(await dataAt(await load())),
+    async setData(given, options = {}) {
+      checkOptions("setData()", patchRules, given, { code: "bad_input" });
+      checkOptions("setData()", optionRules, options, { code: "bad_input", otherNames: { user: "by" } });
+      const { by } = options;
+      checkWords({ by });
+      const patch = patchOf(given);
+      const state = await load();
+      if (!fits(await dataAt(state), patch)) throw tooLarge();
+      await post(`data/${makeId()}`, { type: "data", patch, ...(by === undefined ? {} : { by }) }, state);
+    },
+  };
+}
+
+function patchOf({ set = {}, unset = [] }: Patch): DataPatch {
+  const values: [string, SessionData[string]][] = [];
+  const gone = new Set<string>();
+  for (const key of unset) {
+    checkDataKey(key);
+    gone.add(key);
+  }
+  for (const [key, given] of Object.entries(set)) {
+    checkDataKey(key);
+    const value = dataValue(given);
+    if (value === undefined) gone.add(key);
+    else values.push([key, value]);
+  }
+  const both = values.find(([key]) => gone.has(key));
+  if (both !== undefined)
+    throw new PawlError("bad_input", `setData() sets and unsets ${JSON.stringify(both[0])}. Do one of the two.`);
+  if (values.length === 0 && gone.size === 0)
+    throw new PawlError("bad_input", "setData() changes nothing. Give it set, unset, or both.");
+  return {
+    ...(values.length === 0 ? {} : { set: Object.fromEntries(values) }),
+    ...(gone.size === 0 ? {} : { unset: [...gone] }),
+  };
+}

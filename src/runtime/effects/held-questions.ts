@@ -1,0 +1,72 @@
+/**
+ * Questions whose tool goes on running: an MCP server of 2025-11-25 asks within a request, which would be lost if the tool
+ * were let go.
+ *
+ * 1. The question is in the log before anybody sees it, and its answer before the tool is given it.
+ * 2. It ends with its process: the call recovers as its tool says, and a run of it after that asks anew.
+ * 3. While a question is open, the time limit of the tool stands still.
+ */
+import type { EventBody } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
+import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
+import type { AskedQuestion } from "./check-question.js";
+import { nobodyCanAnswer } from "./prompts.js";
+import type { StepHost } from "./step-host.js";
+
+/** The entry of a question. */
+export function askedEvent(
+  { call }: StepHost,
+  step: string,
+  { expiresInMs, ...shown }: AskedQuestion,
+): Extract<EventBody, { readonly type: "tool_asked" }> {
+  const { runId, callKey, attempt } = call.effect;
+  const expiresAt = expiresInMs === undefined ? {} : { expiresAt: call.context.now() + expiresInMs };
+  return { type: "tool_asked", runId, callKey, attempt, step, ...shown, ...expiresAt };
+}
+
+/** A run may be told to stop while a question is on its way. Then nobody is asked. */
+export function isStopping(state: State): boolean {
+  return "stopping" in state && state.stopping !== null;
+}
+
+/** @throws the reason of the call's signal, if the call ends before the answer comes */
+export async function askWhileRunning(host: StepHost, step: string, question: AskedQuestion): Promise<QuestionAnswer> {
+  const { effect, context, signal, whileAsking } = host.call;
+  if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
+  if (context.recorder.isReplay === true) return host.failUnrecorded(step);
+  host.mayBegin(step, false);
+  const key = heldKey(effect.callKey, step);
+  const { memory } = context;
+  const stop = signal();
+  const goOn = whileAsking();
+  let leave = () => {};
+  try {
+    const answered = new Promise<QuestionAnswer>((resolve, reject) => {
+      memory.held ??= new Map();
+      memory.held.set(key, resolve);
+      leave = () => reject(stop.reason ?? new DOMException("The call has ended.", "AbortError"));
+      host.onOver(leave);
+      stop.addEventListener("abort", leave, { once: true });
+    });
+    answered.catch(() => {});
+    const asked = { ...askedEvent(host, step, question), held: true };
+    const said = await host.record((state) => (isStopping(state) ? [] : [asked]));
+    if (said === "closed") return await host.letGo();
+    if (said === "stale" || stop.aborted) leave();
+    return await answered;
+  } finally {
+    stop.removeEventListener("abort", leave);
+    forget(memory, key);
+    goOn();
+  }
+}
+
+export function heldKey(callKey: string, step: string): string {
+  return `${callKey}/${step}`;
+}
+
+function forget(memory: ProcessMemory, key: string): void {
+  memory.held?.delete(key);
+  if (memory.held?.size === 0) memory.held = null;
+}

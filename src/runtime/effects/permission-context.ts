@@ -1,0 +1,40 @@
+/**
+ * What the author's checks of a call get beside the call: the conversation, and the session's data.
+ */
+import type { HookContext } from "../../ports/hook.js";
+import type { PermissionContext } from "../../ports/tool.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { type FoundList, findList } from "../work/message-lists.js";
+import { seenMessages } from "../work/seen-messages.js";
+
+/** What the model was sent in this step instead of the conversation; null if it was sent the conversation. */
+export function* sentMessages({ transcript, memory }: EffectContext): Coroutine<FoundList | null> {
+  const { sentList } = transcript;
+  return sentList === null ? null : yield* wait(findList(sentList, memory.texts));
+}
+
+/** The messages are put together only for code that reads them. */
+export function permissionContext(
+  own: HookContext,
+  toolCallId: string,
+  { transcript }: EffectContext,
+  sent: FoundList | null,
+): PermissionContext {
+  const { sessionId, runId, deps } = own;
+  return Object.freeze({
+    sessionId,
+    runId,
+    toolCallId,
+    deps,
+    get signal() {
+      return own.signal;
+    },
+    get messages() {
+      return seenMessages(transcript, sent);
+    },
+    get data() {
+      return own.data;
+    },
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Which handoffs a model is offered: those whose condition holds before this step.
+ *
+ * 1. What the conditions said is in the log with the model call, as the tools that it may use. It is asked again only if
+ *    nothing was committed.
+ * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
+ */
+import type { HookRecord } from "../../core/machine/event.js";
+import type { Preparing } from "../../core/machine/state.js";
+import type { ConditionalHandoff } from "../agent/handoffs.js";
+import { textOfError } from "../lib/error-text.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { viewOf } from "./stop-when.js";
+
+type StepPreparing = Extract<Preparing, { for: "step" }>;
+
+export type OfferedHandoffs = {
+  /** The tools that the model may use; absent if all handoffs are offered. */
+  readonly choices: { readonly activeTools?: readonly string[] };
+  readonly records: readonly HookRecord[];
+};
+
+export function offeredHandoffs(
+  conditional: readonly ConditionalHandoff[],
+  state: StepPreparing,
+  context: EffectContext,
+): OfferedHandoffs {
+  const { parts, transcript } = context;
+  const view = viewOf(state, context);
+  const records: HookRecord[] = [];
+  const hidden = new Set<string>();
+  for (const { toolName, when } of conditional) if (!holds(when, toolName, view, records)) hidden.add(toolName);
+  if (hidden.size === 0) return { choices: {}, records };
+  const names = transcript.run?.options.activeTools ?? [...parts.tools.keys()];
+  return { choices: { activeTools: names.filter((name) => !hidden.has(name)) }, records };
+}
+
+function holds(
+  when: ConditionalHandoff["when"],
+  toolName: string,
+  view: ReturnType<typeof viewOf>,
+  records: HookRecord[],
+): boolean {
+  const failed = (outcome: "threw" | "refused", message: string): false => {
+    records.push({ name: `when of ${toolName}`, hook: "beforeStep", ms: 0, outcome, message });
+    return false;
+  };
+  try {
+    const answer: unknown = when(view);
+    if (typeof answer === "boolean") return answer;
+    return failed("refused", "It returned neither true nor false, and counts as false.");
+  } catch (error) {
+    return failed("threw", textOfError(error));
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * What the next agent is shown of the conversation: the filter of a handoff, checked and named for the log.
+ *
+ * 1. A filter may leave messages out, shorten them, and put others in front. It may not change their order.
+ * 2. The log holds the added messages in place, so their size is bounded. The others are named by references.
+ * 3. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
+ */
+import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
+import type { Message } from "../../core/data/message.js";
+import type { MessageRef } from "../../core/machine/message-ref.js";
+import type { Preparing } from "../../core/machine/state.js";
+import { referencesTo } from "../../core/transcript/message-references.js";
+import { byteLength } from "../../platform/bytes.js";
+import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
+import type { HandoffFilter, HandoffView } from "../agent/handoffs.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { callInTime } from "../lib/time-limit.js";
+import { runDataOf } from "./build-context.js";
+import type { EffectContext } from "./effect-context.js";
+import { asTexts } from "./handoff-texts.js";
+import { checkedList } from "./message-lists.js";
+
+/** Bytes of all messages that a filter adds, as JSON. They stand in one entry of the log. */
+const mostAddedBytes = 512 * 1024;
+
+export type Filtered =
+  | { readonly ok: true; readonly messages?: readonly MessageRef[] }
+  | { readonly ok: false; readonly outcome: "threw" | "timed_out" | "refused"; readonly message: string };
+
+type HandingOver = Extract<Preparing, { readonly for: "handoff" }>;
+
+/** The list that the log records; none if the next agent is shown everything. */
+export function* filteredMessages(
+  filter: HandoffFilter | undefined,
+  state: HandingOver,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<Filtered> {
+  if (filter === undefined || filter === "all") return { ok: true };
+  if (filter === "last_turn") return named(lastTurn(state, context), context);
+  if (filter === "text") return namedTexts(context);
+  const view = viewOf(state, context);
+  const { clock } = context.parts;
+  const settled = yield* wait(callInTime(() => filter(view), { timeoutMs: defaultHookTimeoutMs, clock, cancellation }));
+  if (settled.type !== "returned") return { ok: false, outcome: settled.type, message: settled.message };
+  return named(settled.value, context);
+}
+
+/** Each text belongs to the entry of the message in whose place it stands. */
+function namedTexts(context: EffectContext): Filtered {
+  const { messages, seqs } = context.transcript;
+  const texts = asTexts(messages, mostAddedBytes);
+  return named(
+    texts.filter((text) => text !== null),
+    context,
+    texts.flatMap((text, index) => (text === null ? [] : [seqs[index] ?? 0])),
+  );
+}
+
+/** What was said since the run began. If a compaction has taken its input away, a summary stands in its place. */
+function lastTurn({ startSeq }: HandingOver, { transcript }: EffectContext): readonly Message[] {
+  const { messages, seqs } = transcript;
+  const since = seqs.findIndex((seq) => seq >= startSeq);
+  const first = messages.findLastIndex(({ role }, index) => role === "user" && index <= since);
+  return messages.slice(Math.max(0, messages[since]?.role === "user" ? since : first));
+}
+
+function viewOf(state: HandingOver, context: EffectContext): HandoffView {
+  const { transcript } = context;
+  const { handoff, session } = state;
+  return freeze({
+    messages: Object.freeze(transcript.messages.slice()),
+    input: transcript.calls.get(handoff?.callKey ?? "")?.input ?? {},
+    from: session?.agent ?? "",
+    to: handoff?.to ?? "",
+    run: runDataOf(state, context),
+    data: transcript.data,
+  });
+}
+
+/**
+ * Checks a list, and names it.
+ * @param owners the entry that each message belongs to, if it is known of added ones
+ */
+function named(list: unknown, { transcript }: EffectContext, owners?: readonly number[]): Filtered {
+  const { messages, seqs } = transcript;
+  const checked = checkedList(list, { known: messages });
+  if (!checked.ok) return refused(checked.reason);
+  const places = new Map(messages.map((message, index) => [message, index]));
+  let last = -1;
+  let bytes = 0;
+  for (const [index, message] of checked.messages.entries()) {
+    const place = places.get(message);
+    if (place === undefined) {
+      bytes += byteLength(JSON.stringify(message));
+      if (bytes > mostAddedBytes)
+        return refused(`messages[${index}]: what it adds and changes takes more than ${mostAddedBytes} bytes`);
+      continue;
+    }
+    if (place <= last) return refused(`messages[${index}]: it comes before messages[${index - 1}] in the conversation`);
+    last = place;
+  }
+  const ownerOf = new Map(checked.messages.map((message, index) => [message, owners?.[index]]));
+  const keep = (message: Message) => ({ message, ...defined({ seq: ownerOf.get(message) }) });
+  return { ok: true, messages: referencesTo(checked.messages, { messages, seqs }, keep, { acrossEntries: false }) };
+}
+
+function refused(message: string): Filtered {
+  return { ok: false, outcome: "refused", message };
+}

@@ -1,0 +1,143 @@
+/**
+ * Invariants of tool steps and of the questions of tools. They read the log by themselves, without Pawl's own view of it.
+ *
+ * 1. A step that the log has is not run again. Only a failed attempt of the whole call lets its failed steps run again.
+ * 2. A step that may run once only begins after its start is in the log. It begins a second time only if it failed.
+ * 3. A tool goes on only with what is in the log: with this value or this error, and with the first answer.
+ * 4. A tool that runs again is given its steps and answers in the order of the log, from the first one on.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Event, EventOf } from "../../core/machine/event.js";
+import { callOf, type State } from "../../core/machine/state.js";
+import type { FactOf } from "./facts.js";
+import type { Breach, History, Invariant } from "./history.js";
+import { nameOf, watchHolders } from "./invariants-effects.js";
+
+export const stepInvariants: readonly Invariant[] = [
+  { number: 15, name: "a tool step that is committed never runs again", check: recordedStepsRunOnce },
+  { number: 15, name: "a tool goes on with what is committed, in the order of the log", check: givenAsRecorded },
+];
+
+type Ended = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
+
+/** What the log says of the steps of a call. */
+type Steps = {
+  /** Steps that ended and questions that were answered, in order. */
+  ended: { readonly step: string; readonly event: Ended }[];
+  /** Steps that may run once only. */
+  readonly started: Set<string>;
+  /** Those that began in some process. */
+  readonly begun: Set<string>;
+};
+
+type StepsByCall = (callKey: string) => Steps;
+
+function createSteps(): StepsByCall {
+  const calls = new Map<string, Steps>();
+  return (callKey) => {
+    const steps = calls.get(callKey) ?? { ended: [], started: new Set(), begun: new Set() };
+    calls.set(callKey, steps);
+    return steps;
+  };
+}
+
+function addCommit(stepsOf: StepsByCall, { commit }: FactOf<"written">): void {
+  for (const event of commit.events) addEvent(stepsOf, event);
+}
+
+function addEvent(stepsOf: StepsByCall, event: Event): void {
+  switch (event.type) {
+    case "tool_step_started":
+      stepsOf(event.callKey).started.add(event.step);
+      break;
+    case "tool_step_finished":
+      stepsOf(event.callKey).ended.push({ step: event.step, event });
+      break;
+    case "answered":
+    case "timer_fired":
+      if (event.callKey !== undefined && event.questionId !== undefined)
+        stepsOf(event.callKey).ended.push({ step: event.questionId, event });
+      break;
+    case "tool_failed":
+      forgetFailures(stepsOf(event.callKey));
+      break;
+    default:
+      break;
+  }
+}
+
+/** A step in doubt did not fail: nobody knows what became of it. */
+function forgetFailures(steps: Steps): void {
+  const hasFailed = ({ event }: { readonly event: Ended }) =>
+    event.type === "tool_step_finished" && event.outcome === "error" && event.fault?.code !== "step_in_doubt";
+  for (const one of steps.ended.filter(hasFailed)) {
+    steps.started.delete(one.step);
+    steps.begun.delete(one.step);
+  }
+  steps.ended = steps.ended.filter((one) => !hasFailed(one));
+}
+
+function recordedStepsRunOnce({ facts }: History): Breach | undefined {
+  const stepsOf = createSteps();
+  const holders = watchHolders();
+  for (const fact of facts) {
+    holders.see(fact);
+    if (fact.type === "written") addCommit(stepsOf, fact);
+    if (fact.type !== "step_started" || holders.isUnaware(fact)) continue;
+    const { ended, started, begun } = stepsOf(fact.callKey);
+    if (ended.some(({ step }) => step === fact.step)) return { what: `${nameOf(fact)}, which the log has`, fact };
+    if (fact.once !== true) continue;
+    if (!started.has(fact.step)) return { what: `${nameOf(fact)} before its start is in the log`, fact };
+    if (begun.has(fact.step)) return { what: `${nameOf(fact)} again, and it may run once only`, fact };
+    begun.add(fact.step);
+  }
+  return undefined;
+}
+
+/** The code of a call that is over comes to its end, too, as does that of an attempt that failed. Nothing of it counts. */
+function givenAsRecorded({ facts }: History): Breach | undefined {
+  const stepsOf = createSteps();
+  const given = new Map<string, number>();
+  const failed = new Set<string>();
+  let state: State | undefined;
+  for (const fact of facts) {
+    if (fact.type === "written") {
+      addCommit(stepsOf, fact);
+      state = fact.commit.state;
+      for (const event of fact.commit.events)
+        if (event.type === "tool_failed") failed.add(`${event.callKey} ${event.attempt}`);
+    }
+    if (fact.type !== "step_given" || isOver(state, fact.callKey)) continue;
+    const { callKey, attempt, step } = fact;
+    if (failed.has(`${callKey} ${attempt}`)) continue;
+    const place = given.get(`${callKey} ${attempt}`) ?? 0;
+    given.set(`${callKey} ${attempt}`, place + 1);
+    const next = stepsOf(callKey).ended[place];
+    const where = `${fact.process} goes on with the step '${step}' of ${callKey} attempt ${attempt}`;
+    if (next === undefined) return { what: `${where}, which is not in the log`, fact };
+    if (next.step !== step) return { what: `${where}; '${next.step}' comes next in the log`, fact };
+    if (!isGiven(next.event, fact))
+      return { what: `${where} and gets ${JSON.stringify(fact.given).slice(0, 200)}`, fact };
+  }
+  return undefined;
+}
+
+function isOver(state: State | undefined, callKey: string): boolean {
+  const call = state === undefined ? undefined : callOf(state, callKey);
+  return call === undefined || call.status === "done";
+}
+
+function isGiven(event: Ended, { given }: FactOf<"step_given">): boolean {
+  if (event.type !== "tool_step_finished") return "value" in given && isDeepStrictEqual(given.value, answerIn(event));
+  if (event.outcome === "error") return "error" in given && given.error === event.fault?.code;
+  if (!("value" in given)) return false;
+  if (event.valueBlob === undefined) return isDeepStrictEqual(given.value, event.value);
+  return new TextEncoder().encode(JSON.stringify(given.value)).length === event.valueBlob.bytes;
+}
+
+function answerIn(event: EventOf<"answered" | "timer_fired">): unknown {
+  if (event.type === "timer_fired") return { type: "expired" };
+  const { answer, by } = event;
+  if (answer.type === "reply") return { type: "answered", value: answer.value, ...(by === undefined ? {} : { by }) };
+  return { type: "declined", ...("note" in answer ? { note: answer.note } : {}) };
+}

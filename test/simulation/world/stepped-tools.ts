@@ -1,0 +1,185 @@
+/**
+ * Tools that have steps and that ask. What each does depends on its input alone, as that of a durable tool must.
+ *
+ * A step gives another value each time it runs. So a step that ran twice, or a value in the wrong place, is seen.
+ */
+import type { Json } from "../../../src/core/data/message.js";
+import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } from "../../../src/ports/tool.js";
+import { StepError } from "../../../src/runtime/tools/step-error.js";
+import { settled } from "../../../src/testing/test-clock.js";
+import type { Chance } from "../../../src/testing/world/chance.js";
+import { type Bench, begin, type Input, settle } from "./tools.js";
+
+export const steppedTools = ["stepped", "asking", "piecewise", "persistent"] as const;
+
+/** How often calls of `persistent` are tried again after they failed. */
+export const retriesOfPersistent = 2;
+
+/** A fifth of the worlds have tools with steps. Those that are named here come up among the other tools. */
+export function steppedNamesOf(chance: Chance): readonly string[] {
+  if (!chance.happens(0.2)) return [];
+  const some = steppedTools.filter(() => chance.happens(0.6));
+  return [...some, ...some, ...some];
+}
+
+/** The steps of one attempt of a call, as the world sees them. */
+type Steps = {
+  readonly step: (
+    name: string,
+    options?: StepOptions & { readonly fails?: true; readonly bytes?: number; readonly keyed?: true },
+  ) => Promise<Json>;
+  readonly ask: (question: Question<Json>) => Promise<Answered<Json>>;
+  /** The code of the error that this throws; what it gives otherwise. */
+  readonly caught: (act: Promise<Json>) => Promise<Json>;
+};
+
+export function createSteppedTools(bench: Bench): readonly Tool<Input>[] {
+  const tool = (name: string, act: (steps: Steps, n: number) => Promise<Json>, more: Partial<Tool<Input>>) => ({
+    name,
+    description: name,
+    input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+    execute: async (input: Input, context: ToolContext) => {
+      begin(bench, name, input, context, context.signal);
+      try {
+        const given = await act(stepsOf(bench, context), input.n);
+        return settle(bench, context, `${name} ${input.n}: ${JSON.stringify(given).slice(0, 2_000)}`);
+      } catch (error) {
+        settle(bench, context, null);
+        throw error;
+      }
+    },
+    ...more,
+  });
+  return [
+    tool("stepped", stepping, { durable: true }),
+    tool("asking", asking, { durable: true }),
+    tool("piecewise", ({ step }, n) => inSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
+    tool("persistent", persisting, {
+      durable: true,
+      retry: { attempts: retriesOfPersistent + 1, backoff: { baseMs: 200 } },
+    }),
+  ];
+}
+
+async function inSequence(step: Steps["step"], names: readonly string[]): Promise<Json> {
+  const given: Json[] = [];
+  for (const name of names) given.push(await step(name));
+  return given;
+}
+
+async function stepping({ step, caught }: Steps, n: number): Promise<Json> {
+  switch (n % 6) {
+    case 0:
+      // A service that honours keys gives the same again.
+      return [await step("one", { keyed: true }), await step("two", { keyed: true }), await step("three")];
+    case 1:
+      return inSequence(step, ["page", "page", "page"]);
+    case 2: {
+      const branches = ["a", "b", "c"].map((name) => inSequence(step, [`${name} 1`, `${name} 2`]));
+      return [...(await Promise.all(branches)), await step("last")];
+    }
+    case 3:
+      return [await caught(step("charge", { once: true })), await step("note")];
+    case 4: {
+      const failure = await caught(step("try", { fails: true, retry: { attempts: 2, backoff: { baseMs: 50 } } }));
+      return [failure, await caught(step("wait", { timeoutMs: 300 })), await step("other")];
+    }
+    default: {
+      const large = await step("large", { bytes: 70_000 });
+      return [JSON.stringify(large).length, await step("small"), await caught(step("tidy", { cleanup: true }))];
+    }
+  }
+}
+
+async function asking({ step, ask }: Steps, n: number): Promise<Json> {
+  const question = (name: string, more: Partial<Question<Json>> = {}): Question<Json> => ({
+    message: `${name}?`,
+    name,
+    schema: { type: "number" },
+    ...more,
+  });
+  switch (n % 4) {
+    case 0:
+      return [await step("before"), await ask(question("ask")), await step("after")];
+    case 1:
+      return [...(await Promise.all(["x", "y"].map((name) => ask(question(name))))), await step("after")];
+    case 2:
+      return [...(await Promise.all([step("beside"), ask(question("ask"))])), await ask(question("again"))];
+    default:
+      return [await ask(question("soon", { expiresInMs: 2_000 })), await step("after")];
+  }
+}
+
+/** Throws an error of its own, so that the call is tried again. */
+async function persisting({ step, caught }: Steps, n: number): Promise<Json> {
+  const first = await step("kept");
+  const charged = await caught(step("charge", { once: true }));
+  const tried = await caught(step("fails", { fails: true }));
+  if (n % 2 === 0) throw new Error(`it is of no use: ${JSON.stringify([first, charged, tried])}`);
+  return [first, charged, tried];
+}
+
+function stepsOf(bench: Bench, context: ToolContext): Steps {
+  const { world, process } = bench;
+  const { idempotencyKey: callKey, sessionId, attempt } = context;
+  const counts = new Map<string, number>();
+  const keyOf = (name: string) => {
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    return count === 1 ? name : `${name}#${count}`;
+  };
+  const of = (step: string) => ({ sessionId, process: process().name, callKey, attempt, step });
+
+  async function giving<Value extends Json | Answered<Json>>(step: string, act: () => Promise<Value>): Promise<Value> {
+    void world.include(fewTurns());
+    try {
+      const value = await act();
+      world.note({ type: "step_given", ...of(step), given: { value } });
+      return value;
+    } catch (error) {
+      if (error instanceof StepError) world.note({ type: "step_given", ...of(step), given: { error: error.code } });
+      throw error;
+    } finally {
+      void world.include(fewTurns());
+    }
+  }
+
+  async function work(
+    key: string,
+    { idempotencyKey, signal, tries }: StepContext,
+    options: Parameters<Steps["step"]>[1] = {},
+  ) {
+    const { once, cleanup, fails, bytes, keyed = false } = options;
+    const marks = { ...(once === true ? { once } : {}), ...(cleanup === true ? { cleanup } : {}) };
+    if (tries === 1) world.note({ type: "step_started", ...of(key), ...marks });
+    await world.turn(process(), `step ${key} works`, signal);
+    if (signal.aborted) throw signal.reason;
+    const value = bench.ledger.get(idempotencyKey) ?? `${key} ${world.number()}`;
+    if (keyed) bench.ledger.set(idempotencyKey, value);
+    await world.turn(process(), `step ${key} answers`);
+    if (fails === true && world.chance.happens(0.5)) throw Object.assign(new Error("it failed"), { code: "busy" });
+    return bytes === undefined ? value : { value, rest: "x".repeat(bytes) };
+  }
+
+  return {
+    step(name, options = {}) {
+      const key = keyOf(name);
+      const { fails: _, bytes: __, keyed: ___, ...own } = options;
+      return giving(key, () => context.step(name, (given) => work(key, given, options), own));
+    },
+    ask: (question) => giving(keyOf(question.name ?? "ask"), () => context.ask(question)),
+    async caught(act) {
+      try {
+        return await act;
+      } catch (error) {
+        if (error instanceof StepError) return error.code;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Turns of the event loop that a tool which runs again may need until it gets its next recorded result. */
+async function fewTurns(): Promise<void> {
+  for (let turn = 0; turn < 6; turn += 1) await settled();
+}
