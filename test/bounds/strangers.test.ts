@@ -157,6 +157,7 @@ const modules = {
       oneLine: cliText.oneLine,
       shortInput: (text) => cliText.shortInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
       shortResult: (text) => cliText.shortResult(text, true),
+      hasFailedCommand: cliText.hasFailedCommand,
       wholeInput: (text) => cliText.wholeInput({ command: text }),
       duration: "of a number",
       age: "of a number",
