@@ -296,6 +296,15 @@ const rows = {
   "SEC-16": "Dependencies without install scripts; `SECURITY.md` with the threat model.",
   "SEC-17":
     "What a folder brings (`.mcp.json`, permissions, skills, hooks, `AGENTS.md` that asks for tools) is untrusted: nothing of it is started, allowed or obeyed beyond text before the person has trusted this folder, has seen it whole, and again whenever it changed; never by `--yes`.",
+
+  // PROT: what other programs speak
+  "PROT-1":
+    "`useChat` of AI SDK 6 and 7, unmodified: stream, approve, deny, drop and resume in the same page and a new one, abort.",
+  "PROT-2": "AG-UI `HttpAgent` 1.0, unmodified: runs, interrupts and resume with an edited input.",
+  "PROT-3":
+    "ACP over stdio (`pawl acp`), an editor's client unmodified: new, list, load, resume, prompt, permission, cancel.",
+  "PROT-4":
+    "An agent as an MCP server (`/mcp`, and `pawl mcp` on stdio): calls, progress, cancel, approvals as `input_required` where the client can be asked.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -322,6 +331,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
   "SEC-17": ["library", "command-line"],
+  "PROT-4": ["stdio", "http"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -475,6 +485,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-16",
   "CTX-11",
   "SEC-17#library",
+  "PROT-3",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -16,7 +16,15 @@ import {
   PawlError,
   type Store,
 } from "../index.js";
-import { agentsFile, createFetchTool, createFileTools, createShellTool, skills } from "../tools/index.js";
+import {
+  agentsFile,
+  createFetchTool,
+  createFileTools,
+  createShellTool,
+  skills,
+  todo,
+  todoHint,
+} from "../tools/index.js";
 
 import { configurationOf, shortId } from "./home.js";
 import { createPermissions, type Permissions } from "./permissions.js";
@@ -77,7 +85,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     canExecuteTool: permissions.canExecuteTool,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
-    context: { sources: options.contextFiles === false ? [] : contextSources(options) },
+    context: { sources: options.contextFiles === false ? [] : contextSources(options), hints: [todoHint] },
   });
 }
 
@@ -109,7 +117,7 @@ function folderTools({ root, home, allowShell }: Pick<FolderAgentOptions, "root"
   // The permissions alone decide whether a call needs approval.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
   const web = { ...createFetchTool(), needsApproval: false };
-  return [...createFileTools({ root, protect: [home] }), web, ...shell];
+  return [...createFileTools({ root, protect: [home] }), web, todo(), ...shell];
 }
 
 export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell"> & {

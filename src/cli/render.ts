@@ -302,8 +302,19 @@ function showResult(state: RenderState, event: EventNamed<"call_complete">, { st
   const took = ` · ${duration(event.durationMs)}`;
   const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
   writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
+  if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
   state.calls.delete(event.callKey);
   if (state.calls.size === 0) state.isParallel = false;
+}
+
+/** The tool `todo()` gives its plan, a line for each item. */
+const planTool = "todo";
+const mostPlanLines = 20;
+
+function showPlan(state: RenderState, plan: string, style: StyleText): void {
+  const lines = plan.split("\n");
+  for (const line of lines.slice(0, mostPlanLines)) writeLine(state, style("dim", `    ${cut(visible(line), 100)}`));
+  if (lines.length > mostPlanLines) writeLine(state, style("dim", `    … ${lines.length - mostPlanLines} more`));
 }
 
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {

@@ -312,6 +312,18 @@ describe("a stream, as a person sees it", () => {
       expect(shown(items, options)).toBe(expected);
     });
 
+  test("the plan of todo(), line by line", () => {
+    const call = { runId: "r", callKey: "r/1/1", toolCallId: "c1", name: "todo" } as const;
+    const plan = ["[x] look", ...Array.from({ length: 24 }, (_, index) => `[ ] step ${index}`)].join("\n");
+    const lines = shown([
+      event("tool_call", { input: { items: [] }, ...call }),
+      event("tool_result", { outcome: "ok", output: { type: "text", text: plan }, isError: false, ...call }),
+      event("call_complete", { status: "ok", durationMs: 0, ...call }),
+    ]).split("\n");
+    expect(lines.slice(2, 4)).toEqual(["|    [x] look", "|    [ ] step 0"]);
+    expect(lines.slice(-3)).toEqual(["|    [ ] step 18", "|    … 5 more", ""]);
+  });
+
   test("the end of a run that stopped without an event", () => {
     const renderer = createRenderer({ style: plainText, columns: 80 });
     const interrupted = result({ status: "interrupted", reason: "shutdown", resumable: true } as Partial<RunResult>);

@@ -56,7 +56,6 @@ export function* runTool(
     ? final.records
     : [...final.records, ...(again?.records ?? []), ...(returned.left ?? []).map(leftBehind)];
   if (again?.next !== undefined) {
-    dropChanges(context.memory, callKey);
     const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
     return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
   }
