@@ -206,6 +206,7 @@ const rooms = [
 const programs = [
   { room: "cli", about: "the command line" },
   { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
+  { room: "server", about: "sessions over HTTP, and a client of its streams" },
 ];
 
 module.exports = { rooms, programs, contracts };

@@ -23,6 +23,7 @@ import {
   sessionArgument,
 } from "./options.js";
 import { addPeopleCommands } from "./people-commands.js";
+import { addServe } from "./serve-command.js";
 import type { Terminal } from "./terminal.js";
 
 /** @param finish takes the exit code of the command that ran */
@@ -42,6 +43,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addAbort(program, terminal, finish);
   addPeopleCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
+  addServe(program, terminal, finish);
   addSessions(program, terminal, finish);
   addAcp(program, terminal, finish);
   addMcp(program, terminal, finish);
