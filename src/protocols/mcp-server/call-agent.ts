@@ -11,9 +11,9 @@ import { carryOn } from "../carry-on.js";
 import { redactedSession } from "../redacted-session.js";
 import { runFlow } from "../run-flow.js";
 import { sendRun } from "../run-places.js";
+import type { McpHost } from "./host.js";
 import { createProgress } from "./progress.js";
 import { decisionOf, type Form, type FormResponse, formOf } from "./questions.js";
-import type { McpHost } from "./serve-mcp.js";
 
 /** What the client brings back with its answers. */
 export type CallState = {

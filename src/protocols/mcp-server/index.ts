@@ -1,4 +1,5 @@
 /**
  * Agents as tools of an MCP server.
  */
-export { importMcpSdk, type McpAgent, type McpHost, mcpPackage, serveMcp } from "./serve-mcp.js";
+export type { McpAgent, McpHost } from "./host.js";
+export { importMcpSdk, mcpPackage, serveMcp } from "./serve-mcp.js";

@@ -4,29 +4,10 @@
 import { randomBytes } from "node:crypto";
 import type * as Sdk from "@modelcontextprotocol/server";
 import type * as Stdio from "@modelcontextprotocol/server/stdio";
-import { type Agent, PawlError, type StreamItem } from "../../index.js";
+import { PawlError } from "../../index.js";
 import { importInstalledPackage } from "../../models/index.js";
 import { type AgentCall, type CallState, callAgent } from "./call-agent.js";
-
-export type McpAgent = { readonly name: string; readonly description: string; readonly agent: Agent };
-
-export type McpHost = {
-  readonly info: { readonly name: string; readonly version: string };
-  /** Each agent is a tool. */
-  readonly agents: readonly McpAgent[];
-  readonly makeId: () => string;
-  /** Who calls and answers. The log records it. */
-  readonly by?: string;
-  /** Tells a person where to answer what this client cannot be asked. */
-  readonly whereToAnswer: (sessionId: string) => string;
-  /** Masks what may not be shown. Calls that a person is asked about are shown as they are. */
-  readonly redaction?: {
-    readonly text: (text: string) => string;
-    readonly stream: () => (item: StreamItem) => readonly StreamItem[];
-  };
-  /** Takes what no answer can tell. */
-  readonly report: (error: unknown) => void;
-};
+import type { McpAgent, McpHost } from "./host.js";
 
 export type McpSdk = {
   readonly server: Pick<typeof Sdk, "Server" | "createRequestStateCodec" | "inputRequired">;
