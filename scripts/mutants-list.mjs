@@ -158,7 +158,8 @@ export const mutants = [
   {
     name: "the timer of an earlier attempt lets a call run",
     file: "src/core/machine/call-transition.ts",
-    find: 'return event.attempt === attempt ? { status: "ready", policy, attempt, failures, ...identity(call) } : call;',
+    find: `if (event.attempt !== attempt) return call;
+  return { status: "ready", policy, attempt, failures, lastFailed: true, ...identity(call) };`,
     replace: 'return { status: "ready", policy, attempt: attempt - 1, failures, ...identity(call) };',
     check: "crashes",
   },
@@ -343,8 +344,8 @@ export const mutants = [
   {
     name: "the key of a step lacks its name",
     file: "src/runtime/effects/step-host.ts",
-    find: "idempotencyKey: `${callKey}/${key}`,",
-    replace: "idempotencyKey: callKey,",
+    find: "idempotencyKey: `",
+    replace: "idempotencyKey: callKey,\n    step: `",
     check: "crashes",
   },
   {
