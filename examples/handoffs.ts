@@ -27,7 +27,18 @@ const billing = createAgent({
 const triage = createAgent({
   name: "triage",
   model: createScriptedModel([{ calls: [{ name: "transfer_to_billing", input: {} }] }]),
-  handoffs: [{ name: "billing", description: "Questions about invoices.", agent: () => billing }],
+  handoffs: [
+    {
+      name: "billing",
+      description: "Questions about invoices.",
+      agent: () => billing,
+      // Billing reads a note, and of the conversation the question and the handoff itself.
+      filter: ({ messages, from }) => [
+        { role: "user", parts: [{ type: "text", text: `(Handed over by ${from}.)` }] },
+        ...messages.slice(-3),
+      ],
+    },
+  ],
   store,
 });
 
@@ -43,6 +54,9 @@ for (const approval of await session.pendingApprovals()) {
 const result = await triage.session("ticket-17").resume();
 assert.equal(result?.status, "completed");
 console.log(result?.text);
+
+const [note] = await session.messages();
+assert.deepEqual(note, { role: "user", parts: [{ type: "text", text: "(Handed over by triage.)" }] });
 
 const next = await triage.run("Thank you.", { sessionId: "ticket-17" });
 assert.equal(next.text, "You are welcome.");

@@ -102,7 +102,7 @@ function kindOf(state) {
 
 function eventsIn(state) {
   if (state.session === null) return [...created(), migrated(state)];
-  if (state.status === "idle") return [...started(state), historyAdded, migrated(state)];
+  if (state.status === "idle") return [...started(state), historyAdded, dataChanged, migrated(state)];
   return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
 }
 
@@ -122,6 +122,8 @@ function started({ seq, queue }) {
 }
 
 const historyAdded = { type: "history_added", messages: input, source: "pawl", at: 0 };
+
+const dataChanged = { type: "data_changed", patch: { set: { a: 1 } }, at: 0 };
 
 function migrated(state) {
   return { type: "migrated", from: 0, state: { ...state }, at: 0 };
@@ -146,6 +148,7 @@ function fromOutside(state) {
     { type: "after_run_hooks_called", runId },
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
+    dataChanged,
     migrated(state),
   ];
 }

@@ -411,4 +411,25 @@ export const mutants = [
     replace: "session,",
     check: "seeds",
   },
+  {
+    name: "a tool that runs again changes the data again, before a step that is in the log",
+    file: "src/runtime/effects/step-host.ts",
+    find: "forgetChanges(context.memory, callKey);",
+    replace: "void forgetChanges;",
+    check: "crashes",
+  },
+  {
+    name: "an update of the data builds on what its call saw at first",
+    file: "src/runtime/work/data-changes.ts",
+    find: "return { ok: true, data: applyChanges(transcript.data, list).patch };",
+    replace: "return { ok: true, data: applyChanges({}, list).patch };",
+    check: "seeds",
+  },
+  {
+    name: "a call that failed has changed the data",
+    file: "src/runtime/effects/run-tool.ts",
+    find: 'if (outcome !== "ok" && context.memory.changes !== null && !keepsData(record, context))',
+    replace: "if (context.memory.changes === undefined)",
+    check: "seeds",
+  },
 ];

@@ -19,7 +19,7 @@ const rounds = 60;
 const columns = [
   ["stores"],
   ["context"],
-  ["core", "ports", "runtime", "engine", entryPoints, "cli", "protocols", "testing"],
+  ["core", "ports", "runtime", "engine", entryPoints, "server", "cli", "protocols", "testing"],
   ["models"],
   ["tools"],
 ];

@@ -205,7 +205,8 @@ const rooms = [
 /** Programs on top of the package: they use public entry points only, as anybody's could. */
 const programs = [
   { room: "cli", about: "the command line" },
-  { room: "protocols", about: "OpenTelemetry" },
+  { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
+  { room: "server", about: "sessions over HTTP, and a client of its streams" },
 ];
 
 module.exports = { rooms, programs, contracts };

@@ -40,7 +40,7 @@ export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
-export { isHolderDead } from "./platform/holder.js";
+export { isHeldHere, isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
 export type {
   CompactionService,
@@ -138,6 +138,7 @@ export type { LocalOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
+export { createStreamRedaction, type StreamRedactionOptions } from "./runtime/agent/stream-redaction.js";
 export type {
   EventsOptions,
   FamilyItem,

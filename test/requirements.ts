@@ -296,6 +296,28 @@ const rows = {
   "SEC-16": "Dependencies without install scripts; `SECURITY.md` with the threat model.",
   "SEC-17":
     "What a folder brings (`.mcp.json`, permissions, skills, hooks, `AGENTS.md` that asks for tools) is untrusted: nothing of it is started, allowed or obeyed beyond text before the person has trusted this folder, has seen it whole, and again whenever it changed; never by `--yes`.",
+  // SRV: the server
+  "SRV-1":
+    "`createServer` of `pawl/server` is a `fetch` handler with the routes of server.md section 2, mounted in Hono, Express, Next.js and `node:http` under any base path; described by OpenAPI 3.1 made from the schemas that check requests; every answer of the tests validates against it.",
+  "SRV-2":
+    "SSE with exact resume (section 3): a client cut anywhere loses nothing, gets nothing twice, and holds the same text; across approvals, retries, compaction, restarts, several processes, the holder killed.",
+  "SRV-3":
+    "Any process streams any session: log events from the store, live deltas from the holder, `live: none` told honestly.",
+  "SRV-4":
+    "Slow consumers, 1,000 watchers of one session and 1,000 idle ones cost what section 11 allows; no queue grows and no run waits.",
+  "SRV-5": "Draining: no run is lost, streams are told; a second process carries on.",
+  "SRV-6": "`/health`, `/ready`, `/metrics`; one line of log for each change.",
+  "SRV-7": "`pawl serve [module]` serves a module's agents, or the folder agent.",
+  "PROT-5": "`pawl/server/client`: the client's rule of section 3 in about 60 lines for browsers and Node, typed.",
+
+  // PROT: what other programs speak
+  "PROT-1":
+    "`useChat` of AI SDK 6 and 7, unmodified: stream, approve, deny, drop and resume in the same page and a new one, abort.",
+  "PROT-2": "AG-UI `HttpAgent` 1.0, unmodified: runs, interrupts and resume with an edited input.",
+  "PROT-3":
+    "ACP over stdio (`pawl acp`), an editor's client unmodified: new, list, load, resume, prompt, permission, cancel.",
+  "PROT-4":
+    "An agent as an MCP server (`/mcp`, and `pawl mcp` on stdio): calls, progress, cancel, approvals as `input_required` where the client can be asked.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -316,12 +338,21 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],
   "SEC-3": ["library", "server"],
+  // token: none without, compared by hash; binding: other addresses than this machine's own.
+  "SEC-1": ["token", "binding"],
+  // requests: hosts, origins, JSON; page: the start code, the cookie and its second half.
+  "SEC-2": ["requests", "page"],
+  // one-process: cuts, attempts, approvals; processes: several of them, one killed.
+  "SRV-2": ["one-process", "processes"],
+  // change: another agent from the next step on; filters: what it sees of the history.
+  "AGENT-1": ["change", "filters"],
   // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
   "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
   "SEC-17": ["library", "command-line"],
+  "PROT-4": ["stdio", "http"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -410,6 +441,11 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "HITL-4",
   "HITL-5",
   "HITL-6",
+  "SRV-2#one-process",
+  "SEC-1#token",
+  "SEC-2#requests",
+  "SEC-3#server",
+  "SEC-4",
   "REC-1",
   "REC-2",
   "REC-3",
@@ -475,6 +511,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-16",
   "CTX-11",
   "SEC-17#library",
+  "PROT-3",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -8,27 +8,19 @@ import { type Agent, PawlError, type RunResult, type Session, type StartOptions,
 import { detectSandbox } from "../tools/index.js";
 import { type ChosenModel, chooseForCommand } from "./choose-model.js";
 import { exitCodes } from "./exit.js";
-import { createFolderAgent } from "./folder-agent.js";
+import { createFolderAgent, type FolderOptions, folderChoices } from "./folder-agent.js";
 import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
 import { modelLabel } from "./model-label.js";
-import { createPermissions } from "./permissions.js";
 import { runOnTerminal } from "./run-on-terminal.js";
 import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
 import type { Terminal } from "./terminal.js";
 import { visible, wrapped } from "./text.js";
 
-export type DriveOptions = {
+export type DriveOptions = FolderOptions & {
   readonly model?: string;
-  /** Tokens. */
-  readonly contextWindow?: number;
   /** How long to wait for the beginning of an answer; milliseconds. */
   readonly timeout?: number;
-  readonly yes?: true;
-  readonly allowShell?: true;
-  readonly contextFiles?: boolean;
-  /** A call that nobody answers within this time counts as denied; milliseconds. */
-  readonly expireAfter?: number;
   readonly json?: true;
 };
 
@@ -90,20 +82,16 @@ export async function withSessionDriver(
     return await work({
       store,
       async drive({ sessionId, root, after, lastModel }, start) {
-        const { model, timeouts } = await chooseAndReportModel(options, lastModel, terminal);
-        const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
-        const allowShell = options.allowShell === true;
-        const { contextWindow } = options;
+        const chosen = await chooseAndReportModel(options, lastModel, terminal);
+        const choices = folderChoices(options);
+        const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
           store,
           home,
-          model,
-          timeouts,
+          model: chosen.model,
+          timeouts: chosen.timeouts,
           root,
-          allowShell,
-          permissions,
-          contextWindow,
-          contextFiles: options.contextFiles !== false,
+          ...choices,
           onContextFiles: (paths) =>
             terminal.err(`${terminal.style("dim", `Goes by ${paths.map(visible).join(", ")}`)}\n`),
         });

@@ -16,10 +16,18 @@ import {
   PawlError,
   type Store,
 } from "../index.js";
-import { agentsFile, createFetchTool, createFileTools, createShellTool, skills } from "../tools/index.js";
+import {
+  agentsFile,
+  createFetchTool,
+  createFileTools,
+  createShellTool,
+  skills,
+  todo,
+  todoHint,
+} from "../tools/index.js";
 
 import { configurationOf, shortId } from "./home.js";
-import type { Permissions } from "./permissions.js";
+import { createPermissions, type Permissions } from "./permissions.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -42,6 +50,27 @@ export type FolderAgentOptions = {
   readonly onContextFiles?: (paths: readonly string[]) => void;
 };
 
+/** What a person says of the agent on the command line. */
+export type FolderOptions = {
+  /** Tokens. */
+  readonly contextWindow?: number;
+  readonly yes?: true;
+  readonly allowShell?: true;
+  readonly contextFiles?: boolean;
+  /** A call that nobody answers within this time counts as denied; milliseconds. */
+  readonly expireAfter?: number;
+};
+
+/** The same as the agent takes it. */
+export function folderChoices({ contextWindow, yes, allowShell, contextFiles, expireAfter }: FolderOptions) {
+  return {
+    permissions: createPermissions({ allowAll: yes === true, expiresInMs: expireAfter }),
+    allowShell: allowShell === true,
+    contextWindow,
+    contextFiles: contextFiles !== false,
+  };
+}
+
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, home, model, root, allowShell, permissions, contextWindow, timeouts = {}, observers = [] } = options;
@@ -56,7 +85,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     canExecuteTool: permissions.canExecuteTool,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
-    context: { sources: options.contextFiles === false ? [] : contextSources(options) },
+    context: { sources: options.contextFiles === false ? [] : contextSources(options), hints: [todoHint] },
   });
 }
 
@@ -88,7 +117,7 @@ function folderTools({ root, home, allowShell }: Pick<FolderAgentOptions, "root"
   // The permissions alone decide whether a call needs approval.
   const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
   const web = { ...createFetchTool(), needsApproval: false };
-  return [...createFileTools({ root, protect: [home] }), web, ...shell];
+  return [...createFileTools({ root, protect: [home] }), web, todo(), ...shell];
 }
 
 export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell"> & {

@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
+import { type AcpCommandOptions, acp } from "./commands/acp.js";
 import { doctor } from "./commands/doctor.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
@@ -21,6 +22,7 @@ import {
   sessionArgument,
 } from "./options.js";
 import { addPeopleCommands } from "./people-commands.js";
+import { addServe } from "./serve-command.js";
 import type { Terminal } from "./terminal.js";
 
 /** @param finish takes the exit code of the command that ran */
@@ -40,7 +42,9 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addAbort(program, terminal, finish);
   addPeopleCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
+  addServe(program, terminal, finish);
   addSessions(program, terminal, finish);
+  addAcp(program, terminal, finish);
   addDoctor(program, terminal, finish);
   for (const command of withSubcommands(program)) command.option("--debug", "print the stack of an error");
   program.addHelpText(
@@ -153,6 +157,15 @@ const addSessions: Add = (program, terminal, finish) => {
     .action(async (id: string, _: sessions.JsonOption, self: Command) =>
       finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
     );
+};
+
+const addAcp: Add = (program, terminal, finish) => {
+  const command = program
+    .command("acp")
+    .description("serve the agent to an editor, over standard input and output (Agent Client Protocol)");
+  addPermissions(addModel(command))
+    .addHelpText("after", examples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
+    .action(async (options: AcpCommandOptions) => finish(await acp(options, versionOf(), terminal)));
 };
 
 const addDoctor: Add = (program, terminal, finish) => {

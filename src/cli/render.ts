@@ -33,7 +33,7 @@ import {
   writeLine,
   writeText,
 } from "./rendered-text.js";
-import { cut, duration, shortInput, shortResult, visible } from "./text.js";
+import { cut, duration, hasFailedCommand, shortInput, shortResult, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 export type { Piece } from "./rendered-text.js";
@@ -294,14 +294,27 @@ function resultText({ output, cut: reason }: EventNamed<"tool_result">): string 
 function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {
   const call = state.calls.get(event.callKey);
   const isOk = event.status === "ok";
-  const mark = style(isOk ? "green" : "red", isOk ? "✓" : "✗");
+  // The tool did its work, but what it ran did not end well.
+  const isWell = isOk && !(event.name === "shell" && hasFailedCommand(call?.result ?? ""));
+  const mark = isWell ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
   const isNamed = state.isParallel || call?.input === undefined;
   const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
   const took = ` · ${duration(event.durationMs)}`;
   const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
   writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
+  if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
   state.calls.delete(event.callKey);
   if (state.calls.size === 0) state.isParallel = false;
+}
+
+/** The tool `todo()` gives its plan, a line for each item. */
+const planTool = "todo";
+const mostPlanLines = 20;
+
+function showPlan(state: RenderState, plan: string, style: StyleText): void {
+  const lines = plan.split("\n");
+  for (const line of lines.slice(0, mostPlanLines)) writeLine(state, style("dim", `    ${cut(visible(line), 100)}`));
+  if (lines.length > mostPlanLines) writeLine(state, style("dim", `    … ${lines.length - mostPlanLines} more`));
 }
 
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {

@@ -98,6 +98,12 @@ export function shortResult(result: string, isOk: boolean): string {
   return remark === undefined ? counted(lines.length, "line") : oneLine(remark);
 }
 
+/** Whether the result of the shell tool is of a command that ended with another exit code than 0, or by a signal. */
+export function hasFailedCommand(result: string): boolean {
+  const last = result.slice(result.lastIndexOf("\n") + 1);
+  return /^\((?:exit code (?!0\b)|killed by )/.test(last);
+}
+
 /** The whole input of a call, exactly as it would run. */
 export function wholeInput(input: Json): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return exact(JSON.stringify(input, null, 2));

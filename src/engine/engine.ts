@@ -40,6 +40,8 @@ export type EngineOptions<ModelLike> = {
 export type Engine<ModelLike> = {
   /** @throws PawlError `bad_configuration` if the engine has no agent of that name */
   readonly agent: (name: string) => Agent<ModelLike>;
+  /** The agents, in the order of creation. */
+  readonly agents: readonly Agent<ModelLike>[];
   readonly store: Store;
   /** The names and versions of the plugins, in the order of setup. */
   readonly plugins: readonly Pick<Plugin, "name" | "version">[];
@@ -115,6 +117,7 @@ export async function buildEngine<ModelLike>(
 
   return {
     agent: (name) => agentNamed(name, agents),
+    agents: Object.freeze([...agents.values()]),
     store,
     plugins: freeze(manager.plugins.map(({ name, version }) => ({ name, version }))),
     recover: worker.runUntilIdle,

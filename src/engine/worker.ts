@@ -55,6 +55,8 @@ export type Worker = {
    * that is interrupted then is due again.
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
+  /** How many sessions this worker drives now, and which it has refused. */
+  readonly status: () => { readonly running: number; readonly refused: readonly string[] };
 };
 
 export const workerOptionRules: OptionTable<WorkerOptions> = {
@@ -197,7 +199,9 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     await Promise.all(running.values());
   }
 
-  return { runUntilIdle, run, stop };
+  const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused]) });
+
+  return { runUntilIdle, run, stop, status };
 }
 
 /** A child session and the sessions above it, from the bottom up. */

@@ -36,6 +36,11 @@ export function isHolderDead(holder: Holder): boolean {
   return present.hasEnded || present.startedAt !== holder.startedAt;
 }
 
+/** Tells whether a holder is an agent of this process. */
+export function isHeldHere({ host, pid, startedAt }: Holder): boolean {
+  return own !== undefined && host === own.host && pid === own.pid && startedAt === own.startedAt;
+}
+
 /** Two machines of the same name are told apart by a hash of the machine's own id, if it has one. */
 function hostOf(): string {
   const machine = textOf("/etc/machine-id");

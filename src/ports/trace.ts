@@ -7,8 +7,10 @@
  */
 
 import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";
+import type { ModelSettings } from "../core/data/model-settings.js";
 import type { Reason } from "../core/data/reasons.js";
 import type { AfterFailure, HookRecord } from "../core/machine/event.js";
+import type { SourceReference } from "../core/machine/sources.js";
 import type { CallOutcome, Purpose, Status } from "../core/machine/state.js";
 
 /** `startedAt` is in epoch milliseconds, `durationMs` in milliseconds. */
@@ -92,6 +94,9 @@ export type TracedCall = {
   readonly output?: string;
 };
 
+/** A text of a context source, without its words. */
+export type TracedSource = Pick<SourceReference, "name" | "path" | "bytes" | "trust">;
+
 type OfTrace = {
   readonly sessionId: string;
   readonly runId: string;
@@ -123,6 +128,10 @@ export type TraceRecord =
          * system prompt; the tools, and which of them may be used.
          */
         readonly reused: { readonly messages: number; readonly prompt: boolean; readonly tools: boolean };
+        /** The settings of the model call; absent if there were none. Stop sequences are redacted. */
+        readonly settings?: ModelSettings;
+        /** The texts of context sources that the run goes by: on its first step. */
+        readonly sources?: readonly TracedSource[];
         /** The number of the last entry of the log that these messages show. */
         readonly contextSeq: number;
         readonly attempts: readonly TracedAttempt[];

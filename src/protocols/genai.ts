@@ -12,6 +12,14 @@ export const provider = "gen_ai.provider.name";
 export const providers: ReadonlyMap<string, string> = new Map([["google", "gcp.gemini"]]);
 
 export const requestModel = "gen_ai.request.model";
+export const temperature = "gen_ai.request.temperature";
+export const topP = "gen_ai.request.top_p";
+export const topK = "gen_ai.request.top_k";
+export const maxTokens = "gen_ai.request.max_tokens";
+export const stopSequences = "gen_ai.request.stop_sequences";
+export const seed = "gen_ai.request.seed";
+export const presencePenalty = "gen_ai.request.presence_penalty";
+export const frequencyPenalty = "gen_ai.request.frequency_penalty";
 export const finishReasons = "gen_ai.response.finish_reasons";
 /** In seconds. */
 export const timeToFirstChunk = "gen_ai.response.time_to_first_chunk";

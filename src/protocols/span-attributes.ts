@@ -39,7 +39,7 @@ export function runAttributes(
 
 export function attemptAttributes(
   attempt: TracedAttempt,
-  { sessionId, modelCallIndex, messages }: TraceRecordOf<"step">,
+  { sessionId, modelCallIndex, messages, settings = {} }: TraceRecordOf<"step">,
 ): Attributes {
   const { model, usage, finishReason, failure, firstDeltaMs, text } = attempt;
   const { provider, modelId } = partsOf(model);
@@ -47,6 +47,7 @@ export function attemptAttributes(
     [names.operation]: names.operations.modelCall,
     [names.provider]: provider,
     [names.requestModel]: modelId,
+    ...settingsAttributes(settings),
     [names.conversationId]: sessionId,
     [names.finishReasons]: finishReason === undefined ? undefined : [finishReason.unified],
     [names.timeToFirstChunk]: firstDeltaMs === undefined ? undefined : firstDeltaMs / 1000,
@@ -58,6 +59,21 @@ export function attemptAttributes(
     "pawl.model_call.resends": attempt.resends,
     "pawl.model_call.messages": messages,
   });
+}
+
+function settingsAttributes(settings: NonNullable<TraceRecordOf<"step">["settings"]>): Attributes {
+  const { stopSequences } = settings;
+  return {
+    [names.temperature]: settings.temperature,
+    [names.topP]: settings.topP,
+    [names.topK]: settings.topK,
+    [names.maxTokens]: settings.maxOutputTokens,
+    [names.stopSequences]: stopSequences === undefined ? undefined : [...stopSequences],
+    [names.seed]: settings.seed,
+    [names.presencePenalty]: settings.presencePenalty,
+    [names.frequencyPenalty]: settings.frequencyPenalty,
+    "pawl.model_call.reasoning": settings.reasoning,
+  };
 }
 
 function outputMessages(text: string, finishReason: string): string {

@@ -46,8 +46,8 @@ export function todo(): AnyTool {
     description:
       "Keeps a plan of your work. Use it for work of several steps: write the plan when you begin, and send it anew whenever a step begins or is done.",
     input,
+    readOnly: true,
     sequential: true,
-    recover: "rerun",
     execute({ items }, { data }) {
       data.set(key, items);
       return planText(items as readonly TodoItem[]);

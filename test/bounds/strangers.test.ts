@@ -17,6 +17,7 @@ import * as jsonWeight from "../../src/core/data/json-weight.js";
 import * as errorBody from "../../src/models/ai-sdk/error-body.js";
 import * as failure from "../../src/models/ai-sdk/failure.js";
 import * as retryAfter from "../../src/models/ai-sdk/retry-after.js";
+import * as streamRedaction from "../../src/runtime/agent/stream-redaction.js";
 import * as redaction from "../../src/runtime/observers/redact.js";
 import * as toJson from "../../src/runtime/tools/to-json.js";
 import * as fetchBody from "../../src/tools/fetch-body.js";
@@ -144,8 +145,14 @@ const modules = {
     {
       secretsOf: "of the environment of the person",
       createTerminalRedaction: streamed,
-      shownLength: (text) => cliRedaction.shownLength(text, { redact: known, secrets }),
     } satisfies Cases<typeof cliRedaction>,
+  ],
+  streamRedaction: [
+    streamRedaction,
+    {
+      createStreamRedaction: "of a stream: the case of createTerminalRedaction is one of it",
+      shownLength: (text) => streamRedaction.shownLength(text, { redact: known, secrets }),
+    } satisfies Cases<typeof streamRedaction>,
   ],
   cliText: [
     cliText,
@@ -157,6 +164,7 @@ const modules = {
       oneLine: cliText.oneLine,
       shortInput: (text) => cliText.shortInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
       shortResult: (text) => cliText.shortResult(text, true),
+      hasFailedCommand: cliText.hasFailedCommand,
       wholeInput: (text) => cliText.wholeInput({ command: text }),
       duration: "of a number",
       age: "of a number",

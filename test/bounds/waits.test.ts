@@ -10,6 +10,7 @@ import {
   type AgentOptions,
   type AnyTool,
   type CompactionService,
+  type ContextSource,
   createAgent,
   createMemoryStore,
   createPluginManager,
@@ -208,6 +209,13 @@ const cases = {
       expect(told).toContain("It took more than 1800000 ms");
     },
   } satisfies Cases<CompactionService>,
+  contextSource: {
+    async load() {
+      const sources = [{ name: "slow notes", load: never }];
+      const result = await run({ tools: [work()], context: { sources } });
+      expect(result).toMatchObject({ status: "failed", reason: "hook_failed" });
+    },
+  } satisfies Cases<ContextSource>,
   plugin: {
     async setup() {
       const refused = loading({ setup: never }).catch((error: unknown) => error);

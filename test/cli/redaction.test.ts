@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createTerminalRedaction, secretsOf, shownLength } from "../../src/cli/redaction.js";
+import { createTerminalRedaction, secretsOf } from "../../src/cli/redaction.js";
 import type { MessageDelta, StreamItem } from "../../src/index.js";
+import { shownLength } from "../../src/runtime/agent/stream-redaction.js";
 import { verifies } from "../verifies.js";
 import { createWorld, jsonLines } from "./pawl.js";
 

@@ -225,6 +225,16 @@ describe("a stream, as a person sees it", () => {
       { canAsk: true },
     ],
     [
+      "a command that ended with another exit code than 0",
+      [
+        event("tool_call", call(1, { command: "npm test" }, "shell")),
+        ...ended(1, "1 failed\n(exit code 1; not sandboxed)", "ok", "shell"),
+        event("tool_call", call(2, { command: "true" }, "shell")),
+        ...ended(2, "(no output)\n(exit code 0)", "ok", "shell"),
+      ],
+      '|▸ shell command="npm test"\n|  ✗ exit code 1; not sandboxed · 12 ms\n|▸ shell command="true"\n|  ✓ exit code 0 · 12 ms\n',
+    ],
+    [
       "an answer",
       [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
       "|  shell: approved with changes\n",
@@ -301,6 +311,18 @@ describe("a stream, as a person sees it", () => {
     test(name, () => {
       expect(shown(items, options)).toBe(expected);
     });
+
+  test("the plan of todo(), line by line", () => {
+    const call = { runId: "r", callKey: "r/1/1", toolCallId: "c1", name: "todo" } as const;
+    const plan = ["[x] look", ...Array.from({ length: 24 }, (_, index) => `[ ] step ${index}`)].join("\n");
+    const lines = shown([
+      event("tool_call", { input: { items: [] }, ...call }),
+      event("tool_result", { outcome: "ok", output: { type: "text", text: plan }, isError: false, ...call }),
+      event("call_complete", { status: "ok", durationMs: 0, ...call }),
+    ]).split("\n");
+    expect(lines.slice(2, 4)).toEqual(["|    [x] look", "|    [ ] step 0"]);
+    expect(lines.slice(-3)).toEqual(["|    [ ] step 18", "|    … 5 more", ""]);
+  });
 
   test("the end of a run that stopped without an event", () => {
     const renderer = createRenderer({ style: plainText, columns: 80 });

@@ -1,3 +1,8 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createAgent } from "pawl";
+import { openSqliteStore } from "pawl/sqlite";
+import { createScriptedModel } from "pawl/testing";
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, jsonLines } from "./pawl.js";
@@ -60,6 +65,23 @@ describe("pawl sessions show", () => {
     expect(lines[1]).toBe("> Find the TODO comments under src");
     expect(stdout).toMatch(/▸ search_files .*\n/);
     expect(stdout).toMatch(/\ndone · .*\n$/);
+  });
+
+  test("shows the children of a session under the call that started them", async () => {
+    const { pawl, home } = createWorld(files);
+    mkdirSync(home, { recursive: true });
+    const store = await openSqliteStore({ path: join(home, "sessions.db") });
+    const helper = createAgent({ name: "helper", model: createScriptedModel([{ text: "Below all is well." }]), store });
+    const model = createScriptedModel([{ calls: [{ name: "helper", input: { task: "Look" } }] }, { text: "Done." }]);
+    const agent = createAgent({ name: "top", model, tools: [helper.asTool({ description: "Helps." })], store });
+    expect(await agent.run("Ask below.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    await store.close();
+    const lines = (await pawl(["sessions", "show", "s"])).stdout.split("\n");
+    const at = (line: RegExp) => lines.findIndex((one) => line.test(one));
+    expect(at(/^▸ helper /)).toBeGreaterThan(0);
+    expect(at(/^ {2}> Look/)).toBeGreaterThan(at(/^▸ helper /));
+    expect(at(/^ {2}Below all is well\.$/)).toBeGreaterThan(at(/^ {2}> Look/));
+    expect(at(/^ {2}✓ Below all is well\./)).toBeGreaterThan(at(/^ {2}Below all is well\.$/));
   });
 
   test("as JSON is what the run had printed, without deltas", async () => {

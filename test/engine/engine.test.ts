@@ -146,31 +146,57 @@ describe("what plugins register", () => {
     await engine.shutdown();
   });
 
-  test("models go by name, as an agent's and as what it falls back on", verifies("PLUG-2", "LOOP-9"), async () => {
-    const failing = createScriptedModel([], { id: "failing" });
-    const spare = createScriptedModel([{ text: "From the spare one." }], { id: "spare" });
-    const third = createScriptedModel([{ text: "From the third." }], { id: "third" });
-    const engine = await createEngine({
-      plugins: [
-        plugin("models", ({ registerModel }) => {
-          registerModel("fast", failing);
-          registerModel("spare", failing);
-          registerModel("third", third);
-        }),
-      ],
-      models: { spare },
-      agents: [
-        { name: "x", model: "fast", fallbacks: ["spare"] },
-        { name: "y", model: "fast", fallbacks: [failing, { model: "third", timeouts: { totalMs: 1_000 } }] },
-      ],
-    });
-    expect((await engine.agent("x").run("Go")).text).toBe("From the spare one.");
-    expect((await engine.agent("y").run("Go")).text).toBe("From the third.");
-    await engine.shutdown();
-    await expect(createEngine({ agents: [{ name: "x", model: "nobody/model" }] })).rejects.toMatchObject({
-      code: "unknown_model",
-    });
-  });
+  test(
+    "models go by name, as an agent's and as what it falls back on",
+    verifies("PLUG-2", "LOOP-9", "LOOP-20"),
+    async () => {
+      const failing = createScriptedModel([], { id: "failing" });
+      const spare = createScriptedModel([{ text: "From the spare one." }], { id: "spare" });
+      const third = createScriptedModel([{ text: "From the third." }], { id: "third" });
+      const engine = await createEngine({
+        plugins: [
+          plugin("models", ({ registerModel }) => {
+            registerModel("fast", failing);
+            registerModel("spare", failing);
+            registerModel("third", third);
+          }),
+        ],
+        models: { spare },
+        agents: [
+          { name: "x", model: "fast", fallbacks: ["spare"] },
+          { name: "y", model: "fast", fallbacks: [failing, { model: "third", timeouts: { totalMs: 1_000 } }] },
+        ],
+      });
+      expect((await engine.agent("x").run("Go")).text).toBe("From the spare one.");
+      expect((await engine.agent("y").run("Go")).text).toBe("From the third.");
+      await engine.shutdown();
+      const calling = createScriptedModel([{ calls: [{ name: "look" }] }], { id: "calling" });
+      const ending = createScriptedModel([{ text: "From the chosen one." }], { id: "ending" });
+      const chosen = await createEngine({
+        models: { "in-house": calling, other: ending },
+        tools: [toolNamed("look", "looked")],
+        agents: [
+          {
+            name: "z",
+            model: createScriptedModel([]),
+            models: { fast: "in-house", smart: { model: "other", timeouts: { totalMs: 1_000 } } },
+            hooks: [
+              {
+                name: "choose",
+                beforeLLMCall: ({ modelCallIndex }) => ({ model: modelCallIndex === 1 ? "fast" : "smart" }),
+              },
+            ],
+          },
+        ],
+      });
+      expect((await chosen.agent("z").run("Go")).text).toBe("From the chosen one.");
+      expect([calling.requests.length, ending.requests.length]).toEqual([1, 1]);
+      await chosen.shutdown();
+      await expect(createEngine({ agents: [{ name: "x", model: "nobody/model" }] })).rejects.toMatchObject({
+        code: "unknown_model",
+      });
+    },
+  );
 
   test(
     "services are seen by tools and by plugins set up later, and give way to an agent's own",

@@ -15,6 +15,7 @@ export type Parts = Pick<
   | "settings"
   | "compaction"
   | "hooks"
+  | "context"
   | "fallbacks"
   | "tools"
   | "handoffs"

@@ -74,9 +74,10 @@ async function isOpen(store: Store, sessionId: string): Promise<boolean> {
 }
 
 async function answerAll(session: Session): Promise<void> {
-  for (const { callKey, why } of await session.pendingApprovals()) {
+  for (const { callKey, why, questionId } of await session.pendingApprovals()) {
     if (why === "external") await session.provideResult(callKey, "given later");
-    else if (why === "tool") await session.answer(callKey, { type: "reply", value: "DE02" });
+    else if (why === "tool" && questionId !== undefined)
+      await session.answer(callKey, { type: "reply", value: "DE02" }, { questionId });
     else await session.answer(callKey, { type: why === "policy" ? "approve" : "rerun" });
   }
 }

@@ -6,6 +6,7 @@ import { stepCount, textMatches, toolCalled } from "../../src/runtime/agent/stop
 import type { Agent } from "../../src/runtime/api/build-agent.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
+import { authorScenarios } from "./author-sessions.js";
 import type { Bench, Parts } from "./bench.js";
 
 export type RecordedScenario = {
@@ -667,4 +668,5 @@ export const scenarios: readonly RecordedScenario[] = [
       await ask("Look again.", "r2");
     },
   },
+  ...authorScenarios,
 ];

@@ -94,6 +94,41 @@ describe("spans", () => {
     }
   });
 
+  test("have the settings of a model call", verifies("TRC-1", "LOOP-16"), async () => {
+    const { tracer, exported } = await startCollector();
+    const settings = {
+      temperature: 0.2,
+      topP: 0.9,
+      topK: 40,
+      maxOutputTokens: 500,
+      stopSequences: ["END", key],
+      seed: 7,
+      presencePenalty: 0.5,
+      frequencyPenalty: -0.5,
+      reasoning: "low",
+    } as const;
+    const model = createScriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, { text: "Three." }]);
+    const observers = [createOpenTelemetryObserver({ tracer })];
+    const hook: Hook = {
+      name: "warmer",
+      beforeLLMCall: ({ modelCallIndex }) => (modelCallIndex === 2 ? { settings: { temperature: 1 } } : {}),
+    };
+    await createAgent({ model, tools: [add], observers, settings, hooks: [hook] }).run("Add 1 and 2.");
+    const calls = (await exported()).filter((span) => span.name.startsWith("chat"));
+    expect(calls[0]?.attributes).toMatchObject({
+      "gen_ai.request.temperature": 0.2,
+      "gen_ai.request.top_p": 0.9,
+      "gen_ai.request.top_k": 40,
+      "gen_ai.request.max_tokens": 500,
+      "gen_ai.request.stop_sequences": ["END", expect.not.stringContaining(key)],
+      "gen_ai.request.seed": 7,
+      "gen_ai.request.presence_penalty": 0.5,
+      "gen_ai.request.frequency_penalty": -0.5,
+      "pawl.model_call.reasoning": "low",
+    });
+    expect(calls[1]?.attributes).toMatchObject({ "gen_ai.request.temperature": 1, "gen_ai.request.seed": 7 });
+  });
+
   test("say what a model call was, and how it failed", verifies("TRC-1"), async () => {
     const { tracer, exported } = await startCollector();
     const clock = createTestClock();

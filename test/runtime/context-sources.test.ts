@@ -10,6 +10,7 @@ import {
   modelRequests,
   type SourceText,
   type Store,
+  traceSession,
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
@@ -67,6 +68,9 @@ describe.each(bothStores)("in $name, the texts of context sources", ({ open }) =
       expect(named?.sources).toMatchObject([{ name: "rules", path: "/repo/RULES", bytes: 10, trust: "project" }]);
       const blob = await store.getBlob("s", named?.sources?.[0]?.blob ?? "");
       expect(new TextDecoder().decode(blob ?? new Uint8Array())).toBe("Version 1.");
+      const traced = (await traceSession(store, "s")).flatMap((record) => (record.type === "step" ? [record] : []));
+      const text = { name: "rules", path: "/repo/RULES", bytes: 10, trust: "project" };
+      expect(traced.map(({ sources }) => sources)).toEqual([[text], ...traced.slice(1).map(() => undefined)]);
       const made = await collect(modelRequests(store, "s"));
       expect(made.map(({ systemPrompt }) => systemPrompt)).toEqual(model.requests.map((sent) => sent.systemPrompt));
     }),

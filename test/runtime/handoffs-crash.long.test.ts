@@ -2,13 +2,21 @@
  * A run that is handed over and back, with a crash before and after each commit, and at every pair of them.
  */
 import { expect, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, defineTool, type Hook, modelRequests } from "../../src/index.js";
+import {
+  type Agent,
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type HandoffView,
+  type Hook,
+  modelRequests,
+} from "../../src/index.js";
 import type { ModelRequest } from "../../src/ports/model.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 
-const text = (part: string) => ({ type: "text", text: part });
+const text = (part: string) => ({ type: "text", text: part }) as const;
 
 test("whatever dies, the same agents see the same things, and no call runs for two of them", {
   ...verifies("AGENT-1"),
@@ -102,3 +110,83 @@ test("whatever dies, the same agents see the same things, and no call runs for t
   expect(report.plays).toBeGreaterThan(100);
   expect(Object.values(report.unknown).every((count) => count === 0)).toBe(true);
 });
+
+test.each([
+  ["as text", "text"],
+  ["by a function", async ({ messages }: HandoffView) => [note, ...messages.slice(-20)]],
+] as const)(
+  "shown %s, and then summed up: each life sends what the log says",
+  { ...verifies("AGENT-1"), timeout: 120_000 },
+  async (_, filter) => {
+    const store = createMemoryStore();
+    const requests: ModelRequest[] = [];
+    const model = (id: string, step: (request: ModelRequest) => ScriptedStep) =>
+      createScriptedModel(
+        (request) => {
+          requests.push({ ...request, messages: [...request.messages] });
+          return step(request);
+        },
+        { id },
+      );
+    const look = defineTool({
+      name: "look",
+      description: "Looks an order up.",
+      input: { type: "object" },
+      recover: "rerun",
+      execute: () => "a chair, a table, ".repeat(12),
+    });
+    const refund = defineTool({
+      name: "refund",
+      description: "Pays back.",
+      input: { type: "object" },
+      needsApproval: true,
+      recover: "rerun",
+      execute: () => "refunded",
+    });
+    const create = (): Agent => {
+      const billing = createAgent({
+        name: "billing",
+        model: model("large", ({ modelCallIndex }) =>
+          modelCallIndex < 14 ? { calls: [{ name: "refund", input: { modelCallIndex } }] } : { text: "Paid back." },
+        ),
+        tools: [refund],
+        compaction: { contextWindow: 1_200, model: createScriptedModel(() => ({ text: "Orders were looked up." })) },
+      });
+      return createAgent({
+        name: "triage",
+        model: model("small", ({ modelCallIndex }) =>
+          modelCallIndex < 11
+            ? { calls: [{ name: "look", input: { modelCallIndex } }] }
+            : { calls: [{ name: "transfer_to_billing" }] },
+        ),
+        tools: [look],
+        compaction: null,
+        handoffs: [{ name: "billing", description: "Payments.", agent: () => billing, filter }],
+      });
+    };
+    const report = await crashTest({
+      agent: create,
+      input: "Pay me back.",
+      store,
+      reset() {
+        requests.length = 0;
+      },
+      async check({ result, log, sessionId }) {
+        expect(result).toMatchObject({ status: "completed", text: "Paid back." });
+        const types = log.map(({ event }) => event.type);
+        expect(types.filter((type) => type === "handed_off")).toHaveLength(1);
+        const summed = log.findIndex(({ event }) => event.type === "compacted" && event.summary !== undefined);
+        expect(summed).toBeGreaterThan(types.indexOf("handed_off"));
+        const rebuilt = new Map<string, ModelRequest>();
+        for await (const request of modelRequests(store, sessionId))
+          if (request.purpose !== "compaction") rebuilt.set(`${request.modelCallIndex}/${request.attempt}`, request);
+        for (const request of requests)
+          expect(request).toEqual(rebuilt.get(`${request.modelCallIndex}/${request.attempt}`));
+        expect((await create().with({ store }).session(sessionId).replay()).difference).toBeNull();
+      },
+    });
+    expect(report.plays).toBeGreaterThan(40);
+  },
+);
+
+const note = { role: "user", parts: [text("You take over.")] } as const;

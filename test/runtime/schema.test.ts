@@ -136,23 +136,58 @@ describe("a JSON Schema", () => {
     [
       "a place in a list",
       { files: [{ "a/b": 1 }, { "a/b": "x" }] },
-      [['files[1]["a/b"]', 'Instance type "string" is invalid. Expected "number".']],
+      [['files[1]["a/b"]', 'must be of type number; got the string "x"']],
     ],
     ["what is required", { files: [{}] }, [["files[0]", 'Instance does not have required property "a/b".']]],
     [
       "none of several",
       { either: true },
       [
-        ["either", 'Instance type "boolean" is invalid. Expected "string".'],
-        ["either", 'Instance type "boolean" is invalid. Expected "number".'],
+        ["either", "must be of type string; got the boolean true"],
+        ["either", "must be of type number; got the boolean true"],
       ],
     ],
-    ["more than one of several", { one: 2 }, [["one", "Instance does not match exactly one subschema (2 matches)."]]],
-    ["what is referred to", { whole: 1.5 }, [["whole", 'Instance type "number" is invalid. Expected "integer".']]],
+    ["more than one of several", { one: 2 }, [["one", "must fit only one of the alternatives; it fits 2"]]],
+    ["what is referred to", { whole: 1.5 }, [["whole", "must be of type integer; got the number 1.5"]]],
   ];
   test.each(cases)("says once, and where: %s", verifies("TOOL-3#issues"), async (_what, value, issues) => {
     expect((await issuesOf(schema, value)).map(({ path, message }) => [path, message])).toEqual(issues);
   });
+
+  const long = "y".repeat(500);
+  const words: readonly [schema: Json, value: Json, words: string][] = [
+    [{ enum: ["x", "y"] }, "z", 'must be one of "x" or "y"; got "z"'],
+    [{ enum: Array.from({ length: 5_000 }, (_, n) => `option ${n}`) }, 1, '"option 2", "option 3"'],
+    [{ const: 3 }, 4, "must be 3; got 4"],
+    [{ pattern: "^a$" }, "b", 'must match the pattern "^a$"; got "b"'],
+    [{ pattern: "^a$" }, long, `got "${"y".repeat(100)}"…`],
+    [{ format: "date" }, "soon", 'must have the format "date"; got "soon"'],
+    [{ minLength: 3 }, "a", "must have at least 3 characters; got 1"],
+    [{ maxLength: 1 }, "abc", "must have at most 1 characters; got 3"],
+    [{ minimum: 3 }, 2, "must be at least 3; got 2"],
+    [{ maximum: 3 }, 4, "must be at most 3; got 4"],
+    [{ exclusiveMinimum: 5 }, 5, "must be more than 5; got 5"],
+    [{ exclusiveMaximum: 5 }, 5, "must be less than 5; got 5"],
+    [{ multipleOf: 2 }, 3, "must be a multiple of 2; got 3"],
+    [{ minItems: 2 }, [1], "must have at least 2 items; got a list of 1"],
+    [{ maxItems: 1 }, [1, 2], "must have at most 1 items; got a list of 2"],
+    [{ uniqueItems: true }, [1, 1], "must have no equal items; got a list of 2"],
+    [{ minProperties: 1 }, {}, "must have at least 1 properties; got an object"],
+    [{ type: ["string", "null"] }, 1, "must be of type string or null; got the number 1"],
+    [{ not: { type: "string" } }, "s", 'must not fit what the schema excludes; got "s"'],
+    [{ type: "string" }, null, "must be of type string; got null"],
+    [{ contains: { type: "string" } }, [1], "Array does not contain item matching schema."],
+  ];
+  test.each(words)(
+    "says what was wanted and what was there: %j",
+    verifies("OUT-3"),
+    async (member, value, expected) => {
+      const [issue] = await issuesOf({ type: "object", properties: { a: member } }, { a: value });
+      expect(issue?.path).toBe("a");
+      expect(issue?.message).toContain(expected);
+      expect(issue?.message.length).toBeLessThan(1_000);
+    },
+  );
 
   test("lists no more than a model can use", async () => {
     const value = { files: Array.from({ length: 300 }, () => ({ "a/b": "x" })) };

@@ -229,7 +229,9 @@ describe("in a durable tool", () => {
     expect(await make().run("Go", ids)).toMatchObject({ status: "interrupted" });
     mend();
     expect(await make().session("s").resume()).toMatchObject({ status: "completed" });
-    return { data: await make().session("s").data(), patches: await patchesIn(inner) };
+    const session = make().session("s");
+    const { difference } = await session.replay({ durable: "present" });
+    return { data: await session.data(), patches: await patchesIn(inner), difference };
   }
 
   test("a change rides on the next step, and a tool that runs again does not make it twice", proven, async () => {
@@ -241,7 +243,8 @@ describe("in a durable tool", () => {
       data.update("n", (old) => Number(old ?? 0) + 100);
     };
     for (const failing of [2, 3, 4]) {
-      const { data, patches } = await inTwoLives(work, failing);
+      const { data, patches, difference } = await inTwoLives(work, failing);
+      expect(difference).toBeNull();
       expect([failing, data, patches]).toEqual([
         failing,
         { n: 111 },

@@ -564,3 +564,21 @@ describe("a replay", () => {
     expect(ran).toBe(0);
   });
 });
+
+test("a context that is copied keeps all that the tool has", verifies("TOOL-12"), async () => {
+  const store = createMemoryStore();
+  const agent = agentOf(
+    async (context) => {
+      const own = { ...context, deps: "mine" };
+      own.data.set("seen", own.messages.length);
+      const { step, signal } = own;
+      return { gave: await step("one", () => 1), aborted: signal.aborted, deps: own.deps };
+    },
+    {},
+    { store },
+  );
+  expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
+  const finished = (await logOf(store)).find(({ type }) => type === "tool_finished");
+  expect(finished).toMatchObject({ output: { type: "json", value: { gave: 1, aborted: false, deps: "mine" } } });
+  expect(await agent.session("s").data()).toEqual({ seen: 1 });
+});

@@ -86,6 +86,8 @@ const functions = {
     "done",
     "estimateTokens",
     "fromAiSdkTool",
+    "createStreamRedaction",
+    "isHeldHere",
     "isHolderDead",
     "openProviderCalls",
     "pruneSessions",
@@ -280,14 +282,16 @@ function waysOf(agent: Agent, store: Store, id: string) {
   const session = agent.session(id);
   const client = createClient({ store }).session(id);
   const members = {
-    agent: ["options"],
+    agent: ["options", "specifications"],
     session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
     client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
-    engine: ["plugins"],
+    engine: ["agents", "plugins"],
     store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "read", "verify"],
   } as const;
   const ways: Ways = {
     options: () => ({ ...agent.options, store: undefined, model: undefined }),
+    specifications: () => agent.specifications(),
+    agents: () => [],
     events: () => session.events({ follow: false }),
     messages: () => session.messages(),
     data: () => session.data(),

@@ -35,6 +35,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
   createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),
   createRedaction: () => pawl.createRedaction(wrong),
+  createStreamRedaction: () => pawl.createStreamRedaction((text) => text, wrong),
   guard: () => pawl.guard(wrong),
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
@@ -79,7 +80,16 @@ const withoutOptions: readonly string[] = [
     "importInstalledPackage",
     "openProviderCalls",
   ],
-  ...["detectSandbox", "done", "estimateTokens", "findLocalModel", "fromAiSdkTool", "isAiSdkModel", "isHolderDead"],
+  ...[
+    "detectSandbox",
+    "done",
+    "estimateTokens",
+    "findLocalModel",
+    "fromAiSdkTool",
+    "isAiSdkModel",
+    "isHeldHere",
+    "isHolderDead",
+  ],
   ...[
     "pendingApprovals",
     "readRecording",
@@ -141,6 +151,7 @@ function methods() {
         runStream: () => agent.runStream("Go", wrong),
         session: null,
         shutdown: () => agent.shutdown(wrong),
+        specifications: null,
         with: () => agent.with(wrong),
       },
     ],
@@ -187,7 +198,7 @@ function methods() {
         tools: null,
       },
     ],
-    worker: [worker, { run: null, runUntilIdle: null, stop: () => worker.stop(wrong) }],
+    worker: [worker, { run: null, runUntilIdle: null, status: null, stop: () => worker.stop(wrong) }],
   } as const;
 }
 

@@ -7,7 +7,7 @@ import { exitCodes } from "../exit.js";
 import { createKeeperAgent } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
 import { modelLabel } from "../model-label.js";
-import { createRenderer } from "../render.js";
+import { createRenderer, type Renderer } from "../render.js";
 import type { Terminal } from "../terminal.js";
 import { age, counted, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
 
@@ -100,15 +100,29 @@ function heading(summary: SessionSummary, { styleOut }: Terminal): string {
 }
 
 async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, terminal: Terminal): Promise<void> {
-  const renderer = createRenderer({ style: terminal.styleOut, columns: terminal.columns(), showInput: true });
-  for await (const event of agent.session(sessionId).events({ follow: false })) {
+  const renderers = new Map<string, Renderer>();
+  for await (const item of agent.session(sessionId).events({ follow: false, children: true })) {
+    if (item.type === "children_omitted") {
+      terminal.err(`Session ${visible(item.sessionId)} is left out (${item.why}).\n`);
+      continue;
+    }
+    const indent = "  ".repeat(Math.min(item.depth, mostIndents));
+    const columns = terminal.columns() - indent.length;
+    const renderer =
+      renderers.get(item.sessionId) ?? createRenderer({ style: terminal.styleOut, columns, showInput: true });
+    renderers.set(item.sessionId, renderer);
     const shown = renderer
-      .show(terminal.redaction.value(event))
+      .show(terminal.redaction.value(item))
       .map(({ text }) => text)
       .join("");
-    terminal.out(isNumbered && "seq" in event ? numbered(shown, event.seq, terminal) : shown);
+    const lines = isNumbered && "seq" in item ? numbered(shown, item.seq, terminal) : shown;
+    terminal.out(lines.replace(/^(?=.)/gm, indent));
+    if (item.type === "final") renderers.delete(item.sessionId);
   }
 }
+
+/** Deeper children stand below each other. */
+const mostIndents = 8;
 
 const numberWidth = 5;
 

@@ -7,10 +7,9 @@ import { type Agent, createWorker, type SessionBinding, type Store, type WorkerR
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, missingTools } from "../folder-agent.js";
+import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
-import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
 import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
 
@@ -79,8 +78,8 @@ type WorkerDependencies = {
 
 /** One agent for each folder and model. */
 function createAgents({ store, home, view, options }: WorkerDependencies) {
-  const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
-  const allowShell = options.allowShell === true;
+  const choices = folderChoices(options);
+  const { allowShell } = choices;
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
@@ -88,20 +87,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
     const chosen = models.get(name) ?? chooseForCommand(name === "" ? undefined : name, options);
     models.set(name, chosen);
     const { model, timeouts } = await chosen;
-    const { contextWindow } = options;
-    const observers = [view.observer];
-    return createFolderAgent({
-      store,
-      home,
-      model,
-      timeouts,
-      root,
-      allowShell,
-      permissions,
-      contextWindow,
-      observers,
-      contextFiles: options.contextFiles !== false,
-    });
+    return createFolderAgent({ store, home, model, timeouts, root, ...choices, observers: [view.observer] });
   }
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {

@@ -7,7 +7,7 @@ import { defined } from "../../core/data/defined.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Model } from "../../ports/model.js";
+import type { Model, ToolSpecification } from "../../ports/model.js";
 import type { Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
 import { bindAgent, createGraph } from "../agent/agent-graph.js";
@@ -79,6 +79,8 @@ export type Agent<ModelLike = Model> = {
   /** The same as `run`, with a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
   readonly session: (sessionId: string) => Session;
+  /** The tools that its model is offered, with their schemas. Frozen. */
+  readonly specifications: () => readonly ToolSpecification[];
   /** A new agent with these options changed, and the same store and other parts. This agent stays as it is. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
   /**
@@ -128,6 +130,7 @@ export function buildAgent<ModelLike>(
       return createIterator(() => live(sessionId), runId, begin);
     },
     session,
+    specifications: () => parts.specifications,
     with: (changes) => {
       const { store = options.store } = changes;
       return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings, lineage);

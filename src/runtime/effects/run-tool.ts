@@ -51,9 +51,11 @@ export function* runTool(
   const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
   const again =
     returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
-  const records = again?.records === undefined ? final.records : [...final.records, ...again.records];
+  const isPlain = again === undefined && returned.left === undefined;
+  const records = isPlain
+    ? final.records
+    : [...final.records, ...(again?.records ?? []), ...(returned.left ?? []).map(leftBehind)];
   if (again?.next !== undefined) {
-    dropChanges(context.memory, callKey);
     const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
     return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
   }
@@ -76,6 +78,12 @@ export function* runTool(
 /** Whether what a call changed holds although the call ended in an error. */
 function keepsData(record: CallRecord, { parts }: EffectContext): boolean {
   return parts.tools.get(toolOf(record))?.tool.keepDataOnError === true;
+}
+
+/** The tool has ended without this step, so the log cannot keep what it gives. */
+function leftBehind(step: string): HookRecord {
+  const message = "The tool ended without waiting for this step, so what it gives is not kept. Await it.";
+  return { name: `tool step ${step}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
 }
 
 function triedAgain(
@@ -126,6 +134,8 @@ type Outcome = Finished & {
   readonly isFinalText?: boolean;
   /** What the tool threw. */
   readonly thrown?: { readonly error: unknown };
+  /** The tool steps that had begun and were not over. */
+  readonly left?: readonly string[];
 };
 
 /** The output as the log keeps it. */
@@ -166,8 +176,9 @@ function* outcomeOf(
   // A tool that begins no step any more has not taken those that are recorded.
   const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
   if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));
+  const left = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
   const ending = work.steps?.end();
-  if (ending === undefined) return outcome;
+  if (ending === undefined) return left.length === 0 ? outcome : { ...outcome, left };
   // The tool was let go: it runs again, here or in another process.
   if (ending.type === "let_go") return yield* wait(never());
   return ending.type === "error"

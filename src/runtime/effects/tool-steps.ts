@@ -10,11 +10,14 @@ export type ToolSteps = {
   readonly step: (name: string, run: (context: StepContext) => unknown, options?: StepOptions) => Promise<unknown>;
   readonly ask: Questions["ask"];
   readonly end: () => StepEnding | undefined;
+  /** The steps that have begun and are not over. */
+  readonly underWay: () => readonly string[];
 };
 
 export function createToolSteps(call: SteppingCall): ToolSteps {
   const host = createStepHost(call);
   const questions = createQuestions(host);
+  const running = new Set<string>();
 
   async function step(name: string, run: (context: StepContext) => unknown, options: StepOptions = {}) {
     checkStep(name, run, options);
@@ -23,9 +26,14 @@ export function createToolSteps(call: SteppingCall): ToolSteps {
       const recorded = await host.take(key);
       if (recorded !== undefined) return host.given(recorded);
       await questions.whenNotAsking();
-      return runStep(host, key, run, options);
+      running.add(key);
+      try {
+        return await runStep(host, key, run, options);
+      } finally {
+        running.delete(key);
+      }
     });
   }
 
-  return { step, ask: questions.ask, end: () => host.end() };
+  return { step, ask: questions.ask, end: () => host.end(), underWay: () => [...running] };
 }

@@ -1,6 +1,7 @@
 /**
  * A committed entry of the log, with its public events and states.
  */
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -25,9 +26,18 @@ export type SentCall = {
   /** The blobs of the system prompt and of the specifications. */
   readonly promptHash: string | null | undefined;
   readonly toolsHash: string | null | undefined;
+  /** The settings of the call; null: none. */
+  readonly settings: ModelSettings | null;
 };
 
-export function sentCall({ event }: Entry, { lastSent, promptHash, toolsHash }: Transcript): SentCall | null {
+export function sentCall({ event }: Entry, { lastSent, promptHash, toolsHash, settings }: Transcript): SentCall | null {
   if (event.type !== "prepared") return null;
-  return { messages: lastSent.count, reused: lastSent.reused, sameChoice: lastSent.sameChoice, promptHash, toolsHash };
+  return {
+    messages: lastSent.count,
+    reused: lastSent.reused,
+    sameChoice: lastSent.sameChoice,
+    promptHash,
+    toolsHash,
+    settings,
+  };
 }

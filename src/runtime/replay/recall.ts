@@ -24,6 +24,7 @@ import { defaultToolTimeoutMs } from "../effects/run-tool.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
+import { withChanges } from "../work/data-changes.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { recallSources } from "../work/loaded-sources.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
@@ -90,7 +91,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     };
     reached = false;
     const made = await perform(effect, work, createCancellation());
-    return reached ? undefined : made;
+    if (reached) return undefined;
+    return made?.type === "tool_finished" ? withChanges(made, work) : made;
   }
 
   async function callAgain(event: EventOf<"model_finished" | "model_failed">, state: State, transcript: Transcript) {

@@ -12,6 +12,7 @@ import { PawlError } from "../../errors.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
+import { faultInWords, keysOfPointer, type SchemaFault } from "./schema-faults.js";
 import { normaliseJson } from "./to-json.js";
 
 /** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
@@ -144,7 +145,7 @@ function compileJsonSchema(schema: JsonSchema, asSchema: AsSchema): CompiledInpu
       // A copy, because the validator writes into the schema.
       validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
       const { valid, errors } = validator.validate(value);
-      return valid ? { ok: true, value } : refusedBy(errors);
+      return valid ? { ok: true, value } : refusedBy(errors, jsonSchema as Json, value);
     };
     return isCheap(measure, value) ? checkNow() : withTimeLimit(checkNow);
   };
@@ -243,37 +244,25 @@ function isStandardIssue(issue: unknown): boolean {
   return typeof message === "string" && (path === undefined || Array.isArray(path));
 }
 
-type JsonSchemaError = {
-  readonly instanceLocation: string;
-  readonly keyword: string;
-  readonly keywordLocation: string;
-  readonly error: string;
-};
-
 /**
  * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong.
  * A check may find many thousands of faults: only those that are shown are put into words.
  */
-function refusedBy(errors: readonly JsonSchemaError[]): InputResult {
+function refusedBy(errors: readonly SchemaFault[], schema: Json, value: Json): InputResult {
   const innermost = errors.filter(({ keywordLocation }, index) => {
     const next = errors[index + 1];
     const isAround = next?.keyword === "false" || next?.keywordLocation.startsWith(`${keywordLocation}/`) === true;
     return !isAround;
   });
+  const issueOf = (fault: SchemaFault): InputIssue => ({
+    path: formatPath(pathOfPointer(fault.instanceLocation)),
+    message: faultInWords(fault, schema, value),
+  });
   return refused(innermost.slice(0, maxIssues).map(issueOf), innermost.length);
 }
 
-function issueOf({ keyword, error, instanceLocation }: JsonSchemaError): InputIssue {
-  const message = keyword === "false" ? "is not a property that the schema has" : error;
-  return { path: formatPath(pathOfPointer(instanceLocation)), message };
-}
-
 function pathOfPointer(pointer: string): PropertyKey[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((segment) => decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+  return keysOfPointer(pointer).map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 }
 
 function refused(issues: readonly InputIssue[], found = issues.length): InputResult {

@@ -8,10 +8,18 @@
  */
 
 import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
+import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { Purpose, State, Status } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
-import type { LoopTrace, TracedAttempt, TracedHook, TraceRecord, TraceRecordOf } from "../../ports/trace.js";
+import type {
+  LoopTrace,
+  TracedAttempt,
+  TracedHook,
+  TracedSource,
+  TraceRecord,
+  TraceRecordOf,
+} from "../../ports/trace.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
 import {
@@ -58,6 +66,8 @@ type OpenStep = {
   readonly purpose: Purpose;
   readonly messages: number;
   readonly reused: TraceRecordOf<"step">["reused"];
+  readonly settings?: ModelSettings;
+  readonly sources?: readonly TracedSource[];
   readonly contextSeq: number;
   readonly startedAt: number;
   endedAt: number;
@@ -118,7 +128,8 @@ export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderO
     const states = run.states.splice(0);
     const empty = { attempts: [], calls: new Map(), hooks: [], states };
     const messages = sent?.messages ?? 0;
-    step = { modelCallIndex, purpose, messages, reused, contextSeq, startedAt, endedAt: at, ...empty };
+    const chosen = { ...settingsOf(sent, redact), ...sourcesOf(event, redact) };
+    step = { modelCallIndex, purpose, messages, reused, ...chosen, contextSeq, startedAt, endedAt: at, ...empty };
   }
 
   function compact(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {
@@ -255,6 +266,19 @@ function reusedIn(event: EventOf<"prepared">, sent: SentCall | null, last: SentC
   const isSame = (hash: "promptHash" | "toolsHash") =>
     last === null ? event[hash] === undefined : sent[hash] === last[hash];
   return { messages: sent.reused, prompt: isSame("promptHash"), tools: isSame("toolsHash") && sent.sameChoice };
+}
+
+function settingsOf(sent: SentCall | null, redact: Redact): Pick<OpenStep, "settings"> {
+  if (sent === null || sent.settings === null) return {};
+  const { stopSequences, ...settings } = sent.settings;
+  return {
+    settings: stopSequences === undefined ? settings : { ...settings, stopSequences: stopSequences.map(redact) },
+  };
+}
+
+function sourcesOf({ sources }: EventOf<"prepared">, redact: Redact): Pick<OpenStep, "sources"> {
+  if (sources === undefined || sources.length === 0) return {};
+  return { sources: sources.map(({ name, path, bytes, trust }) => ({ name, path: redact(path), bytes, trust })) };
 }
 
 function spanOf<Open extends { readonly startedAt: number; readonly endedAt: number }>({ endedAt, ...open }: Open) {

@@ -15,7 +15,7 @@ import {
   patched,
   type SessionData,
 } from "../../core/data/session-data.js";
-import type { EventOf } from "../../core/machine/event.js";
+import type { EventBody } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import { isThenable } from "../lib/coroutine.js";
@@ -162,11 +162,13 @@ export function forgetChanges({ changes }: ChangesOfCalls, callKey: string): voi
   changes?.get(callKey)?.list.splice(0);
 }
 
+type Finished = Extract<EventBody, { readonly type: "tool_finished" }>;
+
 /** The result of a call with the changes that it has made. If they cannot be made, the model is told. */
-export function withChanges(
-  event: EventOf<"tool_finished">,
+export function withChanges<Event extends Finished>(
+  event: Event,
   work: Parameters<typeof takeChanges>[0],
-): EventOf<"tool_finished"> {
+): Event | (Omit<Event, "done"> & Pick<Finished, "type" | "runId" | "callKey" | "outcome" | "output">) {
   const taken = takeChanges(work, event, true);
   if (!taken.ok) {
     const { done: _, ...rest } = event;

@@ -79,12 +79,13 @@ function playableOf(
   { points, sameHost }: PlayOptions,
 ): Playable<readonly RunResult[]> {
   const { sessionId } = world;
-  const { whenStill, depth = 0, hasTwins = false } = scenario;
+  const { whenStill, depth = 0, hasTwins = false, filter } = scenario;
   const ledger: Ledger = new Map();
   const options: ProcessOptions = {
     sameHost,
     depth,
     hasTwins,
+    filterOf: () => filter,
     parts(self, _level, agent) {
       const bench = { world, ledger, process: self, agent };
       return {

@@ -4,6 +4,7 @@
 import type { RunResult } from "../../../src/core/view/outcome.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
+import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
@@ -18,6 +19,8 @@ export type Scenario = {
   readonly depth?: number;
   /** Whether each agent can hand its session over to another one, and that one back. */
   readonly hasTwins?: boolean;
+  /** What the other one is shown; all unless given. */
+  readonly filter?: Handoff["filter"];
   /** The model's answer. It depends on the request alone, so every life gets the same answers. */
   readonly answer: (request: ModelRequest) => ScriptedStep;
   /**
@@ -146,6 +149,12 @@ const handoffs: Scenario = {
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
 };
 
+const filtered: Scenario = {
+  ...handoffs,
+  name: "handoffs there and back, each with a filter",
+  filter: ({ messages, to }) => [{ role: "user", parts: [{ type: "text", text: `now ${to}` }] }, ...messages.slice(-2)],
+};
+
 const abort: Scenario = {
   name: "an abort while tools run, and the run after it",
   answer: ({ runId }) => (runId === "run" ? { calls: slowCalls } : { text: "After." }),
@@ -171,5 +180,6 @@ export const scenarios: readonly Scenario[] = [
   questions,
   family,
   handoffs,
+  filtered,
   abort,
 ];

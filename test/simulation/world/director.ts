@@ -15,7 +15,7 @@ import {
 } from "../../../src/testing/world/world.js";
 import { type Clients, createClients } from "./clients.js";
 import { advance, comeToEnd, expectDueOrHeld } from "./ending.js";
-import { createGuard, createRepair, createSource, type Extras, extrasOf, noExtras } from "./extras.js";
+import { createFilter, createGuard, createRepair, createSource, type Extras, extrasOf, noExtras } from "./extras.js";
 import { type FamilyHabits, familyHabitsOf, maxHandoffs, nameAt, namesAt, transferTo, twinAt } from "./family.js";
 import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
@@ -64,7 +64,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
     family: familyHabitsOf(family),
     hasSlowSchemas: family.happens(0.3),
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
-    extras: extrasOf(createChance(seed ^ 0x85ebca6b)),
+    extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
   };
 }
 
@@ -152,6 +152,7 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
     sameHost,
     depth: family?.depth ?? 0,
     hasTwins: extras.hasTwins,
+    filterOf: (process) => createFilter(world, process, extras),
     parts(process, level, agent) {
       const bench = { world, ledger, process, hasSlowSchemas, agent };
       const other = agent === nameAt(level) ? twinAt(level) : nameAt(level);

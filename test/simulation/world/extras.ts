@@ -2,9 +2,11 @@
  * What some agents have beside models, tools and hooks: texts from outside, a guard, somebody who mends calls.
  */
 
+import type { Message } from "../../../src/core/data/message.js";
 import type { ContextSource } from "../../../src/ports/context.js";
 import type { Hook } from "../../../src/ports/hook.js";
 import type { RepairToolCall } from "../../../src/ports/tool.js";
+import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { guard } from "../../../src/runtime/hooks/guard.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
@@ -15,6 +17,8 @@ export type Extras = {
   readonly chance: Chance;
   /** Agents hand their sessions over to each other. */
   readonly hasTwins: boolean;
+  /** What the next agent is shown; a chance: what it says in each case. */
+  readonly filter: "all" | "text" | "last_turn" | Chance;
   readonly hasSources: boolean;
   readonly guard: { readonly hold: boolean; readonly trips: number; readonly fails: number } | null;
   /** The probability that a model makes a slip that can be mended; 0: never, and nobody mends anything of his own. */
@@ -27,9 +31,11 @@ export type Extras = {
   readonly tools: readonly string[];
 };
 
-export function extrasOf(chance: Chance): Extras {
+/** @param filters a chance of its own */
+export function extrasOf(chance: Chance, filters: Chance): Extras {
   return {
     chance,
+    filter: filters.pick(["all", "text", "last_turn", filters, filters]),
     hasTwins: chance.happens(0.15),
     hasSources: chance.happens(0.15),
     guard: chance.happens(0.1)
@@ -44,6 +50,7 @@ export function extrasOf(chance: Chance): Extras {
 
 export const noExtras: Omit<Extras, "chance"> = {
   hasTwins: false,
+  filter: "all",
   hasSources: false,
   guard: null,
   slips: 0,
@@ -93,5 +100,25 @@ export function createRepair(world: World, process: () => Process, { chance }: E
     if (chance.happens(0.1)) throw new Error("nobody can mend this");
     if (problem.kind === "unknown_tool") return chance.pick([{ name: "look" }, null, { name: "nothing" }]);
     return chance.pick([{ input: { n: world.number() } }, null, { input: { n: "none" } }]);
+  };
+}
+
+/** Leaves turns out and says words of people in others. Now and then it fails. */
+export function createFilter(world: World, process: () => Process, { filter }: Extras): Handoff["filter"] {
+  if (typeof filter === "string") return filter;
+  return async ({ messages }) => {
+    if (filter.happens(0.5)) await world.turn(process(), "filter");
+    if (filter.happens(0.03)) throw new Error("the filter broke");
+    const words = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+    const list: Message[] = filter.happens(0.3) ? [words("in front")] : [];
+    const last = messages.findLastIndex(({ role }) => role === "assistant");
+    for (const [index, message] of messages.entries()) {
+      if (message.role === "tool") continue;
+      const results = messages[index + 1];
+      if (index < last && filter.happens(0.3)) continue;
+      list.push(message.role === "user" && filter.happens(0.3) ? words("in other words") : message);
+      if (message.role === "assistant" && results?.role === "tool") list.push(results);
+    }
+    return list;
   };
 }

@@ -38,8 +38,8 @@ export const transferTo = (name: string) => `transfer_to_${name}`;
 /** How often a run may be handed over. */
 export const maxHandoffs = 2;
 
-export function handoffTo(name: string, agent: Handoff["agent"]): Handoff {
-  return { name, description: "Another agent takes over.", agent, input };
+export function handoffTo(name: string, agent: Handoff["agent"], filter: Handoff["filter"] = "all"): Handoff {
+  return { name, description: "Another agent takes over.", agent, input, filter };
 }
 
 /** The name of the tool with an agent behind it. */

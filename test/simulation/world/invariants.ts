@@ -9,6 +9,7 @@ import { stepInvariants } from "../../../src/testing/world/invariants-steps.js";
 import { attemptOf, shapeOf } from "../../../src/testing/world/message-parts.js";
 import type { SimulationHistory } from "./history.js";
 import { agentInvariants } from "./invariants-agents.js";
+import { dataInvariants } from "./invariants-data.js";
 import { peopleInvariants } from "./invariants-people.js";
 import { toolInvariants } from "./invariants-tools.js";
 
@@ -19,6 +20,7 @@ export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...effectInvariants,
   ...stepInvariants,
   ...toolInvariants,
+  ...dataInvariants,
   ...agentInvariants,
   ...peopleInvariants,
 ];

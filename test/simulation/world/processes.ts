@@ -39,9 +39,12 @@ export type ProcessOptions = {
   readonly depth?: number;
   /** Whether each agent can hand its session over to another one, and that one back. */
   readonly hasTwins?: boolean;
+  /** What the other one is shown; all unless given. */
+  readonly filterOf?: (process: () => Process) => Handoff["filter"];
 };
 
-export function startProcess(world: World, { parts, sameHost, depth = 0, hasTwins = false }: ProcessOptions): Process {
+export function startProcess(world: World, options: ProcessOptions): Process {
+  const { parts, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
   return enterWorld(world, (self, { holder, name }) => {
     const surroundings: AgentDefaults<AgentOptions["model"]> = {
       asModel: (model) => model,
@@ -72,8 +75,9 @@ export function startProcess(world: World, { parts, sameHost, depth = 0, hasTwin
       };
       const [first, second] = [nameAt(level), twinAt(level)];
       if (!hasTwins) return build(first, []);
-      const agent: Agent = build(first, [handoffTo(second, () => twin)]);
-      const twin = build(second, [handoffTo(first, () => agent)]);
+      const filter = filterOf(self);
+      const agent: Agent = build(first, [handoffTo(second, () => twin, filter)]);
+      const twin = build(second, [handoffTo(first, () => agent, filter)]);
       return agent;
     };
     return agentAt(0);

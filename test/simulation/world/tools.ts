@@ -5,6 +5,7 @@ import type { Json } from "../../../src/core/data/message.js";
 import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../../src/ports/tool.js";
 import { done } from "../../../src/runtime/tools/done.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
+import { isCounted } from "./invariants-data.js";
 
 /** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
 export type Ledger = Map<string, string>;
@@ -165,6 +166,7 @@ export function begin(
     ...(signal === undefined ? {} : ({ heeds: true } as const)),
     ...(agent === undefined ? {} : { agent }),
   };
+  if (isCounted({ input: input.n })) context.data.update("counted", (count) => Number(count ?? 0) + 1);
   world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...marks });
   signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", sessionId, process: name, callKey }));
 }

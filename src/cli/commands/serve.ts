@@ -1,0 +1,181 @@
+/**
+ * `pawl serve`: the sessions of the command line, or the agents of a module, over HTTP.
+ *
+ * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
+ * the environment gives one. Any other address than this machine's own needs one that was given.
+ */
+import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Agent, type Engine, PawlError, type Store } from "../../index.js";
+import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
+import { chooseForCommand } from "../choose-model.js";
+import type { DriveOptions } from "../drive-session.js";
+import { exitCodes } from "../exit.js";
+import { createFolderAgent } from "../folder-agent.js";
+import { homeOf, openStore } from "../home.js";
+import { listenForInterruptions } from "../interruptions.js";
+import { createPermissions } from "../permissions.js";
+import type { Terminal } from "../terminal.js";
+
+export type ServeOptions = DriveOptions & {
+  readonly port: number;
+  readonly host: string;
+  readonly socket?: string;
+  readonly tokenFile?: string;
+  /** Set to false by `--no-work`. */
+  readonly work?: boolean;
+  readonly root?: string;
+};
+
+const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
+const graceMs = 5_000;
+
+export async function serve(module: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {
+  const interruptions = listenForInterruptions(terminal);
+  const { token, isGiven } = tokenFor(options);
+  const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
+  const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
+  const common = { work: options.work !== false, token, log, ...hostsFor(options) };
+  const server = createServer({ ...served.what, ...common });
+  const http = createHttpServer(server.listener);
+  try {
+    await listen(http, options);
+    terminal.err(greeting(http, server, options, isGiven ? null : token));
+    await departure(interruptions.stop, interruptions.leave);
+    terminal.err(`Exiting: what runs has ${graceMs / 1_000} s to settle.\n`);
+    await server.close({ graceMs });
+    return exitCodes.done;
+  } finally {
+    http.closeAllConnections();
+    http.close();
+    if (options.socket !== undefined) rmSync(options.socket, { force: true });
+    await served.close();
+  }
+}
+
+type Served = {
+  readonly what: Pick<ServerOptions, "store" | "agents"> & { readonly store: Store; readonly agents: readonly Agent[] };
+  readonly close: () => Promise<void>;
+};
+
+/** @throws PawlError `bad_configuration` */
+function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: string; readonly isGiven: boolean } {
+  const given = tokenFile === undefined ? process.env.PAWL_TOKEN : readFileSync(tokenFile, "utf8").trim();
+  if (given !== undefined && given !== "") return { token: given, isGiven: true };
+  if (socket === undefined && !loopback.has(host))
+    throw new PawlError(
+      "bad_configuration",
+      `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
+    );
+  return { token: createToken(), isGiven: false };
+}
+
+/** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
+function hostsFor({ host, port, socket }: ServeOptions): Pick<ServerOptions, "hosts"> {
+  return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
+}
+
+async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<Served> {
+  const home = homeOf(process.env);
+  const store = await openStore(home);
+  try {
+    const { model, timeouts, why } = await chooseForCommand(options.model, options);
+    terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
+    const agent = createFolderAgent({
+      store,
+      home,
+      model,
+      timeouts,
+      root: resolve(options.root ?? "."),
+      allowShell: options.allowShell === true,
+      permissions: createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter }),
+      contextWindow: options.contextWindow,
+      contextFiles: options.contextFiles !== false,
+    });
+    return { what: { store, agents: [agent] }, close: () => store.close() };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** `export default` an engine, an agent, a list of agents, or a function that gives one of these. */
+async function agentsOf(module: string): Promise<Served> {
+  const loaded = (await import(pathToFileURL(resolve(module)).href)) as { readonly default?: unknown };
+  const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
+  if (isEngine(given)) return { what: { store: given.store, agents: given.agents }, close: () => given.shutdown() };
+  const agents = [given].flat();
+  const [first] = agents;
+  if (!agents.every(isAgent) || !isAgent(first))
+    throw new PawlError(
+      "bad_configuration",
+      `${module} must export by default an engine, an agent, a list of agents, or a function that gives one of these.`,
+    );
+  const store = storeOf(first);
+  if (agents.some((agent) => storeOf(agent) !== store))
+    throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
+  return { what: { store, agents }, close: () => store.close() };
+}
+
+function isEngine(given: unknown): given is Engine {
+  return typeof given === "object" && given !== null && "agents" in given && "work" in given;
+}
+
+function isAgent(given: unknown): given is Agent {
+  return typeof given === "object" && given !== null && "options" in given && "runStream" in given;
+}
+
+function storeOf(agent: Agent): Store {
+  const { store } = agent.options;
+  if (store === undefined) throw new PawlError("internal", "An agent has no store. Please report this.");
+  return store;
+}
+
+function listen(http: HttpServer, { port, host, socket }: ServeOptions): Promise<void> {
+  return new Promise((done, fail) => {
+    const refuse = (cause: NodeJS.ErrnoException) =>
+      fail(
+        new PawlError("bad_configuration", `Cannot listen on ${socket ?? `${host}:${port}`}: ${cause.message}`, {
+          cause,
+        }),
+      );
+    http.once("error", refuse);
+    const ready = () => {
+      http.off("error", refuse);
+      if (socket !== undefined) chmodSync(socket, 0o600);
+      done();
+    };
+    if (socket === undefined) http.listen(port, host, ready);
+    else http.listen(socket, ready);
+  });
+}
+
+function greeting(http: HttpServer, { agents }: Server, { socket }: ServeOptions, token: string | null): string {
+  const address = http.address();
+  const where =
+    typeof address === "object" && address !== null
+      ? `http://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`
+      : `unix:${socket}`;
+  const carried =
+    agents.length === 0 ? "Runs are carried out elsewhere." : `Runs of ${agents.join(", ")} are carried out here.`;
+  const made = token === null ? "" : `Token, for this start only: ${token}\n`;
+  return `Pawl listens on ${where}\n${made}${carried}\n`;
+}
+
+function departure(...signals: readonly AbortSignal[]): Promise<void> {
+  return new Promise((done) => {
+    for (const signal of signals) {
+      signal.addEventListener("abort", () => done(), { once: true });
+      if (signal.aborted) done();
+    }
+  });
+}
+
+/** No bodies and no tokens. */
+function logText({ at, requestId, principal, action, sessionId, status, error }: LogLine): string {
+  const words = [new Date(at).toISOString(), action, sessionId ?? "-", principal ?? "-", String(status), requestId];
+  const failure = error === undefined ? [] : [error instanceof Error ? error.message : String(error)];
+  return [...words, ...failure].join(" ");
+}

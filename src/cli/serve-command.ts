@@ -1,0 +1,38 @@
+/**
+ * The command `pawl serve`, its options and its help.
+ */
+import { InvalidArgumentError } from "commander";
+import { type ServeOptions, serve } from "./commands/serve.js";
+import { type Add, addModel, addPermissions, examples } from "./options.js";
+
+export const addServe: Add = (program, terminal, finish) => {
+  const command = program
+    .command("serve")
+    .description("serve sessions over HTTP: begin, watch, steer, answer and abort them")
+    .argument("[module]", "a module with agents (default: the agent of this folder)")
+    .option("--port <number>", "the port; 0 takes any free one", portNumber, 4111)
+    .option("--host <address>", "the address; any but this machine's own needs a token of yours", "127.0.0.1")
+    .option("--socket <path>", "listen on a Unix socket instead")
+    .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new one)")
+    .option("--no-work", "only read and post: a worker elsewhere carries the runs out")
+    .option("--root <folder>", "the folder to work on (default: this one)");
+  addPermissions(addModel(command))
+    .addHelpText(
+      "after",
+      `${examples(
+        "pawl serve",
+        "pawl serve agents.js --port 8080 --token-file token.txt",
+        'curl -H "Authorization: Bearer TOKEN" http://127.0.0.1:4111/v1/sessions',
+      )}
+Calls that need approval wait: pawl approvals, or GET /v1/approvals.
+`,
+    )
+    .action(async (module: string | undefined, options: ServeOptions) =>
+      finish(await serve(module, options, terminal)),
+    );
+};
+
+function portNumber(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
+}

@@ -1,0 +1,77 @@
+/**
+ * A session that is open in an editor.
+ */
+import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
+import { type Agent, PawlError, type PublicEvent, type Session, type StreamItem } from "../../index.js";
+import type { UpdateState } from "./updates.js";
+
+/** The agent of a folder. */
+export type AcpAgent = {
+  readonly agent: Agent;
+  /** The context window of its model in tokens. Without it, the editor is not told how full the window is. */
+  readonly contextWindow?: number;
+  /** Whether a person has allowed this tool for good. */
+  readonly isAllowed?: (tool: string) => boolean;
+  /** Remembers that a person has allowed this tool for good. Without it, the editor does not offer that. */
+  readonly allow?: (tool: string) => void;
+};
+
+/** A prompt that is open. */
+export type Turn = {
+  /** Its run and, before it, one that was left unfinished. */
+  readonly runIds: string[];
+  isCancelled: boolean;
+};
+
+export type OpenSession = {
+  readonly id: string;
+  readonly agent: AcpAgent;
+  readonly session: Session;
+  readonly updates: UpdateState;
+  readonly by: string | undefined;
+  readonly makeId: () => string;
+  readonly redactText: (text: string) => string;
+  readonly redactStream: () => (item: StreamItem) => readonly StreamItem[];
+  /** Takes an error that no request can be told. */
+  readonly report: (error: unknown) => void;
+  /** The prompts that are open, in their order. */
+  readonly turns: Set<Turn>;
+  /** Settles when the prompts so far have ended. */
+  tail: Promise<unknown>;
+  /** The place in the log up to which the editor was told everything: `seq`, or `seq.index`. */
+  shown: number | string;
+};
+
+/** Aborts the runs of the prompts, the last one first. Each of the prompts ends with `cancelled`. */
+export async function cancelTurns({ session, by }: OpenSession, turns: Iterable<Turn>): Promise<void> {
+  const all = [...turns];
+  for (const turn of all) turn.isCancelled = true;
+  const options = { note: "cancelled in the editor", ...(by === undefined ? {} : { by }) };
+  for (const runId of all.flatMap(({ runIds }) => runIds).reverse())
+    await session.abort({ runId, ...options }).catch(unlessUnknown);
+}
+
+/** A session whose first run is not in the log yet is unknown. */
+function unlessUnknown(error: unknown): void {
+  if (!(error instanceof PawlError && error.code === "no_session")) throw error;
+}
+
+export function placeOf({ seq, index }: PublicEvent): string {
+  return `${seq}.${index}`;
+}
+
+export function tell({ id: sessionId }: OpenSession, client: AgentContext, update: SessionUpdate): Promise<void> {
+  return client.notify("session/update", { sessionId, update });
+}
+
+/** Carries the session on in this process. @returns why it cannot; null if it ended, waits, or goes on elsewhere */
+export async function carryOn({ session }: Pick<OpenSession, "session">): Promise<string | null> {
+  try {
+    const result = await session.resume();
+    if (result.status !== "interrupted" || result.reason === "lease_lost") return null;
+    return result.error?.message ?? result.text;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "run_finished") return null;
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The Agent Client Protocol (version 1): durable sessions in an editor.
+ *
+ * 1. A session of the editor is a session of the store. A prompt is a run.
+ * 2. The end of the connection ends no run: what was under way is carried on by the next prompt, or by any process.
+ */
+import type {
+  AgentConnection,
+  AgentContext,
+  ClientCapabilities,
+  InitializeResponse,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  NewSessionRequest,
+  PromptRequest,
+  PromptResponse,
+  Stream,
+} from "@agentclientprotocol/sdk";
+import { PawlError, type Store, type StreamItem } from "../../index.js";
+import { type AcpAgent, cancelTurns, type OpenSession } from "./open-session.js";
+import { inputOf } from "./prompt-input.js";
+import { replaySession } from "./replay-session.js";
+import { type AcpSdk, requestError } from "./sdk.js";
+import { runTurn } from "./turn.js";
+import { createUpdateState } from "./updates.js";
+
+export type AcpHost = {
+  readonly store: Store;
+  /** Who the editor talks to. `name` is the agent whose sessions are listed. */
+  readonly info: { readonly name: string; readonly title: string; readonly version: string };
+  /**
+   * The agent that works in a folder.
+   * @param session the session that is opened, and its model so far; null for a new session
+   * @throws PawlError `bad_configuration` if there is no such folder
+   */
+  readonly agentFor: (
+    folder: string,
+    session: { readonly id: string; readonly model: string } | null,
+  ) => Promise<AcpAgent>;
+  readonly makeId: () => string;
+  /** Who prompts and answers. The log records it. */
+  readonly by?: string;
+  /** Masks what may not be shown. Calls that a person is asked about are shown as they are. */
+  readonly redaction?: {
+    readonly text: (text: string) => string;
+    readonly stream: () => (item: StreamItem) => readonly StreamItem[];
+  };
+  /** Takes what no answer can tell, for the log of the editor. */
+  readonly report: (what: unknown) => void;
+};
+
+/** The most sessions that an editor has open at once. */
+const mostOpen = 1_000;
+const pageOfList = 50;
+
+export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConnection {
+  const opened = new Map<string, OpenSession>();
+  let client: ClientCapabilities = {};
+
+  const asked =
+    <Params, Response>(handle: (params: Params, client: AgentContext, signal: AbortSignal) => Promise<Response>) =>
+    async (request: {
+      readonly params: Params;
+      readonly client: AgentContext;
+      readonly signal: AbortSignal;
+    }): Promise<Response> => {
+      try {
+        return await handle(request.params, request.client, request.signal);
+      } catch (error) {
+        throw requestError(sdk, error);
+      }
+    };
+
+  async function open(sessionId: string, request: Pick<NewSessionRequest, "cwd" | "mcpServers">, isNew: boolean) {
+    if (opened.size >= mostOpen && !opened.has(sessionId))
+      throw new PawlError("bad_input", `${mostOpen} sessions are open. Close one of them first.`);
+    if ((request.mcpServers?.length ?? 0) > 0)
+      host.report("The MCP servers of the editor are not used: Pawl has its own tools only.");
+    const info = isNew ? null : await infoOf(sessionId);
+    const agent = await host.agentFor(request.cwd, info === null ? null : { id: sessionId, model: info.model });
+    const root = agent.agent.options.root ?? request.cwd;
+    if (info?.root !== undefined && info.root !== root)
+      throw new PawlError("root_mismatch", `The session ${sessionId} works in ${info.root}, not in ${root}.`);
+    const session = openSession(sessionId, agent, root);
+    opened.set(sessionId, session);
+    return session;
+  }
+
+  function openSession(id: string, agent: AcpAgent, root: string): OpenSession {
+    return {
+      id,
+      agent,
+      session: agent.agent.session(id),
+      updates: createUpdateState({ root, client, contextWindow: agent.contextWindow }),
+      by: host.by,
+      makeId: host.makeId,
+      redactText: host.redaction?.text ?? ((text) => text),
+      redactStream: host.redaction?.stream ?? (() => (item) => [item]),
+      report: host.report,
+      turns: new Set(),
+      tail: Promise.resolve(),
+      shown: 0,
+    };
+  }
+
+  async function infoOf(sessionId: string) {
+    const info = (await host.store.load(sessionId))?.state?.session;
+    if (info == null) throw new PawlError("no_session", `There is no session ${sessionId}.`);
+    return info;
+  }
+
+  function openOf(sessionId: string): OpenSession {
+    const found = opened.get(sessionId);
+    if (found !== undefined) return found;
+    throw new PawlError("no_session", `The session ${sessionId} is not open. Load or resume it first.`);
+  }
+
+  async function close(sessionId: string): Promise<void> {
+    const session = openOf(sessionId);
+    await cancelTurns(session, session.turns);
+    await session.tail;
+    opened.delete(sessionId);
+  }
+
+  return sdk
+    .agent({ name: host.info.name })
+    .onRequest("initialize", ({ params }) => {
+      client = params.clientCapabilities ?? {};
+      return initialized(sdk, host);
+    })
+    .onRequest(
+      "session/new",
+      asked(async (params) => ({ sessionId: (await open(host.makeId(), params, true)).id })),
+    )
+    .onRequest(
+      "session/load",
+      asked(async (params, context) => {
+        await replaySession(await open(params.sessionId, params, false), context);
+        return {};
+      }),
+    )
+    .onRequest(
+      "session/resume",
+      asked(async ({ mcpServers = [], ...params }) => {
+        const session = await open(params.sessionId, { ...params, mcpServers }, false);
+        session.shown = (await session.session.state()).seq;
+        return {};
+      }),
+    )
+    .onRequest(
+      "session/list",
+      asked((params) => listed(params, host)),
+    )
+    .onRequest(
+      "session/close",
+      asked(({ sessionId }) => close(sessionId)),
+    )
+    .onRequest(
+      "session/prompt",
+      asked(
+        async ({ sessionId, prompt }: PromptRequest, context, signal): Promise<PromptResponse> =>
+          runTurn(openOf(sessionId), inputOf(prompt), context, signal),
+      ),
+    )
+    .onNotification("session/cancel", async ({ params }) => {
+      const session = opened.get(params.sessionId);
+      if (session !== undefined) await cancelTurns(session, session.turns).catch(host.report);
+    })
+    .connect(stream);
+}
+
+function initialized(sdk: AcpSdk, { info }: AcpHost): InitializeResponse {
+  return {
+    protocolVersion: sdk.PROTOCOL_VERSION,
+    agentInfo: info,
+    authMethods: [],
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: true, embeddedContext: true },
+      sessionCapabilities: { list: {}, resume: {}, close: {} },
+    },
+  };
+}
+
+async function listed({ cwd, cursor }: ListSessionsRequest, host: AcpHost): Promise<ListSessionsResponse> {
+  const after = cursor == null ? undefined : placeInList(cursor);
+  const found = await host.store.list({
+    agent: host.info.name,
+    parent: null,
+    limit: pageOfList,
+    ...(cwd == null ? {} : { root: cwd }),
+    ...(after === undefined ? {} : { after }),
+  });
+  const last = found.length === pageOfList ? found.at(-1) : undefined;
+  const text = host.redaction?.text ?? ((title: string) => title);
+  return {
+    sessions: found.flatMap(({ sessionId, info, updatedAt }) =>
+      info?.root === undefined
+        ? []
+        : [{ sessionId, cwd: info.root, title: text(info.title ?? ""), updatedAt: new Date(updatedAt).toISOString() }],
+    ),
+    ...(last === undefined ? {} : { nextCursor: `${last.updatedAt}/${last.sessionId}` }),
+  };
+}
+
+function placeInList(cursor: string): { readonly updatedAt: number; readonly sessionId: string } {
+  const [, updatedAt, sessionId] = /^(\d{1,16})\/(.+)$/s.exec(cursor) ?? [];
+  if (updatedAt === undefined || sessionId === undefined)
+    throw new PawlError("bad_input", "The cursor of the list cannot be read. List from the start.");
+  return { updatedAt: Number(updatedAt), sessionId };
+}

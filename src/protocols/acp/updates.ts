@@ -1,0 +1,213 @@
+/**
+ * The flow of a run as the session updates of ACP.
+ *
+ * 1. A call is named by its `callKey`. Its `tool_call` comes once, and everything else about it is an update.
+ * 2. Notices and compactions are sent to an editor that shows them.
+ */
+import type {
+  ClientCapabilities,
+  ContentBlock,
+  SessionUpdate,
+  ToolCallContent,
+  ToolCallStatus,
+} from "@agentclientprotocol/sdk";
+import type { PublicEvent, ToolOutput, UserMessage } from "../../index.js";
+import type { FlowItem, PlainItem } from "../message-flow.js";
+import { shownOutput, textOfOutput } from "../shown-output.js";
+import { type CallView, viewOfCall } from "./call-view.js";
+import { contentOf } from "./prompt-input.js";
+
+/** What is known of a stream of updates. */
+export type UpdateState = {
+  /** The folder that paths start from. */
+  readonly root: string;
+  readonly client: ClientCapabilities;
+  /** The model's context window in tokens, if it is known. */
+  readonly contextWindow: number | undefined;
+  readonly calls: Map<string, CallView>;
+};
+
+export function createUpdateState(fields: Omit<UpdateState, "calls">): UpdateState {
+  return { ...fields, calls: new Map() };
+}
+
+export function updatesOf(item: FlowItem, state: UpdateState): readonly SessionUpdate[] {
+  switch (item.type) {
+    case "part_added": {
+      const sessionUpdate = item.kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
+      return [{ sessionUpdate, content: { type: "text", text: item.text } }];
+    }
+    case "input_started":
+      return beginCall(item.callKey, item.name, {}, state);
+    case "input_dropped":
+      return [change(item.callKey, "failed", state, "The model did not finish this call.")];
+    case "whole_part":
+      return wholePart(item.part, state);
+    case "item":
+      return plainUpdates(item.item, state);
+    case "step_started":
+    case "step_ended":
+    case "part_started":
+    case "part_ended":
+    case "input_added":
+      return [];
+  }
+}
+
+/** The messages of a person, for an editor that loads a session. */
+export function userUpdates(messages: readonly UserMessage[], messageId: string): readonly SessionUpdate[] {
+  return messages.flatMap(({ parts }) =>
+    parts.map((part) => ({ sessionUpdate: "user_message_chunk" as const, messageId, content: contentOf(part) })),
+  );
+}
+
+function beginCall(toolCallId: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
+  if (state.calls.has(toolCallId)) return [];
+  const view = viewOfCall(name, input, state.root);
+  state.calls.set(toolCallId, view);
+  return [{ sessionUpdate: "tool_call", toolCallId, title: view.title, name, kind: view.kind, status: "pending" }];
+}
+
+/** The call with its input, which was not known when the call began. */
+function wholeCall(callKey: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
+  const view = viewOfCall(name, input, state.root);
+  const { title, kind, locations, content } = view;
+  const isNew = !state.calls.has(callKey);
+  state.calls.set(callKey, view);
+  return [
+    {
+      sessionUpdate: isNew ? "tool_call" : "tool_call_update",
+      toolCallId: callKey,
+      title,
+      name,
+      kind,
+      status: "in_progress",
+      rawInput: input,
+      locations,
+      content,
+    },
+  ];
+}
+
+function change(toolCallId: string, status: ToolCallStatus, state: UpdateState, note?: string): SessionUpdate {
+  const update = { sessionUpdate: "tool_call_update", toolCallId, status } as const;
+  return note === undefined ? update : { ...update, content: [...changesOf(toolCallId, state), textContent(note)] };
+}
+
+function changesOf(callKey: string, { calls }: UpdateState): readonly ToolCallContent[] {
+  return calls.get(callKey)?.content ?? [];
+}
+
+function textContent(text: string): ToolCallContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+function resultOf(callKey: string, output: ToolOutput, isError: boolean, state: UpdateState): SessionUpdate {
+  const changes = isError ? [] : changesOf(callKey, state);
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId: callKey,
+    status: isError ? "failed" : "completed",
+    content: changes.length > 0 ? [...changes] : contentsOf(output),
+    rawOutput: shownOutput(output),
+  };
+}
+
+function contentsOf(output: ToolOutput): ToolCallContent[] {
+  if (output.type !== "content") return [textContent(textOfOutput(output))];
+  return output.parts.map((part) => ({ type: "content", content: contentOf(part) }));
+}
+
+type WholePart = Extract<FlowItem, { readonly type: "whole_part" }>["part"];
+
+function wholePart(part: WholePart, state: UpdateState): readonly SessionUpdate[] {
+  switch (part.type) {
+    case "tool_call":
+      return wholeCall(part.toolCallId, part.name, part.input, state);
+    case "tool_result":
+      return [resultOf(part.toolCallId, part.output, part.isError === true, state)];
+    case "file":
+      return [{ sessionUpdate: "agent_message_chunk", content: contentOf(part) }];
+    case "source": {
+      if (part.url === undefined) return [];
+      const content: ContentBlock = { type: "resource_link", name: part.title ?? part.url, uri: part.url };
+      return [{ sessionUpdate: "agent_message_chunk", content }];
+    }
+  }
+}
+
+function plainUpdates(item: PlainItem, state: UpdateState): readonly SessionUpdate[] {
+  switch (item.type) {
+    case "call_start":
+      return beginCall(item.callKey, item.name, {}, state);
+    case "tool_call":
+      return wholeCall(item.callKey, item.name, item.input, state);
+    case "approval_requested":
+      return [
+        ...(item.childId === undefined ? [] : wholeCall(item.callKey, item.name, item.input, state)),
+        change(item.callKey, "pending", state),
+      ];
+    case "approval_answered":
+      return [
+        ...(item.input === undefined ? [] : wholeCall(item.callKey, item.name, item.input, state)),
+        change(item.callKey, "in_progress", state),
+      ];
+    case "tool_result":
+      return [resultOf(item.callKey, item.output, item.isError, state)];
+    case "progress":
+      return [change(item.callKey, "in_progress", state, item.note)];
+    case "preliminary":
+      return [change(item.callKey, "in_progress", state, textOfOutput(item.output))];
+    case "step_finished":
+      return usageUpdate(item, state);
+    case "attempt_failed":
+      return item.next === "retry" || item.next === "fallback"
+        ? notice("warning", "The model failed, and is asked again.", item.failure.message, state)
+        : [];
+    case "attempt_withdrawn":
+      return notice("warning", "The last answer was refused: take no notice of it.", undefined, state);
+    case "restarted":
+      return notice("info", "The run was interrupted and goes on.", item.fault?.message, state);
+    case "handed_off":
+      return notice("info", `${item.to} goes on.`, undefined, state);
+    case "compacted":
+      return compaction(item, state);
+    default:
+      // Every other event is for other readers: the trace, the log, a page of one's own.
+      return [];
+  }
+}
+
+function usageUpdate(
+  { usage: { inputTokens = 0, outputTokens = 0 } }: Extract<PublicEvent, { readonly type: "step_finished" }>,
+  { contextWindow: size }: UpdateState,
+): readonly SessionUpdate[] {
+  return size === undefined ? [] : [{ sessionUpdate: "usage_update", used: inputTokens + outputTokens, size }];
+}
+
+function notice(
+  severity: "info" | "warning",
+  title: string,
+  description: string | undefined,
+  { client }: UpdateState,
+): readonly SessionUpdate[] {
+  if (client.session?.notices == null) return [];
+  return [{ sessionUpdate: "notice", severity, title, ...(description === undefined ? {} : { description }) }];
+}
+
+function compaction(
+  { seq, summary, fault }: Extract<PublicEvent, { readonly type: "compacted" }>,
+  { client }: UpdateState,
+): readonly SessionUpdate[] {
+  if (client.session?.compaction == null) return [];
+  const compactionId = `compaction-${seq}`;
+  return [
+    {
+      sessionUpdate: "compaction_update",
+      compactionId,
+      status: fault === undefined ? "completed" : "failed",
+      ...(summary === undefined ? {} : { summary: [{ type: "text", text: summary }] }),
+      ...(fault === undefined ? {} : { error: fault.message }),
+    },
+  ];
+}

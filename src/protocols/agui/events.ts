@@ -1,0 +1,238 @@
+/**
+ * The events of AG-UI 1.0 for the flow of a run.
+ *
+ * 1. A call is named by its `callKey`, and an interrupt by that of its call: with the id of the question, if a tool asks,
+ *    and a hash of the input.
+ * 2. Whatever begins ends before the run does, as AG-UI's client demands.
+ */
+import type { PendingApproval, PublicEvent } from "../../index.js";
+import type { FlowItem, PlainItem } from "../message-flow.js";
+import type { Waiting } from "../run-flow.js";
+import { shownOutput, textOfOutput } from "../shown-output.js";
+
+/** One event: its `type`, and the fields that AG-UI defines for it. */
+export type AguiEvent = { readonly type: string; readonly [field: string]: unknown };
+
+/** The run as the client knows it: each of its requests is a run of AG-UI. */
+export type AguiRun = {
+  readonly threadId: string;
+  readonly runId: string;
+  /** The calls that have begun in this stream, and what of their input was sent. */
+  readonly calls: Map<string, "nothing" | "some" | "all">;
+};
+
+export function aguiEvents(item: FlowItem | Waiting, run: AguiRun): readonly AguiEvent[] {
+  switch (item.type) {
+    case "step_started":
+      return [{ type: "STEP_STARTED", stepName: `${item.modelCallIndex}.${item.attempt}` }];
+    case "step_ended":
+      return [{ type: "STEP_FINISHED", stepName: `${item.modelCallIndex}.${item.attempt}` }];
+    case "part_started":
+    case "part_added":
+    case "part_ended":
+      return partEvents(item, run);
+    case "input_started":
+      return beginCall(item.callKey, item.name, run);
+    case "input_added":
+      return addInput(item.callKey, item.text, run);
+    case "input_dropped":
+      return [...endInput(item.callKey, run), result(item.callKey, "The model did not finish this call.")];
+    case "whole_part":
+      return wholePart(item.part, run);
+    case "waiting":
+      return [...openInputs(run), finished(run, { type: "interrupt", interrupts: item.approvals.map(interruptOf) })];
+    case "item":
+      return plainEvents(item.item, run);
+  }
+}
+
+type PartItem = Extract<FlowItem, { readonly type: "part_started" | "part_added" | "part_ended" }>;
+
+function partEvents(item: PartItem, { runId }: AguiRun): readonly AguiEvent[] {
+  const messageId = `${runId}/${item.part}`;
+  const isText = item.kind === "text";
+  switch (item.type) {
+    case "part_started":
+      return isText
+        ? [{ type: "TEXT_MESSAGE_START", messageId, role: "assistant" }]
+        : [
+            { type: "REASONING_START", messageId },
+            { type: "REASONING_MESSAGE_START", messageId, role: "reasoning" },
+          ];
+    case "part_added":
+      return [{ type: isText ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT", messageId, delta: item.text }];
+    case "part_ended":
+      return isText
+        ? [{ type: "TEXT_MESSAGE_END", messageId }]
+        : [
+            { type: "REASONING_MESSAGE_END", messageId },
+            { type: "REASONING_END", messageId },
+          ];
+  }
+}
+
+function beginCall(toolCallId: string, toolCallName: string, { calls }: AguiRun): readonly AguiEvent[] {
+  if (calls.has(toolCallId)) return [];
+  calls.set(toolCallId, "nothing");
+  return [{ type: "TOOL_CALL_START", toolCallId, toolCallName }];
+}
+
+function addInput(toolCallId: string, delta: string, { calls }: AguiRun): readonly AguiEvent[] {
+  calls.set(toolCallId, "some");
+  return [{ type: "TOOL_CALL_ARGS", toolCallId, delta }];
+}
+
+function endInput(toolCallId: string, { calls }: AguiRun): readonly AguiEvent[] {
+  const sent = calls.get(toolCallId);
+  if (sent === undefined || sent === "all") return [];
+  calls.set(toolCallId, "all");
+  return [{ type: "TOOL_CALL_END", toolCallId }];
+}
+
+/** An input that did not stream comes in one piece. */
+function wholeCall(toolCallId: string, name: string, input: unknown, run: AguiRun): readonly AguiEvent[] {
+  const begun = beginCall(toolCallId, name, run);
+  const isNew = run.calls.get(toolCallId) === "nothing";
+  const args = isNew ? addInput(toolCallId, JSON.stringify(input), run) : [];
+  return [...begun, ...args, ...endInput(toolCallId, run)];
+}
+
+function result(toolCallId: string, content: string): AguiEvent {
+  return { type: "TOOL_CALL_RESULT", messageId: `${toolCallId}/result`, toolCallId, content, role: "tool" };
+}
+
+function wholePart(
+  part: Extract<FlowItem, { readonly type: "whole_part" }>["part"],
+  run: AguiRun,
+): readonly AguiEvent[] {
+  switch (part.type) {
+    case "tool_call":
+      return wholeCall(part.toolCallId, part.name, part.input, run);
+    case "tool_result":
+      return [result(part.toolCallId, textOfOutput(part.output))];
+    case "file":
+    case "source":
+      return [{ type: "CUSTOM", name: `pawl.${part.type}`, value: part }];
+  }
+}
+
+function plainEvents(item: PlainItem, run: AguiRun): readonly AguiEvent[] {
+  switch (item.type) {
+    case "call_start":
+      return beginCall(item.callKey, item.name, run);
+    case "tool_call":
+      return wholeCall(item.callKey, item.name, item.input, run);
+    case "approval_requested":
+      return item.childId === undefined ? [] : wholeCall(item.callKey, item.name, item.input, run);
+    case "tool_result":
+      return [...endInput(item.callKey, run), result(item.callKey, textOfOutput(item.output))];
+    case "preliminary":
+      return [custom("preliminary", { callKey: item.callKey, output: shownOutput(item.output) })];
+    case "progress":
+      return [custom("progress", { callKey: item.callKey, note: item.note })];
+    case "attempt_failed":
+      return [custom("attempt_failed", { next: item.next, retryInMs: item.retryInMs, message: item.failure.message })];
+    case "restarted":
+      return [custom("restarted", {})];
+    case "handed_off":
+      return [custom("handed_off", { from: item.from, to: item.to })];
+    case "compacted": {
+      const content = { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter };
+      return [{ type: "ACTIVITY_SNAPSHOT", messageId: `compacted/${item.seq}`, activityType: "COMPACTED", content }];
+    }
+    case "final":
+      return [...openInputs(run), ...finalEvents(item, run)];
+    default:
+      // Every other event is for other readers: the trace, the log, a page of one's own.
+      return [];
+  }
+}
+
+function custom(name: string, value: object): AguiEvent {
+  return { type: "CUSTOM", name: `pawl.${name}`, value };
+}
+
+function openInputs(run: AguiRun): readonly AguiEvent[] {
+  return [...run.calls.keys()].flatMap((callKey) => endInput(callKey, run));
+}
+
+function finished({ threadId, runId }: AguiRun, outcome: object, more: object = {}): AguiEvent {
+  return { type: "RUN_FINISHED", threadId, runId, outcome, ...more };
+}
+
+/** The id has the hash of the input. So an answer counts for the input that the person saw. */
+export function interruptIdOf({ callKey, questionId, inputHash }: PendingApproval): string {
+  const question = questionId === undefined ? "" : `#${questionId}`;
+  return inputHash === undefined ? `${callKey}${question}` : `${callKey}${question}@${inputHash.slice(0, 16)}`;
+}
+
+/** The call of an interrupt. */
+export function callKeyOf(interruptId: string): string {
+  return interruptId.split(/[#@]/, 1)[0] ?? interruptId;
+}
+
+function interruptOf(asked: PendingApproval): object {
+  const { callKey: toolCallId, name, why, question, schema, url, expiresAt, input } = asked;
+  return {
+    id: interruptIdOf(asked),
+    reason: reasons[why],
+    toolCallId,
+    ...(question === undefined ? {} : { message: question }),
+    responseSchema: why === "tool" ? (schema ?? {}) : responses[why],
+    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+    metadata: { name, input, why, ...(url === undefined ? {} : { url }) },
+  };
+}
+
+const reasons: { readonly [Why in PendingApproval["why"]]: string } = {
+  policy: "tool_call",
+  provider: "tool_call",
+  recovery: "pawl:recovery",
+  external: "pawl:external",
+  tool: "input_required",
+};
+
+const approvalSchema = {
+  type: "object",
+  properties: { approved: { type: "boolean" }, editedInput: {}, note: { type: "string" } },
+  required: ["approved"],
+} as const;
+
+/** What an answer looks like. */
+const responses: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: object } = {
+  policy: approvalSchema,
+  provider: approvalSchema,
+  recovery: {
+    type: "object",
+    properties: { decision: { enum: ["rerun", "result", "fail"] }, output: {}, note: { type: "string" } },
+    required: ["decision"],
+  },
+  external: { type: "object", properties: { output: {}, isError: { type: "boolean" } }, required: ["output"] },
+};
+
+function finalEvents(
+  { result: { usage, steps, text, ...result } }: Extract<PublicEvent, { readonly type: "final" }>,
+  run: AguiRun,
+): readonly AguiEvent[] {
+  const used = { usage: [usageOf(usage)] };
+  switch (result.status) {
+    case "failed":
+      return [{ type: "RUN_ERROR", message: result.error?.message ?? text, code: result.reason, ...used }];
+    case "aborted":
+      return [finished(run, { type: "cancelled" }, used)];
+    default:
+      return [finished(run, { type: "success" }, { result: { text, steps }, ...used })];
+  }
+}
+
+type Usage = Extract<PublicEvent, { readonly type: "final" }>["result"]["usage"];
+
+function usageOf({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens }: Usage): object {
+  return {
+    inputTokens,
+    outputTokens,
+    reasoningTokens,
+    cachedInputTokens: cacheReadTokens,
+    cacheWriteInputTokens: cacheWriteTokens,
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * What a client of AG-UI posts: checked. The session has the conversation, so of the messages only the last one counts.
+ */
+import { type Input, PawlError, type UserPart } from "../../index.js";
+
+export type ResumeEntry = {
+  readonly interruptId: string;
+  readonly status: "resolved" | "cancelled";
+  readonly payload: unknown;
+};
+
+export type AguiRequest = { readonly threadId: string; readonly runId: string } & (
+  | { readonly type: "message"; readonly input: Input }
+  | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] }
+);
+
+type Fields = { readonly [key: string]: unknown };
+
+const fields = "threadId runId protocolVersion parentRunId state messages tools context forwardedProps resume".split(
+  " ",
+);
+const longestId = 200;
+
+/** @throws PawlError `bad_input` */
+export function aguiRequest(body: unknown): AguiRequest {
+  if (!isFields(body)) return refuse("The body is not a JSON object");
+  for (const key of Object.keys(body))
+    if (!fields.includes(key)) return refuse(`The body has an unknown field "${key}"`);
+  const threadId = idIn(body.threadId, "threadId");
+  const runId = idIn(body.runId, "runId");
+  // The tools and the model's view are the agent's own: what is not used must not seem to be.
+  for (const key of ["tools", "context"])
+    if (Array.isArray(body[key]) && body[key].length > 0)
+      return refuse(`${key} of a page are not taken: a tool of a page is an external tool of the agent`);
+  const { resume = [], messages = [] } = body;
+  if (!Array.isArray(resume)) return refuse("The field resume is not a list");
+  if (resume.length > 0) return { threadId, runId, type: "resume", entries: resume.map(entryIn) };
+  if (!Array.isArray(messages)) return refuse("The field messages is not a list");
+  const last: unknown = messages.at(-1);
+  if (!isFields(last) || last.role !== "user") return refuse("The last message is not a user's");
+  return { threadId, runId, type: "message", input: [{ role: "user", parts: partsIn(last.content) }] };
+}
+
+function refuse(what: string): never {
+  throw new PawlError("bad_input", `${what}. Send a RunAgentInput of AG-UI 1.0.`);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function idIn(value: unknown, name: string): string {
+  if (typeof value === "string" && value !== "" && value.length <= longestId) return value;
+  return refuse(`The field ${name} is not a text of 1 to ${longestId} characters`);
+}
+
+function entryIn(entry: unknown): ResumeEntry {
+  if (!isFields(entry)) return refuse("An entry of resume is not an object");
+  const { interruptId, status, payload } = entry;
+  if (status !== "resolved" && status !== "cancelled")
+    return refuse('An entry of resume is not "resolved" or "cancelled"');
+  if (typeof interruptId !== "string") return refuse("An entry of resume has no interruptId");
+  return { interruptId, status, payload };
+}
+
+function partsIn(content: unknown): readonly UserPart[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content) || content.length === 0) return refuse("The message says nothing");
+  return content.map((part: unknown): UserPart => {
+    if (!isFields(part)) return refuse("A part of the message is not an object");
+    if (part.type === "text" && typeof part.text === "string") return { type: "text", text: part.text };
+    const { source } = part;
+    if (!isFields(source) || typeof source.value !== "string" || source.type === "file")
+      return refuse(`The message cannot have a part of type ${JSON.stringify(part.type)} with this source`);
+    const mediaType = typeof source.mimeType === "string" ? source.mimeType : `${part.type}/*`;
+    return { type: "file", mediaType, data: source.value };
+  });
+}

@@ -1,0 +1,103 @@
+/**
+ * What the AI SDK's chat transport posts: checked, and told apart. The session has the conversation, so of the messages
+ * only the last one counts.
+ */
+import { type Input, PawlError, type UserPart } from "../../index.js";
+
+/** What a page asks for. */
+export type ChatRequest = { readonly chatId: string; readonly agent?: string } & (
+  | { readonly type: "message"; readonly runId: string; readonly input: Input }
+  | { readonly type: "answers"; readonly answers: readonly ChatAnswer[]; readonly known: readonly string[] }
+);
+
+/** An answer to a call, with the input that the person saw. */
+export type ChatAnswer = { readonly callKey: string; readonly input: unknown } & (
+  | { readonly type: "approve" }
+  | { readonly type: "deny"; readonly note?: string }
+  | { readonly type: "result"; readonly output: unknown }
+  | { readonly type: "failure"; readonly message: string }
+);
+
+type Fields = { readonly [key: string]: unknown };
+
+const known = new Set(["id", "messages", "trigger", "messageId", "agent"]);
+const longestId = 200;
+
+/** @throws PawlError `bad_input` */
+export function chatRequest(body: unknown): ChatRequest {
+  if (!isFields(body)) return refuse("The body is not a JSON object");
+  for (const key of Object.keys(body)) if (!known.has(key)) return refuse(`The body has an unknown field "${key}"`);
+  const { trigger = "submit-message", messages, agent } = body;
+  const chatId = idIn(body.id, "id");
+  if (agent !== undefined && typeof agent !== "string") return refuse("The field agent is not a text");
+  if (trigger !== "submit-message")
+    return refuse(`The trigger ${JSON.stringify(trigger)} is not supported: a session keeps what it answered. Fork it`);
+  if (!Array.isArray(messages)) return refuse("The field messages is not a list");
+  const last: unknown = messages.at(-1);
+  if (!isFields(last) || !Array.isArray(last.parts)) return refuse("The last message has no parts");
+  const parts = last.parts.map(
+    (part): Fields => (isFields(part) ? part : refuse("A part of the message is no object")),
+  );
+  const chat = agent === undefined ? { chatId } : { chatId, agent };
+  if (last.role === "user")
+    return { ...chat, type: "message", runId: idIn(last.id, "id of the message"), input: inputOf(parts) };
+  if (last.role !== "assistant") return refuse(`The last message has the role ${JSON.stringify(last.role)}`);
+  const answers = parts.flatMap(answerIn);
+  if (answers.length === 0) return refuse("The last message is the assistant's, and answers no call");
+  return { ...chat, type: "answers", answers, known: parts.flatMap(({ toolCallId }) => textIn(toolCallId)) };
+}
+
+function refuse(what: string): never {
+  throw new PawlError("bad_input", `${what}. Send what the chat transport of the AI SDK sends.`);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textIn(value: unknown): readonly string[] {
+  return typeof value === "string" ? [value] : [];
+}
+
+function idIn(value: unknown, name: string): string {
+  if (typeof value === "string" && value !== "" && value.length <= longestId) return value;
+  return refuse(`The ${name} is not a text of 1 to ${longestId} characters`);
+}
+
+function inputOf(parts: readonly Fields[]): Input {
+  const said = parts.flatMap((part): readonly UserPart[] => {
+    if (typeof part.type === "string" && part.type.startsWith("data-")) return [];
+    if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
+    if (part.type === "file" && typeof part.mediaType === "string" && typeof part.url === "string") {
+      const filename = typeof part.filename === "string" ? { filename: part.filename } : {};
+      return [{ type: "file", mediaType: part.mediaType, data: dataOf(part.url), ...filename }];
+    }
+    return refuse(`A user's message cannot have a part of type ${JSON.stringify(part.type)}`);
+  });
+  if (said.length === 0) return refuse("The message says nothing");
+  return [{ role: "user", parts: said }];
+}
+
+/** The data of a `data:` URL, or the URL. */
+function dataOf(url: string): string {
+  const comma = url.indexOf(",");
+  return url.startsWith("data:") && url.slice(0, comma).endsWith(";base64") ? url.slice(comma + 1) : url;
+}
+
+function answerIn(part: Fields): readonly ChatAnswer[] {
+  const { toolCallId: callKey, input, state, approval } = part;
+  if (typeof callKey !== "string") return [];
+  if (state === "approval-responded" && isFields(approval)) {
+    const note = typeof approval.reason === "string" ? { note: approval.reason } : {};
+    return [
+      approval.approved === true ? { callKey, input, type: "approve" } : { callKey, input, type: "deny", ...note },
+    ];
+  }
+  if (part.providerExecuted === true) return [];
+  if (state === "output-available") return [{ callKey, input, type: "result", output: part.output }];
+  if (state === "output-error") {
+    const message = typeof part.errorText === "string" ? part.errorText : "The call failed.";
+    return [{ callKey, input, type: "failure", message }];
+  }
+  return [];
+}

@@ -1,0 +1,258 @@
+/**
+ * The chunks of the AI SDK's UI message stream, version 1: what `useChat` of versions 6 and 7 reads.
+ *
+ * 1. One run is one message of the assistant, and the id of the run is the id of the message.
+ * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
+ * 3. The tools are dynamic ones: the page knows them by name, not by type.
+ */
+import type { PublicEvent, StreamItem } from "../../index.js";
+import type { FlowItem, PlainItem } from "../message-flow.js";
+import type { Waiting } from "../run-flow.js";
+import { shownOutput, textOfOutput } from "../shown-output.js";
+
+/** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
+export type UiChunk =
+  | { readonly type: "start"; readonly messageId: string; readonly messageMetadata?: RunMetadata }
+  | { readonly type: "start-step" | "finish-step" }
+  | { readonly type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"; readonly id: string }
+  | { readonly type: "text-delta" | "reasoning-delta"; readonly id: string; readonly delta: string }
+  | {
+      readonly type: "tool-input-start";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly dynamic: true;
+    }
+  | { readonly type: "tool-input-delta"; readonly toolCallId: string; readonly inputTextDelta: string }
+  | {
+      readonly type: "tool-input-available";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: unknown;
+      readonly dynamic: true;
+      readonly providerExecuted?: true;
+    }
+  | { readonly type: "tool-approval-request"; readonly approvalId: string; readonly toolCallId: string }
+  | {
+      readonly type: "tool-output-available";
+      readonly toolCallId: string;
+      readonly output: unknown;
+      readonly dynamic: true;
+      readonly preliminary?: true;
+      readonly providerExecuted?: true;
+    }
+  | {
+      readonly type: "tool-output-error";
+      readonly toolCallId: string;
+      readonly errorText: string;
+      readonly dynamic: true;
+    }
+  | { readonly type: "tool-output-denied"; readonly toolCallId: string }
+  | { readonly type: "file"; readonly url: string; readonly mediaType: string }
+  | { readonly type: "source-url"; readonly sourceId: string; readonly url: string; readonly title?: string }
+  | {
+      readonly type: "source-document";
+      readonly sourceId: string;
+      readonly mediaType: string;
+      readonly title: string;
+      readonly filename?: string;
+    }
+  | { readonly type: "message-metadata"; readonly messageMetadata: RunMetadata }
+  | { readonly type: "finish"; readonly finishReason?: "stop" | "tool-calls" | "error" | "other" }
+  | { readonly type: "abort"; readonly reason?: string }
+  | { readonly type: "error"; readonly errorText: string }
+  | DataChunk;
+
+/** Parts of Pawl's own. A transient part is shown to `onData`, and is no part of the message. */
+export type DataChunk = {
+  readonly type: `data-pawl-${"retry" | "progress" | "compacted" | "handoff" | "question" | "steered"}`;
+  readonly id?: string;
+  readonly data: { readonly [key: string]: unknown };
+  readonly transient?: true;
+};
+
+/** The metadata of the message. */
+export type RunMetadata = {
+  readonly sessionId?: string;
+  readonly status?: string;
+  readonly reason?: string;
+  readonly usage?: { readonly [count: string]: number | boolean | undefined };
+  readonly steps?: number;
+};
+
+/** The calls whose parts the page has. */
+export type KnownCalls = Set<string>;
+
+export function chunksOf(item: FlowItem | Waiting, known: KnownCalls): readonly UiChunk[] {
+  switch (item.type) {
+    case "step_started":
+      return [{ type: "start-step" }];
+    case "step_ended":
+      return [{ type: "finish-step" }];
+    case "part_started":
+      return [{ type: `${item.kind}-start`, id: item.part }];
+    case "part_added":
+      return [{ type: `${item.kind}-delta`, id: item.part, delta: item.text }];
+    case "part_ended":
+      return [{ type: `${item.kind}-end`, id: item.part }];
+    case "input_started":
+      return begunCall(item.callKey, item.name, known);
+    case "input_added":
+      return [{ type: "tool-input-delta", toolCallId: item.callKey, inputTextDelta: item.text }];
+    case "input_dropped":
+      return [failedCall(item.callKey, "The model did not finish this call.")];
+    case "whole_part":
+      return wholePart(item.part);
+    case "waiting":
+      return [{ type: "finish", finishReason: "tool-calls" }];
+    case "item":
+      return plainChunks(item.item, known);
+  }
+}
+
+function begunCall(callKey: string, name: string, known: KnownCalls): readonly UiChunk[] {
+  if (known.has(callKey)) return [];
+  known.add(callKey);
+  return [{ type: "tool-input-start", toolCallId: callKey, toolName: name, dynamic: true }];
+}
+
+function failedCall(toolCallId: string, errorText: string): UiChunk {
+  return { type: "tool-output-error", toolCallId, errorText, dynamic: true };
+}
+
+function wholePart(part: Extract<FlowItem, { readonly type: "whole_part" }>["part"]): readonly UiChunk[] {
+  switch (part.type) {
+    case "file":
+      return [{ type: "file", mediaType: part.mediaType, url: urlOf(part.mediaType, part.data) }];
+    case "source":
+      return sourceChunks(part);
+    case "tool_call": {
+      const { toolCallId, name: toolName, input } = part;
+      return [
+        { type: "tool-input-start", toolCallId, toolName, dynamic: true },
+        { type: "tool-input-available", toolCallId, toolName, input, dynamic: true, providerExecuted: true },
+      ];
+    }
+    case "tool_result": {
+      const { toolCallId, output, isError } = part;
+      if (isError === true) return [failedCall(toolCallId, textOfOutput(output))];
+      const given = { type: "tool-output-available", toolCallId, output: shownOutput(output), dynamic: true } as const;
+      return [{ ...given, providerExecuted: true }];
+    }
+  }
+}
+
+function urlOf(mediaType: string, data: string): string {
+  return /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
+}
+
+type Source = Extract<Extract<FlowItem, { readonly type: "whole_part" }>["part"], { readonly type: "source" }>;
+
+function sourceChunks({ id: sourceId, url, title, filename, mediaType }: Source): readonly UiChunk[] {
+  const named = title === undefined ? {} : { title };
+  if (url !== undefined) return [{ type: "source-url", sourceId, url, ...named }];
+  const file = filename === undefined ? {} : { filename };
+  const text = title ?? filename ?? sourceId;
+  return [
+    { type: "source-document", sourceId, mediaType: mediaType ?? "application/octet-stream", title: text, ...file },
+  ];
+}
+
+function plainChunks(item: PlainItem, known: KnownCalls): readonly UiChunk[] {
+  switch (item.type) {
+    case "call_start":
+      return begunCall(item.callKey, item.name, known);
+    case "tool_call":
+      return availableCall(item, known);
+    case "approval_requested":
+      return questionChunks(item, known);
+    case "approval_answered":
+      // An edited call runs with the input of the answer.
+      return item.input === undefined ? [] : availableCall({ ...item, input: item.input }, known);
+    case "tool_result":
+      return [...begunCall(item.callKey, item.name, known), resultChunk(item)];
+    case "preliminary":
+      return [
+        {
+          type: "tool-output-available",
+          toolCallId: item.callKey,
+          output: shownOutput(item.output),
+          dynamic: true,
+          preliminary: true,
+        },
+      ];
+    case "progress":
+      return [dataChunk("progress", { callKey: item.callKey, note: item.note }, true)];
+    case "attempt_failed": {
+      const { modelCallIndex, attempt, next, retryInMs } = item;
+      const message = item.failure.message;
+      return [dataChunk("retry", { modelCallIndex, attempt, next, retryInMs, message }, true)];
+    }
+    case "restarted":
+      return [dataChunk("retry", { next: "restart" }, true)];
+    case "compacted":
+      return [dataChunk("compacted", { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter })];
+    case "handed_off":
+      return [dataChunk("handoff", { from: item.from, to: item.to })];
+    case "steered":
+      return item.source === "user" ? [dataChunk("steered", { input: item.input })] : [];
+    case "final":
+      return finalChunks(item);
+    default:
+      // Every other event is for other readers: the trace, the log, a page of one's own.
+      return [];
+  }
+}
+
+function dataChunk(name: "retry" | "progress", data: DataChunk["data"], transient: true): DataChunk;
+function dataChunk(name: "compacted" | "handoff" | "steered", data: DataChunk["data"]): DataChunk;
+function dataChunk(name: string, data: DataChunk["data"], transient?: true): DataChunk {
+  const chunk = { type: `data-pawl-${name}` as DataChunk["type"], data };
+  return transient === undefined ? chunk : { ...chunk, transient };
+}
+
+type Named = { readonly callKey: string; readonly name: string; readonly input: unknown };
+
+function availableCall({ callKey, name, input }: Named, known: KnownCalls): readonly UiChunk[] {
+  return [
+    ...begunCall(callKey, name, known),
+    { type: "tool-input-available", toolCallId: callKey, toolName: name, input, dynamic: true },
+  ];
+}
+
+type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
+
+/** The call of a child's question has no part in this message yet. What a tool asks needs a form: its answer is no yes or no. */
+function questionChunks(event: Question, known: KnownCalls): readonly UiChunk[] {
+  const { callKey, childId, why, question, questionId, schema, url, expiresAt } = event;
+  const call = childId === undefined ? [] : availableCall(event, known);
+  if (why === "external") return call;
+  if (why === "tool") {
+    const data = { callKey, question, questionId, schema, url, expiresAt };
+    return [...call, { type: "data-pawl-question", id: `${callKey}/${questionId ?? ""}`, data }];
+  }
+  return [...call, { type: "tool-approval-request", approvalId: callKey, toolCallId: callKey }];
+}
+
+function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
+  const { callKey: toolCallId, outcome, output, isError } = event;
+  if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
+  if (isError) return failedCall(toolCallId, textOfOutput(output));
+  return { type: "tool-output-available", toolCallId, output: shownOutput(output), dynamic: true };
+}
+
+function finalChunks({ result }: Extract<StreamItem, { readonly type: "final" }>): readonly UiChunk[] {
+  const { status, usage, steps, sessionId } = result;
+  const reason = "reason" in result ? { reason: result.reason } : {};
+  const metadata: UiChunk = {
+    type: "message-metadata",
+    messageMetadata: { sessionId, status, ...reason, usage: { ...usage }, steps },
+  };
+  switch (result.status) {
+    case "failed":
+      return [metadata, { type: "error", errorText: result.error?.message ?? result.text }];
+    case "aborted":
+      return [metadata, { type: "abort", reason: result.text }];
+    default:
+      return [metadata, { type: "finish", finishReason: "stop" }];
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * A session as the AI SDK's `UIMessage`s: what a page shows before it opens a stream.
+ *
+ * 1. A message has the parts that the chunks of its run make, so a page that loads it and one that watched it show the same.
+ */
+import type { PublicEvent } from "../../index.js";
+import { createMessageFlow } from "../message-flow.js";
+import type { ReadableSession } from "../run-flow.js";
+import { chunksOf, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
+import { messageIdOf } from "./run-chunks.js";
+
+type UiPart = { readonly type: string; readonly [key: string]: unknown };
+
+export type UiMessage = {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly metadata?: RunMetadata;
+  readonly parts: readonly UiPart[];
+};
+
+/** All messages of a session, oldest first. */
+export async function uiMessages(session: ReadableSession): Promise<readonly UiMessage[]> {
+  const messages: UiMessage[] = [];
+  let run: {
+    readonly id: string;
+    readonly take: (event: PublicEvent) => void;
+    readonly message: () => UiMessage;
+  } | null = null;
+  const close = () => {
+    if (run !== null) messages.push(run.message());
+    run = null;
+  };
+  for await (const item of session.events({ follow: false })) {
+    const event = item as PublicEvent;
+    if (event.type === "run_started") {
+      close();
+      messages.push({ id: event.runId, role: "user", parts: event.input.flatMap(({ parts }) => parts.map(userPart)) });
+      run = assistantMessage(event.runId, session.id);
+    } else if (run !== null && (!("runId" in event) || event.runId === undefined || event.runId === run.id))
+      run.take(event);
+  }
+  close();
+  return messages;
+}
+
+type UserPart = Extract<PublicEvent, { readonly type: "run_started" }>["input"][number]["parts"][number];
+
+function userPart(part: UserPart): UiPart {
+  if (part.type === "text") return { type: "text", text: part.text };
+  const { mediaType, data, filename } = part;
+  const url = /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
+  return { type: "file", mediaType, url, ...(filename === undefined ? {} : { filename }) };
+}
+
+function assistantMessage(id: string, sessionId: string) {
+  const flow = createMessageFlow();
+  const calls = new Set<string>();
+  const parts: { [key: string]: unknown; type: string }[] = [];
+  const open = new Map<string, { text: string; type: string }>();
+  let metadata: RunMetadata = { sessionId };
+  const byCall = new Map<string, { [key: string]: unknown }>();
+
+  function apply(chunk: UiChunk): void {
+    switch (chunk.type) {
+      case "start-step":
+        parts.push({ type: "step-start" });
+        return;
+      case "text-start":
+      case "reasoning-start": {
+        const part = { type: chunk.type === "text-start" ? "text" : "reasoning", text: "", state: "done" };
+        parts.push(part);
+        open.set(chunk.id, part);
+        return;
+      }
+      case "text-delta":
+      case "reasoning-delta": {
+        const part = open.get(chunk.id);
+        if (part !== undefined) part.text += chunk.delta;
+        return;
+      }
+      case "tool-input-start": {
+        const { toolCallId, toolName } = chunk;
+        const part = { type: "dynamic-tool", toolCallId, toolName, state: "input-streaming", input: undefined };
+        parts.push(part);
+        byCall.set(toolCallId, part);
+        return;
+      }
+      case "tool-input-available":
+        change(chunk.toolCallId, { state: "input-available", input: chunk.input });
+        return;
+      case "tool-approval-request":
+        change(chunk.toolCallId, { state: "approval-requested", approval: { id: chunk.approvalId } });
+        return;
+      case "tool-output-available":
+        change(chunk.toolCallId, { state: "output-available", output: chunk.output });
+        return;
+      case "tool-output-error":
+        change(chunk.toolCallId, { state: "output-error", errorText: chunk.errorText });
+        return;
+      case "tool-output-denied":
+        change(chunk.toolCallId, { state: "output-denied" });
+        return;
+      case "message-metadata":
+        metadata = { ...metadata, ...chunk.messageMetadata };
+        return;
+      case "file":
+      case "source-url":
+      case "source-document":
+        parts.push({ ...chunk });
+        return;
+      default:
+        if (isKeptData(chunk)) parts.push({ ...chunk });
+    }
+  }
+
+  function change(toolCallId: string, fields: { readonly [key: string]: unknown }): void {
+    const part = byCall.get(toolCallId);
+    if (part !== undefined) Object.assign(part, fields);
+  }
+
+  return {
+    id,
+    take: (event: PublicEvent) => {
+      for (const item of flow(event)) for (const chunk of chunksOf(item, calls)) apply(chunk);
+      if (event.type === "approval_answered") answeredApproval(byCall.get(event.callKey), event);
+    },
+    message: (): UiMessage => ({ id: messageIdOf(id), role: "assistant", metadata, parts }),
+  };
+}
+
+function isKeptData(chunk: UiChunk): chunk is DataChunk {
+  return chunk.type.startsWith("data-") && !("transient" in chunk);
+}
+
+type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
+
+/** The page shows who said yes or no as long as the call has no result. */
+function answeredApproval(
+  part: { [key: string]: unknown } | undefined,
+  { answer, callKey, note, input }: Answered,
+): void {
+  if (part === undefined || part.state !== "approval-requested") return;
+  const approved = answer === "approve" || answer === "modify";
+  const reason = note === undefined ? {} : { reason: note };
+  Object.assign(part, { state: "approval-responded", approval: { id: callKey, approved, ...reason } });
+  if (input !== undefined) part.input = input;
+}

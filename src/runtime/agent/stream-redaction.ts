@@ -1,0 +1,181 @@
+/**
+ * Removes secrets from a stream of events and deltas.
+ *
+ * 1. Streamed text is held back only as far as it may be the beginning of a secret. Joined, the pieces are the redacted
+ *    text.
+ * 2. The deltas of a stream keep their number and order. Text that is held back comes with the next delta.
+ */
+import { aList, checkOptions, type OptionTable } from "../../check-options.js";
+import { skeletonOf } from "../../core/data/escapes.js";
+import type { Json } from "../../core/data/message.js";
+import type { MessageDelta } from "../../ports/model.js";
+import { type Redact, redactJson } from "../observers/redact.js";
+import type { StreamItem } from "./stream-types.js";
+
+export type StreamRedactionOptions = { readonly values?: readonly string[] };
+
+const streamRules: OptionTable<StreamRedactionOptions> = { values: aList };
+
+/** A redaction, and the secrets that it knows by value. */
+type Secrets = { readonly redact: Redact; readonly secrets: readonly string[] };
+
+type TextDelta = Extract<MessageDelta, { readonly text: string }>;
+type DeltaItem = { readonly type: "delta"; readonly delta: TextDelta };
+
+/**
+ * Redacts the items of one stream, which must come in order.
+ * @param options.values secrets that `redact` knows by value and that hold spaces: their beginning is held back, too
+ */
+export function createStreamRedaction(
+  redact: Redact,
+  options: StreamRedactionOptions = {},
+): (item: StreamItem) => readonly StreamItem[] {
+  checkOptions("createStreamRedaction()", streamRules, options);
+  const { values: secrets = [] } = options;
+  // The cast holds because redaction changes the text in plain data and keeps its shape.
+  const value = <T>(data: T): T => redactJson(data as Json, redact) as T;
+  /** Text that is held back, by part of the message. */
+  const kept = new Map<string, string>();
+  let last: DeltaItem | null = null;
+
+  /**
+   * The last delta, as far as its text can be shown. The whole text can be shown if something else follows: a
+   * provider may send the end of a text long after its last word.
+   */
+  function release(isWhole: boolean): readonly StreamItem[] {
+    if (last === null) return [];
+    const { delta } = last;
+    const text = (kept.get(keyOf(delta)) ?? "") + delta.text;
+    const length = isWhole ? text.length : shownLength(text, { redact, secrets });
+    kept.set(keyOf(delta), text.slice(length));
+    last = null;
+    return [{ type: "delta", delta: { ...delta, text: redact(text.slice(0, length)) } }];
+  }
+
+  function openSnapshot(item: Extract<StreamItem, { readonly type: "snapshot" }>): StreamItem {
+    kept.clear();
+    const parts = item.message.parts.map((part, index) => {
+      const open = item.open.find((openPart) => openPart.index === index);
+      if (open === undefined || !("text" in part)) return part;
+      const length = shownLength(part.text, { redact, secrets });
+      kept.set(`${open.type}/${open.id}`, part.text.slice(length));
+      return { ...part, text: part.text.slice(0, length) };
+    });
+    return value({ ...item, message: { ...item.message, parts } });
+  }
+
+  return (item) => {
+    if (item.type === "snapshot") return [...release(true), openSnapshot(item)];
+    // Other items may come between two deltas of a text. They neither end the text nor wait for it.
+    if (item.type !== "delta") return [value(item)];
+    const { delta } = item;
+    const isContinued = last !== null && "text" in delta && keyOf(delta) === keyOf(last.delta);
+    const released = release(!isContinued);
+    if (delta.kind === "start") kept.clear();
+    if (!("text" in delta)) return [...released, value(item)];
+    last = { type: "delta", delta };
+    return released;
+  };
+}
+
+/** The part of a message that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */
+function keyOf({ kind, id }: Pick<TextDelta, "id"> & { readonly kind: string }): string {
+  return `${kind.replace(/-(?:start|delta|end)$/, "")}/${id}`;
+}
+
+/** At most this many characters are held back: no secret of a known shape is longer. */
+const maxHeld = 24_000;
+
+/**
+ * How many characters can be shown: they hold no part of a secret that more text might complete, and cut no secret in
+ * two.
+ */
+export function shownLength(text: string, { redact, secrets }: Secrets): number {
+  const begun = Math.min(text.length, ...secretsBegun(text, secrets));
+  const whole = redact(text);
+  // Each try goes back twice as far, so that a text made for it does not cost a try for each of its words.
+  let step = 1;
+  for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
+    const held = Math.min(length, begun, ...heldFrom(text, length));
+    if (held === length && (length === 0 || redact(text.slice(0, length)) + redact(text.slice(length)) === whole))
+      return length;
+    length = wordsEnd(text, Math.max(0, Math.min(held, length - step)));
+  }
+  return text.length;
+}
+
+/**
+ * The end of the last whole word, or of the last letter outside ASCII: secrets are words of ASCII, except passwords
+ * in URLs.
+ */
+function wordsEnd(text: string, before: number): number {
+  const space = endOfLast(text, before, (code) => code <= 0x20);
+  if (text.slice(space, before).includes("://")) return space;
+  const end = endOfLast(text, before, (code) => code <= 0x20 || code > 0x7e);
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
+}
+
+function endOfLast(text: string, before: number, isEnd: (code: number) => boolean): number {
+  let end = before;
+  while (end > 0 && !isEnd(text.charCodeAt(end - 1))) end -= 1;
+  return end;
+}
+
+const openScheme = /(?:Bearer|Basic) $/;
+const openHeader = /^-----BEGIN [A-Z ]{0,30}-{0,5}$/;
+const openKey = /^-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s\\]{0,20000}$/;
+
+/** Where secrets that contain spaces may have begun: the word after an HTTP scheme, and a private key. */
+function heldFrom(text: string, length: number): readonly number[] {
+  const shown = text.slice(0, length);
+  const scheme = openScheme.exec(shown.slice(-20));
+  const begin = text.lastIndexOf("-----BEGIN", length);
+  const rest = begin === -1 ? "" : text.slice(begin);
+  return [
+    ...(scheme === null ? [] : [length - scheme[0].length]),
+    ...(openHeader.test(rest) || openKey.test(rest) ? [begin] : []),
+  ];
+}
+
+const openEscape = /\\+(?:u[0-9a-fA-F]{0,3})?$/;
+
+/** Where secrets known by value may have begun, in whatever way JSON has escaped them, and an escape that is not whole. */
+function secretsBegun(text: string, secrets: readonly string[]): readonly number[] {
+  if (secrets.length === 0) return [];
+  const offset = Math.max(0, text.length - maxHeld);
+  const open = openEscape.exec(text.slice(-maxEscape))?.[0].length ?? 0;
+  const { text: skeleton, starts } = skeletonOf(text.slice(offset, text.length - open));
+  const begun = secrets.map((secret) => {
+    const length = begunLength(skeleton, skeletonOf(secret).text);
+    return offset + (starts[skeleton.length - length] ?? 0);
+  });
+  return open === 0 ? begun : [...begun, text.length - open];
+}
+
+/** Characters of an escape that is not whole, of which more are not held back. */
+const maxEscape = 100;
+
+/** How many of the text's last characters are the beginning of the secret, but not all of it. Takes linear time. */
+function begunLength(text: string, secret: string): number {
+  const shorter = prefixLengths(secret);
+  let length = 0;
+  for (const character of text.slice(-secret.length).split("")) {
+    while (length > 0 && secret.charAt(length) !== character) length = shorter[length - 1] ?? 0;
+    if (secret.charAt(length) === character) length += 1;
+    if (length === secret.length) length = shorter[length - 1] ?? 0;
+  }
+  return length;
+}
+
+/** For each beginning of the secret: how long a shorter beginning is that it ends with. */
+function prefixLengths(secret: string): readonly number[] {
+  const lengths = [0];
+  let length = 0;
+  for (let index = 1; index < secret.length; index += 1) {
+    while (length > 0 && secret.charAt(index) !== secret.charAt(length)) length = lengths[length - 1] ?? 0;
+    if (secret.charAt(index) === secret.charAt(length)) length += 1;
+    lengths.push(length);
+  }
+  return lengths;
+}

@@ -1,0 +1,120 @@
+/**
+ * Follows the stream of a session over HTTP, and connects again when the connection is lost.
+ */
+import { type FrameData, readFrames, type StreamFrame } from "./frames.js";
+import { type Applied, createStreamView, type StreamView } from "./view.js";
+
+export type FollowOptions = {
+  /** The stream's URL: `…/v1/sessions/ID/stream`. Its query may have `runId`, `deltas` and `until`. */
+  readonly url: string | URL;
+  /** Headers of each request, for example `authorization`. */
+  readonly headers?: { readonly [name: string]: string };
+  /** Where to go on from: the id of the last event that was seen. Default: the beginning of the log. */
+  readonly after?: string;
+  readonly signal?: AbortSignal;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch;
+  /** The time after which a silent connection counts as lost, in milliseconds. Default: 40,000. */
+  readonly silentMs?: number;
+  /** How long to wait before connecting again, in milliseconds. Default: what the server says, or 1,500. */
+  readonly retryMs?: number;
+};
+
+/** A frame that changed what the client holds, and what it did. `view` has the message that is being streamed. */
+export type Followed = { readonly frame: StreamFrame; readonly applied: Applied; readonly view: StreamView };
+
+/** The server refused the stream for good: a wrong address, or no right to it. */
+export class StreamRefused extends Error {
+  override readonly name = "StreamRefused";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * The frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
+ * nothing more comes, or when `signal` is aborted.
+ * @throws StreamRefused if the server answers with a status from 400 to 499, other than 408 and 429
+ */
+export async function* followSession(options: FollowOptions): AsyncGenerator<Followed, void, undefined> {
+  const view = createStreamView(options.after ?? null);
+  let failures = 0;
+  while (options.signal?.aborted !== true) {
+    let { retryMs = 1_500 } = options;
+    try {
+      for await (const frame of framesOf(options, view)) {
+        failures = 0;
+        const applied = view.apply(frame);
+        if (applied === "reconnect") break;
+        if (applied !== "ignored") yield { frame, applied, view };
+        const bye = byeIn(frame.data);
+        if (bye?.why === "end") return;
+        if (bye !== null) retryMs = options.retryMs ?? bye.retryMs;
+      }
+    } catch (error) {
+      if (error instanceof StreamRefused) throw error;
+      failures += 1;
+    }
+    await pause(waitMs(failures, retryMs), options.signal);
+  }
+}
+
+/** Spread by half, so that many clients do not come back at once; after five failures, every 30 s. */
+function waitMs(failures: number, retryMs: number): number {
+  const most = failures >= 5 ? 30_000 : retryMs * 2 ** Math.max(0, failures - 1);
+  return Math.min(30_000, most) * (0.5 + Math.random() / 2);
+}
+
+function byeIn(data: FrameData): Extract<FrameData, { readonly type: "bye" }> | null {
+  return data.type === "bye" ? data : null;
+}
+
+async function* framesOf(options: FollowOptions, view: StreamView): AsyncGenerator<StreamFrame, void, undefined> {
+  const { url, headers, signal, silentMs = 40_000 } = options;
+  const connection = new AbortController();
+  const leave = () => connection.abort();
+  signal?.addEventListener("abort", leave, { once: true });
+  let timer = setTimeout(leave, silentMs);
+  try {
+    const last = view.lastId();
+    const response = await (options.fetch ?? fetch)(url, {
+      headers: { accept: "text/event-stream", ...headers, ...(last === null ? {} : { "last-event-id": last }) },
+      signal: connection.signal,
+    });
+    if (!response.ok || response.body === null) await refuse(response);
+    else
+      for await (const frame of readFrames(response.body)) {
+        clearTimeout(timer);
+        timer = setTimeout(leave, silentMs);
+        if (frame !== null) yield frame;
+      }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", leave);
+    connection.abort();
+  }
+}
+
+async function refuse(response: Response): Promise<never> {
+  const { status } = response;
+  const text = (await response.text().catch(() => "")).slice(0, 2_000);
+  const isForGood = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  const message = `The stream was refused with ${status}: ${text}`;
+  throw isForGood ? new StreamRefused(status, message) : new Error(message);
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end, { once: true });
+    if (signal?.aborted === true) end();
+  });
+}

@@ -1,0 +1,15 @@
+/**
+ * `pawl/server/client`: reads the streams of a Pawl server, in browsers and in Node. It imports nothing.
+ */
+export { type Followed, type FollowOptions, followSession, StreamRefused } from "./follow.js";
+export {
+  type ByeReason,
+  type ControlFrame,
+  type DeltaFrame,
+  type FrameData,
+  type LiveSource,
+  readFrames,
+  type SnapshotFrame,
+  type StreamFrame,
+} from "./frames.js";
+export { type Applied, createStreamView, type PartialMessage, type StreamView } from "./view.js";

@@ -1,0 +1,54 @@
+/**
+ * Frames as they are written: server-sent events without a name, so that they reach `onmessage`. An event of the log has its
+ * place as id; nothing else has one, so that `Last-Event-ID` is always a place in the log.
+ */
+import type { StreamItem } from "../index.js";
+import type { ControlFrame, DeltaFrame, SnapshotFrame } from "./client/index.js";
+
+/** A frame that several watchers are sent: the same bytes for each. */
+export type SharedFrame = {
+  readonly bytes: Uint8Array;
+  /** Place of an event of the log; null for everything else. */
+  readonly place: string | null;
+  /** The run that it belongs to; null for those of the session. */
+  readonly runId: string | null;
+  /** The run whose end it is. */
+  readonly ends: string | null;
+};
+
+const encoder = new TextEncoder();
+
+export const retryFrame = encoder.encode("retry: 1500\n\n");
+export const beatFrame = encoder.encode(": beat\n\n");
+
+export function controlFrame(frame: ControlFrame | SnapshotFrame): Uint8Array {
+  return encoder.encode(`data: ${JSON.stringify(frame)}\n\n`);
+}
+
+/** The frame of an item. Deltas have frames of their own: `deltaFrame`. */
+export function itemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
+  const isEvent = "seq" in item;
+  const place = isEvent ? `${item.seq}.${item.index}` : null;
+  const id = place === null ? "" : `id: ${place}\n`;
+  return {
+    bytes: encoder.encode(`${id}data: ${JSON.stringify(item)}\n\n`),
+    place,
+    runId: runOf(item),
+    ends: item.type === "final" ? item.runId : null,
+  };
+}
+
+export function deltaFrame(frame: DeltaFrame): SharedFrame {
+  return {
+    bytes: encoder.encode(`data: ${JSON.stringify(frame)}\n\n`),
+    place: null,
+    runId: frame.delta.runId,
+    ends: null,
+  };
+}
+
+function runOf(item: Exclude<StreamItem, { readonly type: "delta" }>): string | null {
+  if ("runId" in item && typeof item.runId === "string") return item.runId;
+  if ("callKey" in item && typeof item.callKey === "string") return item.callKey.split("/").slice(0, -2).join("/");
+  return null;
+}

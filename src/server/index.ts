@@ -1,0 +1,16 @@
+/**
+ * `pawl/server`: the sessions of a store over HTTP.
+ */
+export {
+  type Action,
+  type AskedSession,
+  type Authenticate,
+  createToken,
+  type May,
+  type Principal,
+  type Scope,
+  scopes,
+} from "./principal.js";
+export { createServer, type Server } from "./server.js";
+export { type AnsweredCode, type ErrorBody, type ServerCode, serverCodes } from "./server-error.js";
+export type { LogLine, ServerLimits, ServerOptions } from "./server-options.js";

@@ -1,0 +1,84 @@
+/**
+ * The OpenAPI document, made from the routes and from the shapes that check requests.
+ */
+import type { Route } from "./route.js";
+import { type AnsweredCode, statusOf } from "./server-error.js";
+import type { ObjectShape } from "./shape.js";
+
+export function openApi(routes: readonly Route[], basePath: string): object {
+  const paths: { [path: string]: { [method: string]: object } } = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Pawl", version: "1", description: "Sessions of agents: begin, watch, steer, answer, abort." },
+    servers: [{ url: basePath === "" ? "/" : basePath }],
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas: { Error: errorSchema },
+      responses: {
+        Error: {
+          description: "What was wrong, and what to do next.",
+          content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+        },
+      },
+    },
+  };
+}
+
+const errorSchema = {
+  type: "object",
+  properties: {
+    error: {
+      type: "object",
+      properties: {
+        code: { type: "string", description: `One of the codes of Pawl, for example ${codesWithStatus().join(", ")}.` },
+        message: { type: "string" },
+        docs: { type: "string" },
+        requestId: { type: "string" },
+      },
+      required: ["code", "message", "docs", "requestId"],
+    },
+  },
+  required: ["error"],
+};
+
+function codesWithStatus(): readonly AnsweredCode[] {
+  return Object.keys(statusOf) as AnsweredCode[];
+}
+
+function operation({ path, about, query, body, gives, scope, action, method }: Route): object {
+  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: about,
+    ...(scope === null ? { security: [] } : { description: `Scope \`${scope}\`, action \`${action}\`.` }),
+    parameters: [...pathParameters, ...parametersOf(query)],
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+    responses: {
+      ...Object.fromEntries(Object.entries(gives).map(([status, what]) => [status, { description: what }])),
+      default: { $ref: "#/components/responses/Error" },
+    },
+  };
+}
+
+function parametersOf(query: ObjectShape | undefined): readonly object[] {
+  return Object.entries(query?.properties ?? {}).map(([name, { description = "", ...schema }]) => ({
+    name,
+    in: "query",
+    required: query?.required?.includes(name) === true,
+    description,
+    schema,
+  }));
+}

@@ -1,0 +1,69 @@
+/**
+ * Where a request comes from: checked before anything else, on every route. This is what stops a page of another site, or
+ * a name that was made to point at this machine (SEC-2).
+ */
+import { ServerError } from "./server-error.js";
+
+export type OriginRules = {
+  /** The values of `Host` that are ours. Undefined: the names of this machine itself. */
+  readonly hosts: readonly string[] | undefined;
+  /** Other origins whose pages may ask: they get CORS headers. */
+  readonly origins: readonly string[];
+};
+
+const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/**
+ * @param port the port that the server listens on; null if it is not known here
+ * @throws ServerError `forbidden`
+ */
+export function checkOrigin(request: Request, { hosts, origins }: OriginRules, port: number | null): void {
+  const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
+  if (!isOurHost(host, hosts, port))
+    throw new ServerError("forbidden", "The Host of the request is not one of this server's. See its option hosts.");
+  const origin = request.headers.get("origin");
+  if (origin !== null && origins.includes(origin)) return;
+  if (origin !== null && originHost(origin) !== host)
+    throw new ServerError("forbidden", "The Origin of the request is not this server's. See its option origins.");
+  const site = request.headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin" && site !== "none")
+    throw new ServerError("forbidden", "The request comes from a page of another site.");
+}
+
+function isOurHost(host: string, hosts: readonly string[] | undefined, port: number | null): boolean {
+  if (hosts !== undefined) return hosts.includes(host);
+  const parsed = parse(`http://${host}`);
+  if (parsed === null || parsed.host !== host.replace(/:80$/, "") || !loopbackNames.has(parsed.hostname)) return false;
+  return port === null || Number(parsed.port === "" ? 80 : parsed.port) === port;
+}
+
+function originHost(origin: string): string | null {
+  const parsed = parse(origin);
+  return parsed === null || parsed.origin !== origin ? null : parsed.host;
+}
+
+function parse(url: string): URL | null {
+  return URL.canParse(url) ? new URL(url) : null;
+}
+
+/** The CORS headers of an answer: only for an origin that the server names, and never with credentials. */
+export function corsHeaders(request: Request, { origins }: OriginRules): { readonly [name: string]: string } {
+  const origin = request.headers.get("origin");
+  if (origin === null || !origins.includes(origin)) return {};
+  return { "access-control-allow-origin": origin, vary: "origin" };
+}
+
+export function preflight(request: Request, rules: OriginRules): Response | null {
+  if (request.method !== "OPTIONS" || request.headers.get("access-control-request-method") === null) return null;
+  const allowed = corsHeaders(request, rules);
+  if (Object.keys(allowed).length === 0) return null;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...allowed,
+      "access-control-allow-methods": "GET, POST, DELETE",
+      "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
+      "access-control-max-age": "600",
+    },
+  });
+}

@@ -1,0 +1,85 @@
+/**
+ * Routes as data: the server goes by them, and so does the OpenAPI document.
+ */
+import type { Principal, Scope } from "./principal.js";
+import type { ServerContext } from "./server-context.js";
+import type { ObjectShape } from "./shape.js";
+import type { Sink } from "./sink.js";
+import type { OpenStream } from "./watch.js";
+
+export type Method = "GET" | "POST" | "DELETE";
+
+export type Answer =
+  | { readonly status: number; readonly json: unknown; readonly headers?: Headers_ }
+  | { readonly status: number; readonly bytes: Uint8Array | null; readonly headers?: Headers_ }
+  | { readonly status: 200; readonly stream: (sink: Sink) => OpenStream };
+
+type Headers_ = { readonly [name: string]: string };
+
+/** A request that was found to be allowed. */
+export type Asked = {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly principal: Principal;
+  /** The named parts of the path. */
+  readonly params: { readonly [name: string]: string };
+  readonly query: { readonly [name: string]: unknown };
+  readonly body: { readonly [name: string]: unknown };
+};
+
+export type Route = {
+  readonly method: Method;
+  /** `:name` stands for one part of the path. */
+  readonly path: string;
+  /** What the principal is asked to be allowed: the name that `may` gets, and the log. */
+  readonly action: string;
+  /** Null: open to everybody, without a token. */
+  readonly scope: Scope | null;
+  readonly about: string;
+  /** Whether the part `:id` names a session, which the principal must be allowed to read. */
+  readonly ofSession?: boolean;
+  readonly query?: ObjectShape;
+  readonly body?: ObjectShape;
+  /** The statuses of answers other than errors, and what they have. */
+  readonly gives: { readonly [status: number]: string };
+  readonly handle: (asked: Asked, context: ServerContext) => Promise<Answer> | Answer;
+};
+
+export type Found =
+  | { readonly type: "found"; readonly route: Route; readonly params: { readonly [name: string]: string } }
+  | { readonly type: "other_method"; readonly allowed: readonly Method[] }
+  | { readonly type: "none" };
+
+/** Finds the route of a path without its base. */
+export function findRoute(routes: readonly Route[], method: string, path: string): Found {
+  const parts = partsOf(path);
+  if (parts === null) return { type: "none" };
+  const allowed: Method[] = [];
+  for (const route of routes) {
+    const params = matched(route.path.split("/").slice(1), parts);
+    if (params === null) continue;
+    if (route.method === method) return { type: "found", route, params };
+    allowed.push(route.method);
+  }
+  return allowed.length === 0 ? { type: "none" } : { type: "other_method", allowed };
+}
+
+/** Null if a part is not properly encoded. */
+function partsOf(path: string): readonly string[] | null {
+  try {
+    return path.split("/").slice(1).map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
+function matched(pattern: readonly string[], parts: readonly string[]): { readonly [name: string]: string } | null {
+  if (pattern.length !== parts.length) return null;
+  const params: { [name: string]: string } = {};
+  for (const [index, expected] of pattern.entries()) {
+    const part = parts[index] ?? "";
+    if (expected.startsWith(":")) params[expected.slice(1)] = part;
+    else if (part !== expected) return null;
+  }
+  return params;
+}

@@ -1,0 +1,181 @@
+/**
+ * Runs: sending input, steering, aborting, results, and what is answered to calls that wait.
+ */
+import type { AnswerOptions, ApprovalDecision } from "../../index.js";
+import type { Asked, Route } from "../route.js";
+import { type ServerContext, sessionFor, shown } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import { flag, json, objectOf, oneOf, text, whole } from "../shape.js";
+import { postOptions, postOptionsIn } from "./post-options.js";
+
+export const runRoutes: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/runs",
+    action: "run",
+    scope: "run",
+    ofSession: true,
+    about: "Sends input. The header `Idempotency-Key` is the id of the run: a repeated request is one run.",
+    body: objectOf(
+      {
+        input: json("A text, parts, or user messages."),
+        mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "reject"),
+        options: postOptions,
+      },
+      ["input"],
+    ),
+    gives: { 202: "{ runId, isNew, seq }: stream from `seq`" },
+    handle: send,
+  },
+  {
+    method: "GET",
+    path: "/v1/sessions/:id/runs/:runId",
+    action: "read",
+    scope: "read",
+    ofSession: true,
+    about: "The result of a run, or what it waits for.",
+    query: objectOf({ wait: whole("Waits up to so many seconds for the result.", 0, 60) }),
+    gives: { 200: "the result of the run", 202: "{ runId }: the run goes on" },
+    handle: result,
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/steer",
+    action: "steer",
+    scope: "run",
+    ofSession: true,
+    about: "Adds input before the next model call.",
+    body: objectOf(
+      {
+        input: json("A text, parts, or user messages."),
+        skip: oneOf("Skips the calls that have not started.", "unstarted"),
+      },
+      ["input"],
+    ),
+    gives: { 204: "taken" },
+    async handle({ principal, params, body }, context) {
+      const { session } = await sessionFor(context, principal, "steer", params.id ?? "");
+      const { input, skip } = body as { readonly input: string; readonly skip?: "unstarted" };
+      await session.steer(input, { by: principal.id, ...(skip === undefined ? {} : { skip }) });
+      return { status: 204, bytes: null };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/abort",
+    action: "abort",
+    scope: "run",
+    ofSession: true,
+    about: "Aborts the run under way, or the named run, which may still be queued.",
+    body: objectOf({ runId: text("The run.", 200), note: text("Why.", 10_000) }),
+    gives: { 200: "{ outcome }: `asked`, or `nothing` if there is no such run or it has ended" },
+    async handle({ principal, params, body }, context) {
+      const { session } = await sessionFor(context, principal, "abort", params.id ?? "");
+      const outcome = await session.abort({ ...(body as { readonly note?: string }), by: principal.id });
+      return { status: 200, json: { outcome } };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/answers",
+    action: "answer",
+    scope: "approve",
+    ofSession: true,
+    about: "Answers a call that waits. It is bound to the input that was shown, or to a question of the tool.",
+    body: objectOf(
+      {
+        callKey: text("The call."),
+        decision: json(
+          '{ type: "approve" | "deny" | "modify" | "abort" | "rerun" | "result" | "fail" | "reply" | "decline", … }',
+        ),
+        inputHash: text("The hash of the input that was shown.", 128),
+        questionId: text("The question of the tool.", 500),
+      },
+      ["callKey", "decision"],
+    ),
+    gives: { 200: "{ counted, answer }: `first`, or `second` and the answer that counts" },
+    handle: answer,
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/results",
+    action: "result",
+    scope: "run",
+    ofSession: true,
+    about: "Gives the result of a call that runs outside of Pawl.",
+    body: objectOf({ callKey: text("The call."), output: json("What it gave."), isError: flag("Whether it failed.") }, [
+      "callKey",
+      "output",
+    ]),
+    gives: { 200: "{ counted }: `first` or `second`" },
+    async handle({ principal, params, body }, context) {
+      const { session } = await sessionFor(context, principal, "result", params.id ?? "");
+      const { callKey, output, isError } = body as {
+        readonly callKey: string;
+        readonly output: unknown;
+        readonly isError?: boolean;
+      };
+      const counted = await session.provideResult(callKey, output, isError === undefined ? {} : { isError });
+      return { status: 200, json: { counted } };
+    },
+  },
+];
+
+async function send({ request, principal, params, body }: Asked, context: ServerContext) {
+  const { session, summary } = await sessionFor(context, principal, "run", params.id ?? "");
+  const { input, mode, options } = body as {
+    readonly input: string;
+    readonly mode?: "queue" | "steer" | "reject";
+    readonly options?: unknown;
+  };
+  const key = request.headers.get("idempotency-key");
+  const sent = await session.send(input, {
+    ...postOptionsIn(options),
+    by: principal.id,
+    ...(mode === undefined ? {} : { mode }),
+    ...(key === null ? {} : { runId: key }),
+  });
+  return { status: 202, json: { ...sent, seq: summary.seq } } as const;
+}
+
+async function result({ request, principal, params, query }: Asked, context: ServerContext) {
+  const { session } = await sessionFor(context, principal, "read", params.id ?? "");
+  const runId = params.runId ?? "";
+  const seconds = (query.wait as number | undefined) ?? 0;
+  let found = await session.result(runId);
+  if (found === null && seconds > 0) {
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000)]);
+    const { seq } = await session.state();
+    // A run that waits for somebody has a result, too: `suspended` comes without an end of the run.
+    for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))
+      if (item.type === "suspended") break;
+    found = await session.result(runId);
+  }
+  if (found === null) return { status: 202, json: { runId } } as const;
+  return { status: 200, json: shown(context, found) } as const;
+}
+
+async function answer({ principal, params, body }: Asked, context: ServerContext) {
+  const { session } = await sessionFor(context, principal, "answer", params.id ?? "");
+  const { callKey, decision, ...shownWith } = body as {
+    readonly callKey: string;
+    readonly decision: ApprovalDecision;
+  } & AnswerOptions;
+  if (shownWith.inputHash === undefined && shownWith.questionId === undefined)
+    throw new ServerError(
+      "bad_input",
+      "The body lacks inputHash: the hash of the input that was shown. A question of a tool has a questionId instead.",
+    );
+  if (!isDecision(decision)) throw new ServerError("bad_input", "The body: decision must be an object with a type.");
+  const counted = await session.answer(callKey, decision, { ...shownWith, by: principal.id });
+  const given = await session.answerTo(callKey, shownWith.questionId);
+  return { status: 200, json: { counted, answer: shown(context, given) } } as const;
+}
+
+const decisionTypes: ReadonlySet<unknown> = new Set([
+  ...["approve", "deny", "modify", "abort", "rerun", "result", "fail", "reply", "decline"],
+]);
+
+function isDecision(decision: unknown): boolean {
+  return typeof decision === "object" && decision !== null && "type" in decision && decisionTypes.has(decision.type);
+}

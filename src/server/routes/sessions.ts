@@ -1,0 +1,203 @@
+/**
+ * Sessions: the list, what one is, beginning one, forking and deleting one.
+ */
+import type { RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
+import { randomText } from "../principal.js";
+import type { Asked, Route } from "../route.js";
+import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import { json, objectOf, oneOf, text, whole } from "../shape.js";
+import { cursorOf, placeIn } from "./paging.js";
+import { postOptions, postOptionsIn } from "./post-options.js";
+
+const statuses = [
+  ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
+] as const;
+
+/** Sessions that a page looks at before it is given out, although it is not full: `may` is asked for each. */
+const mostLookedAt = 2_000;
+
+type ListPlace = { readonly updatedAt: number; readonly sessionId: string };
+
+export const sessionRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/v1/sessions",
+    action: "list",
+    scope: "read",
+    about: "Sessions, newest first. Without `parent`, those that no other session started.",
+    query: objectOf({
+      status: oneOf("Only sessions of this status.", ...statuses),
+      agent: text("Only sessions of this agent."),
+      parent: text("Only sessions that this session started."),
+      limit: whole("The most sessions.", 1, 500),
+      cursor: text("The `next` of the page before.", 2_000),
+    }),
+    gives: { 200: "{ sessions, next }: `next` is the cursor of the next page, null at the end" },
+    handle: list,
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions",
+    action: "begin",
+    scope: "run",
+    about: "Begins a session with a request. A process with the agent carries it out.",
+    body: objectOf(
+      {
+        agent: text("The name of the agent.", 200),
+        input: json("A text, parts, or user messages."),
+        options: postOptions,
+        sessionId: text("An id of your own. It needs the scope admin.", 200),
+      },
+      ["agent", "input"],
+    ),
+    gives: { 201: "{ sessionId, runId, seq }: stream from `seq`" },
+    handle: begin,
+  },
+  {
+    method: "GET",
+    path: "/v1/sessions/:id",
+    action: "read",
+    scope: "read",
+    ofSession: true,
+    about: "What a session is, its run, and what waits for an answer.",
+    gives: { 200: "{ sessionId, info, status, seq, createdAt, updatedAt, isHeld, run, waiting }" },
+    handle: describe,
+  },
+  {
+    method: "DELETE",
+    path: "/v1/sessions/:id",
+    action: "delete",
+    scope: "admin",
+    ofSession: true,
+    about: "Deletes a session and all its data, unless it is held or its run is under way.",
+    gives: { 204: "deleted" },
+    async handle({ params }, { settings }) {
+      await settings.store.delete(params.id ?? "", { now: Date.now() });
+      return { status: 204, bytes: null };
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/sessions/:id/messages",
+    action: "read",
+    scope: "read",
+    ofSession: true,
+    about: "The conversation as the model sees it.",
+    gives: { 200: "{ messages }" },
+    async handle(asked, context) {
+      const { session } = await readOf(asked, context);
+      return { status: 200, json: { messages: shown(context, await session.messages()) } };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/fork",
+    action: "fork",
+    scope: "run",
+    ofSession: true,
+    about: "Copies the history up to an entry into a new session.",
+    body: objectOf({ at: whole("The last entry of the copy. Default: all.", 1, Number.MAX_SAFE_INTEGER) }),
+    gives: { 201: "{ sessionId }" },
+    async handle(asked, context) {
+      const { session } = await sessionFor(context, asked.principal, "fork", asked.params.id ?? "");
+      const at = asked.body.at as number | undefined;
+      const copy = await session.fork({ sessionId: randomText(16), ...(at === undefined ? {} : { at }) });
+      return { status: 201, json: { sessionId: copy.id } };
+    },
+  },
+];
+
+function readOf({ principal, params }: Asked, context: ServerContext): Promise<ReadSession> {
+  return sessionFor(context, principal, "read", params.id ?? "");
+}
+
+async function list({ principal, query }: Asked, context: ServerContext) {
+  const { store, limits } = context.settings;
+  const {
+    status,
+    agent,
+    parent,
+    limit = 50,
+    cursor,
+  } = query as {
+    readonly [Name in "agent" | "parent" | "cursor"]?: string;
+  } & { readonly status?: Status; readonly limit?: number };
+  const most = Math.min(limit, limits.maxPage);
+  const filters: Parameters<Store["list"]>[0] = {
+    parent: parent ?? null,
+    ...(status === undefined ? {} : { status: [status] }),
+    ...(agent === undefined ? {} : { agent }),
+  };
+  const found: unknown[] = [];
+  let after = placeIn<ListPlace>(cursor, { updatedAt: "number", sessionId: "string" });
+  let isWhole = false;
+  for (let looked = 0; found.length < most && looked < mostLookedAt && !isWhole; ) {
+    const page = await store.list({ ...filters, limit: most, ...(after === undefined ? {} : { after }) });
+    for (const summary of page) {
+      if (found.length === most) break;
+      after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
+      const info = await infoOf(context, summary);
+      if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
+        found.push(shown(context, listed(summary, info)));
+      looked += 1;
+    }
+    isWhole = page.length < most && found.length < most;
+  }
+  return {
+    status: 200,
+    json: { sessions: found, next: isWhole || after === undefined ? null : cursorOf(after) },
+  } as const;
+}
+
+function listed(
+  { sessionId, status, activity, seq, createdAt, updatedAt, inbox, holder }: SessionSummary,
+  info: SessionInfo | null,
+) {
+  return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
+}
+
+async function begin({ principal, body }: Asked, context: ServerContext) {
+  const { agent, input, options, sessionId } = body as {
+    readonly agent: string;
+    readonly input: string;
+    readonly options?: unknown;
+    readonly sessionId?: string;
+  };
+  const { agents, client } = context;
+  if (agents.size > 0 && !agents.has(agent))
+    throw new ServerError(
+      "bad_input",
+      `There is no agent ${JSON.stringify(agent)} here. There are ${[...agents.keys()].join(", ")}.`,
+    );
+  if (sessionId !== undefined && !principal.scopes.includes("admin"))
+    throw new ServerError(
+      "forbidden",
+      "A session id of your own needs the scope admin. Leave it out for a random one.",
+    );
+  if (!(await isAllowed(context, principal, "begin", null)))
+    throw new ServerError("forbidden", "You may not begin sessions here.");
+  const id = sessionId ?? randomText(16);
+  if (sessionId !== undefined && (await context.settings.store.describe(id)) !== null)
+    throw new ServerError(
+      "session_busy",
+      `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
+    );
+  const { runId } = await client.session(id).send(input, { ...postOptionsIn(options), agent, by: principal.id });
+  return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
+}
+
+async function describe(asked: Asked, context: ServerContext) {
+  const { session, summary, asked: found } = await readOf(asked, context);
+  const state = await session.state();
+  const result: RunResult | null = await session.result();
+  const run =
+    state.status === "idle"
+      ? null
+      : { runId: state.runId, startSeq: state.startSeq, counters: state.counters, usage: state.usage, result };
+  const waiting = await session.pendingApprovals();
+  return {
+    status: 200,
+    json: shown(context, { ...listed(summary, found.info), seq: state.seq, status: state.status, run, waiting }),
+  } as const;
+}

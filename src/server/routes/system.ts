@@ -1,0 +1,101 @@
+/**
+ * The server itself: whether it lives and is ready, what it can do, and its figures.
+ */
+import type { Asked, Route } from "../route.js";
+import type { ServerContext } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+
+/** The time in which the store must answer, in milliseconds. */
+const readyWithinMs = 1_000;
+
+export const systemRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/health",
+    action: "health",
+    scope: null,
+    about: "Whether the process lives. It needs no token.",
+    gives: { 200: "{ ok }" },
+    handle: () => ({ status: 200, json: { ok: true } }),
+  },
+  {
+    method: "GET",
+    path: "/ready",
+    action: "ready",
+    scope: null,
+    about: "Whether the store answers and the server takes requests. It needs no token.",
+    gives: { 200: "{ ok }" },
+    handle: ready,
+  },
+  {
+    method: "GET",
+    path: "/metrics",
+    action: "metrics",
+    scope: "admin",
+    about: "Figures, as Prometheus reads them.",
+    gives: { 200: "text/plain" },
+    handle: metrics,
+  },
+  {
+    method: "GET",
+    path: "/openapi.json",
+    action: "openapi",
+    scope: "read",
+    about: "This description.",
+    gives: { 200: "the OpenAPI 3.1 document" },
+    handle: (_, context) => ({ status: 200, json: context.openApi() }),
+  },
+  {
+    method: "GET",
+    path: "/v1/agents",
+    action: "agents",
+    scope: "read",
+    about: "The agents of this process, with their tools.",
+    gives: { 200: "{ agents }" },
+    handle: agents,
+  },
+];
+
+async function ready(_: Asked, { settings, isDraining }: ServerContext) {
+  if (isDraining()) throw new ServerError("draining", "The server is shutting down.");
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ServerError("store_failed", "The store does not answer.")), readyWithinMs);
+  });
+  try {
+    await Promise.race([settings.store.list({ limit: 1 }), late]);
+  } catch {
+    throw new ServerError("store_failed", "The store does not answer.");
+  } finally {
+    clearTimeout(timer);
+  }
+  return { status: 200, json: { ok: true } } as const;
+}
+
+function agents(_: Asked, context: ServerContext) {
+  const all = [...context.agents].map(([name, agent]) => ({
+    name,
+    models: context.modelsOf(agent),
+    tools: agent.specifications(),
+    limits: agent.options.limits ?? {},
+  }));
+  return { status: 200, json: { agents: all } } as const;
+}
+
+async function metrics(_: Asked, { streams, usage, worker, settings }: ServerContext) {
+  const due = await settings.store.due(Date.now(), 1_000);
+  const status = worker?.status() ?? { running: 0, refused: [] };
+  const lines = [
+    metric("pawl_streams", "gauge", "Streams that are open.", streams.count()),
+    metric("pawl_sessions_running", "gauge", "Sessions that this process carries on.", status.running),
+    metric("pawl_sessions_refused", "gauge", "Sessions that this process cannot carry on.", status.refused.length),
+    metric("pawl_sessions_due", "gauge", "Sessions that wait for a process, at most 1,000.", due.length),
+    metric("pawl_requests_limited", "counter", "Requests that were refused because of a limit.", usage.refused()),
+  ];
+  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+  return { status: 200, bytes: new TextEncoder().encode(lines.join("")), headers } as const;
+}
+
+function metric(name: string, type: "gauge" | "counter", about: string, value: number): string {
+  return `# HELP ${name} ${about}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
+}

@@ -1,0 +1,93 @@
+/**
+ * What the routes of one server share.
+ */
+import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, Worker } from "../index.js";
+import { redactJson } from "../index.js";
+import type { Hubs } from "./hubs.js";
+import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
+import { ServerError } from "./server-error.js";
+import type { ServerSettings } from "./server-options.js";
+import type { OpenStreams } from "./streams.js";
+import type { UsageLimits } from "./usage-limits.js";
+
+export type ServerContext = {
+  readonly settings: ServerSettings;
+  readonly client: Client;
+  /** The agents of this process, by name. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly worker: Worker | null;
+  readonly hubs: Hubs;
+  readonly streams: OpenStreams;
+  readonly usage: UsageLimits;
+  readonly isDraining: () => boolean;
+  /** The OpenAPI document. */
+  readonly openApi: () => object;
+  /** The ids of an agent's model and its fallbacks. */
+  readonly modelsOf: (agent: Agent) => readonly string[];
+};
+
+/** A session that the caller may read. */
+export type ReadSession = {
+  readonly session: ClientSession;
+  readonly summary: SessionSummary;
+  readonly asked: AskedSession;
+};
+
+/** A session that may not be read is answered like one that there is not (SEC-3). */
+export function noSession(id: string): ServerError {
+  return new ServerError("no_session", `There is no session ${id}.`);
+}
+
+/** @throws ServerError `no_session`, `forbidden` */
+export async function sessionFor(
+  context: ServerContext,
+  principal: Principal,
+  action: Action,
+  id: string,
+): Promise<ReadSession> {
+  const session = isId(id) ? context.client.session(id) : null;
+  const summary = session === null ? null : await context.settings.store.describe(id);
+  if (session === null || summary === null) throw noSession(id);
+  const asked = { id, info: await infoOf(context, summary) };
+  if (!(await isAllowed(context, principal, "read", asked))) throw noSession(id);
+  if (action !== "read" && !(await isAllowed(context, principal, action, asked)))
+    throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
+  return { session, summary, asked };
+}
+
+/** Whether the library can have a session of this id: others are answered like those that there are not. */
+function isId(id: string): boolean {
+  return id !== "" && id.length <= 512 && !/\0|\p{Surrogate}/u.test(id);
+}
+
+export async function isAllowed(
+  { settings }: ServerContext,
+  principal: Principal,
+  action: Action,
+  session: AskedSession | null,
+): Promise<boolean> {
+  return settings.may === null ? ownSessions(principal, session) : settings.may(principal, action, session);
+}
+
+/**
+ * What is known of the session. A request that nobody has taken yet is in the inbox. A child session belongs to whoever
+ * began the session at the top.
+ */
+export async function infoOf(
+  { settings: { store } }: ServerContext,
+  { sessionId, info }: Pick<SessionSummary, "sessionId" | "info">,
+): Promise<SessionInfo | null> {
+  if (info === null) {
+    for (const { body } of await store.inbox(sessionId))
+      if (body.type === "input" || body.type === "history") return { model: "", ...body.session };
+    return null;
+  }
+  if (info.principal !== undefined || info.top === undefined) return info;
+  const principal = (await store.describe(info.top))?.info?.principal;
+  return principal === undefined ? info : { ...info, principal };
+}
+
+/** A copy without secrets. */
+export function shown({ settings }: ServerContext, value: unknown): unknown {
+  return redactJson(value as Json, settings.redact);
+}

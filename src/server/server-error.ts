@@ -1,0 +1,106 @@
+/**
+ * Errors as the server answers them: a status and a code for each. Codes are those of the library, and a few of the
+ * server's own.
+ */
+import { type ErrorCode, PawlError } from "../index.js";
+
+/** The codes that only a server gives. */
+export const serverCodes = Object.freeze([
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "bad_cursor",
+  "unsupported_media_type",
+  "too_large",
+  "too_many",
+  "draining",
+] as const);
+
+export type ServerCode = (typeof serverCodes)[number];
+
+export type AnsweredCode = ErrorCode | ServerCode;
+
+/** The status of each code; a code that has none here is answered with 500. */
+export const statusOf: { readonly [code in AnsweredCode]?: number } = Object.freeze({
+  bad_input: 400,
+  bad_cursor: 400,
+  not_storable: 400,
+  unknown_model: 400,
+  unknown_handoff: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  no_session: 404,
+  no_such_call: 404,
+  no_such_run: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  session_busy: 409,
+  session_active: 409,
+  run_finished: 409,
+  agent_mismatch: 409,
+  root_mismatch: 409,
+  newer_format: 409,
+  older_format: 409,
+  too_large: 413,
+  unsupported_media_type: 415,
+  too_many: 429,
+  draining: 503,
+  shut_down: 503,
+  store_failed: 503,
+  store_closed: 503,
+});
+
+/** A refusal of the server. `retryAfterS` is in seconds. */
+export class ServerError extends Error {
+  override readonly name = "ServerError";
+  readonly code: AnsweredCode;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: AnsweredCode, message: string, options: { readonly retryAfterS?: number } = {}) {
+    super(message);
+    this.code = code;
+    this.retryAfterS = options.retryAfterS;
+  }
+}
+
+export type ErrorBody = {
+  readonly error: {
+    readonly code: AnsweredCode;
+    readonly message: string;
+    readonly docs: string;
+    readonly requestId: string;
+  };
+};
+
+export type ErrorAnswer = {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: ErrorBody;
+  /** What the log of the server should say of it; undefined if the caller has made the mistake. */
+  readonly cause: unknown;
+};
+
+/** What an error is answered with. Only messages that are made for callers go out: no stack, path or cause. */
+export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
+  const code = error instanceof ServerError || error instanceof PawlError ? error.code : "internal";
+  const status = statusOf[code] ?? 500;
+  const message = status === 500 || status === 503 ? messageOfFailure(code) : (error as Error).message;
+  const retry = error instanceof ServerError ? error.retryAfterS : undefined;
+  const retryAfter = retry ?? (status === 503 ? 5 : undefined);
+  return {
+    status,
+    headers: {
+      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+      ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    },
+    body: { error: { code, message, docs: `docs/errors.md#${code}`, requestId } },
+    cause: status >= 500 ? error : undefined,
+  };
+}
+
+function messageOfFailure(code: AnsweredCode): string {
+  if (code === "draining" || code === "shut_down") return "The server is shutting down. Try again.";
+  if (code === "store_failed" || code === "store_closed") return "The store does not answer. Try again.";
+  return "The request failed here. The server's log says why, under the id of the request.";
+}

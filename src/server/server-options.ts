@@ -1,0 +1,163 @@
+/**
+ * The options of a server, checked, and their defaults.
+ */
+import { type Agent, createRedaction, type Engine, PawlError, type Redact, type Store } from "../index.js";
+import { type Authenticate, byToken, isToken, type May } from "./principal.js";
+
+export type ServerLimits = {
+  /** Bytes of a request's body. Default: 1 MiB. */
+  readonly maxBodyBytes?: number;
+  /** Levels of nesting in a body. Default: 64. */
+  readonly maxJsonDepth?: number;
+  /** Streams that one principal may have open at a time. Default: 20. */
+  readonly streamsPerPrincipal?: number;
+  /** Streams of this process. Default: 2,000. */
+  readonly streams?: number;
+  /** Requests that change something, of one principal in a minute. Default: 60. */
+  readonly changesPerMinute?: number;
+  /** Runs that this process carries out at a time; others wait. Default: 100. */
+  readonly runs?: number;
+  /** The most items of a page. Default: 500. */
+  readonly maxPage?: number;
+  /** Bytes that may wait for the socket of a stream, before the stream ends. Default: 256 KiB. */
+  readonly maxUnsentBytes?: number;
+  /** How long a stream may be open, in milliseconds. Default: 60 minutes. */
+  readonly streamAgeMs?: number;
+};
+
+/** What the server did: one line for each request that changes something, and for each failure. */
+export type LogLine = {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly requestId: string;
+  readonly principal: string | null;
+  readonly action: string;
+  readonly sessionId: string | null;
+  readonly status: number;
+  /** Present if the server failed. */
+  readonly error?: unknown;
+};
+
+type Common = {
+  /**
+   * Whether this process carries out the runs of its agents. Set it to false where a process does not last. Default: true.
+   */
+  readonly work?: boolean;
+  /** The bearer token that may do everything: at least 22 characters. `createToken()` makes one. */
+  readonly token?: string;
+  /** Who asks; null if nobody is known. It takes the place of the token. */
+  readonly authenticate?: Authenticate;
+  /**
+   * Whether a principal may do what it asks, in a session or in none; the principal's scopes were checked before. It is
+   * asked for each request, for each item of a list, and each minute of a stream. Default: a session may be used by the
+   * principal that began it, and by principals with the scope `admin`.
+   */
+  readonly may?: May;
+  /** The path under which the server is mounted, for example `/pawl`. Default: none. */
+  readonly basePath?: string;
+  /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
+  readonly hosts?: readonly string[];
+  /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
+  readonly origins?: readonly string[];
+  readonly limits?: ServerLimits;
+  /** Removes secrets from everything that is shown, except from what somebody is asked to approve. Default: keys of known shapes. */
+  readonly redact?: Redact;
+  /** After this silence a stream gets a comment, in milliseconds. Default: 15,000. */
+  readonly heartbeatMs?: number;
+  readonly log?: (line: LogLine) => void;
+};
+
+export type ServerOptions = Common &
+  (
+    | { readonly store: Store; readonly agents: readonly Agent[]; readonly engine?: undefined }
+    | { readonly engine: Engine; readonly store?: undefined; readonly agents?: undefined }
+  );
+
+export type ServerSettings = {
+  readonly store: Store;
+  readonly agents: readonly Agent[];
+  readonly work: boolean;
+  readonly authenticate: Authenticate;
+  readonly may: May | null;
+  readonly basePath: string;
+  readonly hosts: readonly string[] | undefined;
+  readonly origins: readonly string[];
+  readonly limits: Required<ServerLimits>;
+  readonly redact: Redact;
+  readonly heartbeatMs: number;
+  readonly log: (line: LogLine) => void;
+};
+
+const defaultLimits: Required<ServerLimits> = {
+  maxBodyBytes: 1024 * 1024,
+  maxJsonDepth: 64,
+  streamsPerPrincipal: 20,
+  streams: 2_000,
+  changesPerMinute: 60,
+  runs: 100,
+  maxPage: 500,
+  maxUnsentBytes: 256 * 1024,
+  streamAgeMs: 60 * 60_000,
+};
+
+const optionNames: ReadonlySet<string> = new Set([
+  ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
+  ...["redact", "heartbeatMs", "log"],
+]);
+
+/** @throws PawlError `bad_configuration` */
+export function settingsOf(options: ServerOptions): ServerSettings {
+  checkNames("createServer()", options, optionNames);
+  const { engine, limits = {}, basePath = "", heartbeatMs = 15_000 } = options;
+  const store = engine?.store ?? options.store;
+  const agents = engine?.agents ?? options.agents;
+  if (store === undefined || agents === undefined)
+    throw misconfigured("createServer() needs a store and agents, or an engine. The list of agents may be empty.");
+  if (typeof basePath !== "string" || !/^(?:\/[\w.-]+)*$/.test(basePath))
+    throw misconfigured("basePath is a path such as /pawl, without a slash at its end.");
+  if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
+    throw misconfigured("heartbeatMs is a number of milliseconds, more than 0.");
+  checkNames("limits", limits, new Set(Object.keys(defaultLimits)));
+  for (const [name, value] of Object.entries(limits))
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
+      throw misconfigured(`limits.${name} is ${String(value)}; it must be a whole number, 1 or more.`);
+  return {
+    store,
+    agents,
+    work: options.work ?? true,
+    authenticate: authenticationOf(options),
+    may: options.may ?? null,
+    basePath,
+    hosts: options.hosts?.map((host) => host.toLowerCase()),
+    origins: options.origins ?? [],
+    limits: { ...defaultLimits, ...limits },
+    redact: options.redact ?? createRedaction(),
+    heartbeatMs,
+    log: options.log ?? (() => {}),
+  };
+}
+
+/** There is no server without authentication, also not on this machine alone (SEC-1). */
+function authenticationOf({ token, authenticate }: ServerOptions): Authenticate {
+  if (authenticate !== undefined && token !== undefined)
+    throw misconfigured("createServer() takes a token or authenticate, not both.");
+  if (authenticate !== undefined) return authenticate;
+  if (!isToken(token))
+    throw misconfigured(
+      "createServer() needs authentication: the option authenticate, or a token of at least 22 characters without spaces. createToken() makes one.",
+    );
+  return byToken(token);
+}
+
+function checkNames(what: string, given: object, known: ReadonlySet<string>): void {
+  if (typeof given !== "object" || given === null) throw misconfigured(`The options of ${what} must be an object.`);
+  for (const name of Object.keys(given))
+    if (!known.has(name))
+      throw misconfigured(
+        `${what} has no option ${JSON.stringify(name.slice(0, 100))}. It has ${[...known].join(", ")}.`,
+      );
+}
+
+export function misconfigured(message: string): PawlError {
+  return new PawlError("bad_configuration", message);
+}

@@ -1,0 +1,136 @@
+/**
+ * The shapes of requests: a small part of JSON Schema, enough for what the routes take. The same object checks a request
+ * and stands in the OpenAPI document.
+ */
+import { ServerError } from "./server-error.js";
+
+export type Shape = {
+  readonly description?: string;
+} & (
+  | {
+      readonly type: "object";
+      readonly properties: { readonly [name: string]: Shape };
+      readonly required?: readonly string[];
+      readonly additionalProperties: false;
+    }
+  | {
+      readonly type: "string";
+      readonly enum?: readonly string[];
+      readonly minLength?: number;
+      readonly maxLength?: number;
+    }
+  | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
+  | { readonly type: "boolean" }
+  /** Any JSON: the library checks it. */
+  | { readonly type?: never }
+);
+
+export type ObjectShape = Extract<Shape, { readonly type: "object" }>;
+
+export function objectOf(
+  properties: { readonly [name: string]: Shape },
+  required: readonly string[] = [],
+): ObjectShape {
+  return { type: "object", properties, ...(required.length === 0 ? {} : { required }), additionalProperties: false };
+}
+
+export const text = (description: string, maxLength = 500): Shape => ({
+  type: "string",
+  description,
+  minLength: 1,
+  maxLength,
+});
+
+export const flag = (description: string): Shape => ({ type: "boolean", description });
+
+export const oneOf = (description: string, ...values: readonly string[]): Shape => ({
+  type: "string",
+  description,
+  enum: values,
+});
+
+export const whole = (description: string, minimum: number, maximum: number): Shape => ({
+  type: "integer",
+  description,
+  minimum,
+  maximum,
+});
+
+export const json = (description: string): Shape => ({ description });
+
+/** @param where how messages name the value: "the body", "the query" @throws ServerError `bad_input` */
+export function checkShape(value: unknown, shape: Shape, where: string): void {
+  const problem = problemOf(value, shape);
+  if (problem !== null) throw new ServerError("bad_input", `${where} ${problem}`);
+  if (shape.type === "object" && isObject(value)) checkObject(value, shape, where);
+}
+
+function problemOf(value: unknown, shape: Shape): string | null {
+  if (shape.type === undefined) return null;
+  switch (shape.type) {
+    case "object":
+      return isObject(value) ? null : "must be an object.";
+    case "string":
+      return problemOfText(value, shape);
+    case "integer":
+      return Number.isSafeInteger(value) && (value as number) >= shape.minimum && (value as number) <= shape.maximum
+        ? null
+        : `must be a whole number from ${shape.minimum} to ${shape.maximum}.`;
+    case "boolean":
+      return typeof value === "boolean" ? null : "must be true or false.";
+  }
+}
+
+function problemOfText(
+  value: unknown,
+  { enum: values, minLength = 0, maxLength }: Extract<Shape, { readonly type: "string" }>,
+): string | null {
+  if (typeof value !== "string") return "must be a text.";
+  if (values !== undefined && !values.includes(value))
+    return `must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+  if (value.length < minLength) return "must not be empty.";
+  if (maxLength !== undefined && value.length > maxLength)
+    return `has ${value.length} characters; the most is ${maxLength}.`;
+  return null;
+}
+
+function checkObject(value: { readonly [name: string]: unknown }, shape: ObjectShape, where: string): void {
+  for (const [name, one] of Object.entries(value)) {
+    const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+    if (known === undefined)
+      throw new ServerError(
+        "bad_input",
+        `${where} has an unknown field ${JSON.stringify(name.slice(0, 100))}. It takes ${Object.keys(shape.properties).join(", ") || "no fields"}.`,
+      );
+    checkShape(one, known, `${where}: ${name}`);
+  }
+  for (const name of shape.required ?? [])
+    if (value[name] === undefined) throw new ServerError("bad_input", `${where} lacks the field ${name}.`);
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The parameters of a query, with the types that the shape names.
+ * @throws ServerError `bad_input`
+ */
+export function parseQuery(query: URLSearchParams, shape: ObjectShape): { readonly [name: string]: unknown } {
+  const given: { [name: string]: unknown } = {};
+  for (const [name, value] of query) {
+    if (Object.hasOwn(given, name))
+      throw new ServerError("bad_input", `The query has ${JSON.stringify(name.slice(0, 100))} twice.`);
+    const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+    given[name] = typedValue(value, known);
+  }
+  checkShape(given, shape, "The query");
+  return given;
+}
+
+function typedValue(text: string, shape: Shape | undefined): unknown {
+  if (shape?.type === "integer") return /^\d{1,15}$/.test(text) ? Number(text) : text;
+  if (shape?.type === "boolean")
+    return text === "1" || text === "true" ? true : text === "0" || text === "false" ? false : text;
+  return text;
+}

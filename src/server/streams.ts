@@ -1,0 +1,67 @@
+/**
+ * The open streams of a server: one timer for the heartbeats, the ages and the rights of them all.
+ */
+import type { ByeReason } from "./client/index.js";
+import type { OpenStream } from "./watch.js";
+
+export type StreamRules = {
+  readonly heartbeatMs: number;
+  readonly streamAgeMs: number;
+  readonly now: () => number;
+};
+
+export type OpenStreams = {
+  /** @param mayStay whether the principal may still read what the stream shows; asked each minute */
+  readonly add: (stream: OpenStream, mayStay: () => Promise<boolean>) => () => void;
+  readonly count: () => number;
+  /** Ends all, spread over a time in which they may come back. */
+  readonly endAll: (why: ByeReason, spreadMs: number) => void;
+};
+
+type Entry = {
+  readonly stream: OpenStream;
+  readonly mayStay: () => Promise<boolean>;
+  readonly since: number;
+  askedAt: number;
+};
+
+const askEveryMs = 60_000;
+
+export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
+  const open = new Set<Entry>();
+  let timer: ReturnType<typeof setInterval> | null = null;
+
+  function look(): void {
+    const at = now();
+    for (const entry of open) {
+      if (at - entry.since >= streamAgeMs) entry.stream.bye("age");
+      else if (at - entry.askedAt >= askEveryMs) void ask(entry, at);
+      entry.stream.beat();
+    }
+  }
+
+  /** If nobody can say whether it may stay, it may not. */
+  async function ask(entry: Entry, at: number): Promise<void> {
+    entry.askedAt = at;
+    const mayStay = await entry.mayStay().catch(() => false);
+    if (!mayStay) entry.stream.bye("auth");
+  }
+
+  return {
+    add(stream, mayStay) {
+      const entry: Entry = { stream, mayStay, since: now(), askedAt: now() };
+      open.add(entry);
+      timer ??= setInterval(look, heartbeatMs);
+      return () => {
+        open.delete(entry);
+        if (open.size > 0 || timer === null) return;
+        clearInterval(timer);
+        timer = null;
+      };
+    },
+    count: () => open.size,
+    endAll(why, spreadMs) {
+      for (const { stream } of [...open]) stream.bye(why, Math.round(200 + Math.random() * spreadMs));
+    },
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * One watcher of a session: the events of the log behind its place first, then what the hub sends.
+ *
+ * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub has sent before is in the log;
+ *    everything after it waits here. So nothing is skipped, and what comes twice is known by its place.
+ * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream.
+ */
+import type { PublicEvent } from "../index.js";
+import type { ByeReason, SnapshotFrame } from "./client/index.js";
+import { isBehind } from "./client/view.js";
+import { beatFrame, controlFrame, itemFrame, retryFrame, type SharedFrame } from "./frames.js";
+import type { Hub, Watcher } from "./hub.js";
+import type { Sink } from "./sink.js";
+
+export type WatchOptions = {
+  /** The place to go on from, `seq.index`; null: from the beginning. */
+  readonly after: string | null;
+  /** Whether the place that was asked for is beyond the log. */
+  readonly isReset: boolean;
+  /** Only what belongs to this run, or to no run. */
+  readonly runId: string | undefined;
+  /** Whether deltas and everything else that the log does not keep are wanted. */
+  readonly deltas: boolean;
+  /** The stream ends with this run. Null: the run has ended already. Undefined: the stream does not end by itself. */
+  readonly until: string | null | undefined;
+};
+
+export type WatchSource = {
+  readonly hub: () => Promise<Hub>;
+  /** The events of the log behind a place, to its present end, as they may be shown. */
+  readonly logged: (after: string | null, runId: string | undefined) => AsyncIterable<PublicEvent>;
+  /** The first frame. */
+  readonly opening: () => Promise<Uint8Array>;
+  /** The most bytes that may wait for the socket. */
+  readonly mostUnsent: number;
+};
+
+/** A stream that is open. */
+export type OpenStream = {
+  readonly bye: (why: ByeReason, retryMs?: number) => void;
+  /** Writes a comment if nothing was written since the last beat. */
+  readonly beat: () => void;
+};
+
+const defaultRetryMs = 1_500;
+
+/** Starts to watch. The stream ends when the other side leaves, or with a `bye`. */
+export function watch(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
+  let place = options.after;
+  let hub: Hub | null = null;
+  let waiting: SharedFrame[] | null = [];
+  let waitingBytes = 0;
+  let closed = false;
+  let quiet = true;
+
+  function write(bytes: Uint8Array): void {
+    if (closed) return;
+    quiet = false;
+    sink.write(bytes);
+  }
+
+  function bye(why: ByeReason, retryMs = defaultRetryMs): void {
+    if (closed) return;
+    write(controlFrame({ type: "bye", why, retryMs }));
+    leave();
+    sink.end();
+  }
+
+  function leave(): void {
+    closed = true;
+    hub?.leave(watcher);
+    hub = null;
+  }
+
+  function isWanted({ place: at, runId }: SharedFrame): boolean {
+    if (at === null ? !options.deltas : place !== null && !isBehind(at, place)) return false;
+    return options.runId === undefined || runId === null || runId === options.runId;
+  }
+
+  function pass(frame: SharedFrame): void {
+    if (isWanted(frame)) write(frame.bytes);
+    if (frame.place !== null && (place === null || isBehind(frame.place, place))) place = frame.place;
+    if (frame.ends !== null && frame.ends === options.until) bye("end");
+  }
+
+  const watcher: Watcher = {
+    send(frame) {
+      if (closed) return;
+      if (waiting === null) pass(frame);
+      else {
+        waiting.push(frame);
+        waitingBytes += frame.bytes.byteLength;
+      }
+      if (sink.unsent() + waitingBytes > source.mostUnsent) bye("slow");
+    },
+    tell: write,
+    bye: (why) => bye(why),
+  };
+
+  async function tellLog(): Promise<void> {
+    for await (const event of source.logged(place, options.runId)) {
+      if (closed) return;
+      pass(itemFrame(event));
+      await sink.drained();
+    }
+  }
+
+  /** A hub ends with its last watcher: then the next one is asked for. */
+  async function join(): Promise<SnapshotFrame | null> {
+    while (!closed) {
+      const found = await source.hub();
+      const joined = closed ? found.leave(watcher) : found.join(watcher);
+      if (joined === undefined || joined === null) continue;
+      hub = found;
+      return joined.snapshot;
+    }
+    return null;
+  }
+
+  async function tell(): Promise<void> {
+    write(retryFrame);
+    write(await source.opening());
+    if (options.isReset) write(controlFrame({ type: "reset" }));
+    await tellLog();
+    const snapshot = await join();
+    await tellLog();
+    if (options.until === null) bye("end");
+    const isOfRun = options.runId === undefined || snapshot?.runId === options.runId;
+    if (snapshot !== null && options.deltas && isOfRun) write(controlFrame(snapshot));
+    const before = waiting ?? [];
+    waiting = null;
+    waitingBytes = 0;
+    for (const frame of before) pass(frame);
+  }
+
+  sink.onClose(leave);
+  tell().catch(() => bye("error"));
+  return {
+    bye,
+    beat() {
+      if (quiet && !closed) sink.write(beatFrame);
+      quiet = true;
+    },
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Recorded sessions of what authors reach for: a question within a request, a guard, context sources, a child that a
+ * limit ends.
+ */
+import { guard } from "../../src/index.js";
+import { asHeld } from "../../src/ports/held-question.js";
+import { agentOf, call, steps, tool, tools } from "./agents.js";
+import type { RecordedScenario } from "./sessions.js";
+
+/** As a tool of an MCP server of 2025-11-25: it goes on running while it asks. */
+const elicit = tool("elicit", {
+  async execute(_input, { ask, attempt }) {
+    const asked = (name: string, more: object = {}) =>
+      ask(asHeld({ name: `${name}.${attempt}`, message: `The server asks: ${name}?`, ...more }));
+    const [one, two] = await Promise.all([
+      asked("one", { schema: { type: "string" } }),
+      asked("two", { expiresInMs: 60_000 }),
+    ]);
+    return `${one.type} ${two.type}`;
+  },
+});
+
+export const authorScenarios: readonly RecordedScenario[] = [
+  {
+    name: "asked-while-running",
+    about:
+      "a tool that asks twice and goes on running: one question is answered, then the process dies; and the whole of it",
+    parts: () => agentOf(steps({ calls: [call("elicit")] }, { text: "Asked." }), { tools: [elicit] }),
+    async play({ bench, session, ask, restart }) {
+      await ask("Ask.", "r");
+      await session.answer("r/1/1", { type: "reply", value: "yes" }, { questionId: "one.1", by: "Ada" });
+      await bench.settle();
+      const next = restart();
+      await next.session.resume().catch(() => {});
+      await bench.settle();
+      await next.ask("Ask again.", "r2");
+      await next.session.answer("r2/1/1", { type: "decline", note: "no" }, { questionId: "one.1" });
+      await bench.settle();
+      await bench.clock.advance(61_000);
+      await bench.settle();
+    },
+  },
+  {
+    name: "guard-tripped",
+    about: "a guard ends a model call, and the run with it",
+    parts: () =>
+      agentOf(steps({ text: "The key is 17." }), {
+        hooks: [guard({ name: "keys", output: ({ text }) => (text.includes("key") ? { trip: "a key" } : undefined) })],
+      }),
+    play: ({ ask }) => ask("Which key?", "r"),
+  },
+  {
+    name: "sources",
+    about: "texts of context sources, which differ in the next run",
+    parts() {
+      let loads = 0;
+      const load = () => {
+        loads += 1;
+        return [{ name: "rules", path: "/repo/RULES", text: `Version ${loads}.`, trust: "project" as const }];
+      };
+      return agentOf(steps({ calls: [call("look")] }, { text: "Done." }), {
+        context: { sources: [{ name: "rules", load }] },
+      });
+    },
+    async play({ ask }) {
+      await ask("Look.", "r");
+      await ask("Look again.", "r2");
+    },
+  },
+  {
+    name: "child-cut-short",
+    about: "a child agent that a limit ends gives what it has found",
+    parts(bench) {
+      const found = { text: "So far: a catch.", calls: [call("look")] };
+      const researcher = bench.start(
+        agentOf(steps(found, found), { name: "researcher", limits: { maxSteps: 1 } }),
+      ).agent;
+      const delegate = { name: "researcher", input: { task: "What is a pawl?" } };
+      return agentOf(steps({ calls: [delegate] }, { text: "A catch." }), {
+        tools: [...tools, researcher.asTool({ description: "Researches a question." })],
+      });
+    },
+    async play({ bench, ask }) {
+      await ask("What is a pawl?", "r");
+      await bench.settle();
+    },
+  },
+];

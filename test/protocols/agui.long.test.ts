@@ -1,0 +1,150 @@
+/**
+ * The `HttpAgent` of AG-UI 1.0, unmodified, against durable sessions over HTTP.
+ */
+import { describe, expect, test } from "vitest";
+import { type Agent, createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { postAgui } from "../../src/protocols/agui/agui.js";
+import { sseBody, sseHeaders } from "../../src/protocols/sse.js";
+import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
+import { askPerson } from "../../src/tools/index.js";
+import { createEcho } from "../support/agents.js";
+import { checkTool } from "../support/check-tools.js";
+import { serve } from "./serve.js";
+
+type Interrupt = {
+  readonly id: string;
+  readonly reason: string;
+  readonly toolCallId?: string;
+  readonly metadata?: object;
+};
+type Message = { readonly id: string; readonly role: string; readonly content?: unknown; readonly toolCalls?: unknown };
+type HttpAgent = {
+  readonly messages: readonly Message[];
+  readonly pendingInterrupts: readonly Interrupt[];
+  addMessage(message: Message): void;
+  runAgent(parameters?: object, subscriber?: object): Promise<{ readonly result: unknown }>;
+};
+const { HttpAgent }: { HttpAgent: new (options: object) => HttpAgent } = await import(
+  checkTool("@ag-ui/client/dist/index.mjs")
+);
+
+async function clientOf(agent: Agent): Promise<HttpAgent> {
+  const { url } = await serve(async (request, left) => {
+    const events = await postAgui(
+      await request.json(),
+      {
+        sessionOf: (threadId) => agent.session(threadId),
+        carryOn: (sessionId) => void agent.session(sessionId).resume(),
+        by: "Ada",
+      },
+      left,
+    );
+    const failure = (message: string) => ({ type: "RUN_ERROR", message });
+    return new Response(sseBody(events, { failure }), { headers: sseHeaders });
+  });
+  return new HttpAgent({ url, threadId: "thread-1" });
+}
+
+function agentOf(script: Script) {
+  const paid: unknown[] = [];
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object", properties: { cents: { type: "number" } } },
+    needsApproval: true,
+    execute: (input) => {
+      paid.push(input);
+      return "paid";
+    },
+  });
+  const tools = [pay, createEcho().tool, askPerson()];
+  return { paid, agent: createAgent({ model: createScriptedModel(script), tools, store: createMemoryStore() }) };
+}
+
+const say = (client: HttpAgent, content: string) => client.addMessage({ id: `m-${content}`, role: "user", content });
+const pay = { calls: [{ name: "pay", input: { cents: 5 } }] };
+
+describe("an HttpAgent", () => {
+  test("gets text, reasoning, calls with their input, and results", async () => {
+    const { agent } = agentOf([
+      { reasoning: "I look.", text: "Looking.", calls: [{ name: "echo", input: { a: 1 }, raw: '{"a":1}' }], chunk: 2 },
+      { text: "Found it." },
+      { text: "Again." },
+    ]);
+    const client = await clientOf(agent);
+    say(client, "Find it.");
+    const { result } = await client.runAgent();
+    expect(result).toMatchObject({ text: "Found it.", steps: 2 });
+    const said = client.messages.filter(({ role }) => role !== "user");
+    expect(said.map(({ role }) => role)).toEqual(["reasoning", "assistant", "assistant", "tool", "assistant"]);
+    expect(JSON.stringify(said)).toContain('"arguments":"{\\"a\\":1}"');
+    expect(said.at(-1)).toMatchObject({ content: "Found it." });
+    say(client, "Once more.");
+    await client.runAgent();
+    expect(client.messages.at(-1)).toMatchObject({ content: "Again." });
+  });
+
+  test("is interrupted by a call that waits, and resumes with an edited input", async () => {
+    const { agent, paid } = agentOf([pay, { text: "Paid." }]);
+    const client = await clientOf(agent);
+    say(client, "Pay.");
+    await client.runAgent();
+    expect(client.pendingInterrupts).toMatchObject([
+      { reason: "tool_call", metadata: { name: "pay", input: { cents: 5 }, why: "policy" } },
+    ]);
+    expect(paid).toEqual([]);
+    const interruptId = client.pendingInterrupts[0]?.id;
+    await client.runAgent({
+      resume: [{ interruptId, status: "resolved", payload: { approved: true, editedInput: { cents: 3 } } }],
+    });
+    expect(paid).toEqual([{ cents: 3 }]);
+    expect(client.messages.at(-1)).toMatchObject({ content: "Paid." });
+    expect(client.pendingInterrupts).toEqual([]);
+  });
+
+  test("denies by cancelling", async () => {
+    const { agent, paid } = agentOf([pay, { text: "Then not." }]);
+    const client = await clientOf(agent);
+    say(client, "Pay.");
+    await client.runAgent();
+    await client.runAgent({ resume: [{ interruptId: client.pendingInterrupts[0]?.id, status: "cancelled" }] });
+    expect(paid).toEqual([]);
+    expect(client.messages.at(-1)).toMatchObject({ content: "Then not." });
+  });
+
+  test("answers what a tool asks", async () => {
+    const { agent } = agentOf(({ messages }) => {
+      const last = messages.at(-1);
+      if (last?.role !== "tool") return { calls: [{ name: "ask_person", input: { question: "Which day?" } }] };
+      return { text: JSON.stringify(last.parts) };
+    });
+    const client = await clientOf(agent);
+    say(client, "Plan it.");
+    await client.runAgent();
+    const [interrupt] = client.pendingInterrupts;
+    expect(interrupt).toMatchObject({ reason: "input_required", message: expect.stringContaining("Which day?") });
+    await client.runAgent({ resume: [{ interruptId: interrupt?.id, status: "resolved", payload: "Monday" }] });
+    expect(client.messages.at(-1)?.content).toContain("Monday");
+  });
+
+  test("refuses what is not taken", async () => {
+    const { agent } = agentOf([{ text: "Never." }]);
+    const client = await clientOf(agent);
+    say(client, "Go.");
+    const tools = [{ name: "alert", description: "Alerts.", parameters: {} }];
+    await expect(client.runAgent({ tools })).rejects.toThrow(/tools of a page are not taken/);
+  });
+
+  test("is told of a failure", async () => {
+    const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;
+    const { agent } = agentOf([{ error: failure }]);
+    const client = await clientOf(agent);
+    say(client, "Go.");
+    let told = "";
+    const onRunErrorEvent = ({ event }: { readonly event: { readonly message: string } }) => {
+      told = event.message;
+    };
+    await client.runAgent({}, { onRunErrorEvent }).catch(() => {});
+    expect(told).toContain("The key is wrong.");
+  });
+});

@@ -1,0 +1,148 @@
+/**
+ * A watcher whose connection is cut anywhere loses nothing, is told nothing twice, and holds the same text (SRV-2).
+ */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createAgent, type Store, type StreamItem } from "../../src/index.js";
+import { createStreamView, followSession, type StreamFrame, type StreamView } from "../../src/server/client/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { collect, createEcho } from "../support/agents.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { eventsIn, framesOf, withServer } from "./rig.js";
+
+const words = Array.from({ length: 60 }, (_, index) => `word${index} `).join("");
+
+/** Words that come one in a turn of the event loop, so that a connection can be cut between them. */
+async function* slowly(text: string) {
+  yield { kind: "start" } as const;
+  yield { kind: "text-start", id: "t" } as const;
+  for (const word of text.split(/(?<= )/)) {
+    await new Promise((resolve) => setImmediate(resolve));
+    yield { kind: "text-delta", id: "t", text: word } as const;
+  }
+  yield { kind: "text-end", id: "t" } as const;
+}
+
+function talker(store: Store) {
+  const echo = createEcho();
+  const done = { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+  const calls = { kind: "tool-call", id: "c", name: "echo", input: '{"a":1}' } as const;
+  const failing = { kind: "error", failure: { kind: "network", message: "cut" } } as const;
+  async function* step(text: string, ...rest: readonly object[]) {
+    yield* slowly(text);
+    yield* rest;
+  }
+  const model = createScriptedModel([
+    { deltas: step(words, calls, { ...done, finishReason: { unified: "tool-calls" } }) as never },
+    { deltas: step(words.slice(0, 100), failing) as never },
+    { deltas: step(words, done) as never },
+  ]);
+  const retry = { baseDelayMs: 1, maxDelayMs: 1 };
+  return createAgent({ name: "talker", store, model, tools: [echo.tool], retry });
+}
+
+/** A `fetch` whose connections are cut after so many bytes of the answer; when the list is used up, none is. */
+function cuttingFetch(cuts: readonly number[]): typeof fetch {
+  const left = [...cuts];
+  return async (input, init) => {
+    const cutAfter = left.shift() ?? Number.POSITIVE_INFINITY;
+    const response = await fetch(input, init);
+    let passed = 0;
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        const rest = cutAfter - passed;
+        passed += chunk.byteLength;
+        if (chunk.byteLength <= rest) return controller.enqueue(chunk);
+        controller.enqueue(chunk.subarray(0, rest));
+        controller.error(new Error("cut"));
+      },
+    });
+    return new Response(response.body?.pipeThrough(cut), { status: response.status, headers: response.headers });
+  };
+}
+
+const textIn = (view: StreamView) =>
+  view
+    .partial()
+    ?.message.parts.map((part) => ("text" in part ? part.text : ""))
+    .join("") ?? "";
+
+describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
+  test(
+    "that is cut at any bytes tells each event once, in order, and the text as it was said",
+    verifies("SRV-2#one-process"),
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12_000 }), { maxLength: 6 }), async (cuts) => {
+          await withStore(open, (store) =>
+            withServer({ store, agents: [talker(store)] }, async ({ url, token, ask }) => {
+              const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
+              const events: unknown[] = [];
+              const followed = followSession({
+                url: `${url}/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`,
+                headers: { authorization: `Bearer ${token}` },
+                fetch: cuttingFetch(cuts),
+                retryMs: 1,
+              });
+              for await (const { frame, applied, view } of followed) {
+                if (applied === "event") events.push(frame.data);
+                expect(words.startsWith(textIn(view))).toBe(true);
+              }
+              const log = await collect(talker(store).session(sessionId).events({ follow: false }));
+              expect(events).toEqual(JSON.parse(JSON.stringify(log)));
+            }),
+          );
+        }),
+        { numRuns: 15 },
+      );
+    },
+  );
+
+  test(
+    "tells those who join late the message as far as it has come, and the rest",
+    verifies("SRV-2#one-process", "STRM-6"),
+    async () => {
+      await withStore(open, (store) =>
+        withServer({ store, agents: [talker(store)] }, async ({ ask, follow }) => {
+          const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
+          const path = `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`;
+          const first = framesOf(follow(path));
+          const joined: Promise<readonly StreamFrame[]>[] = [];
+          for await (const { view } of follow(path))
+            if (joined.length < 5 && textIn(view).length > joined.length * 60) joined.push(framesOf(follow(path)));
+          const whole = eventsIn(await first);
+          for (const frames of await Promise.all(joined)) {
+            expect(eventsIn(frames)).toEqual(whole);
+            const view = createStreamView();
+            for (const frame of frames) {
+              expect(view.apply(frame)).not.toBe("reconnect");
+              expect(words.startsWith(textIn(view))).toBe(true);
+            }
+          }
+          const kinds = (await Promise.all(joined)).flat().map(({ data }) => data.type);
+          expect(kinds).toContain("snapshot");
+        }),
+      );
+    },
+  );
+
+  test("begins again if the place is beyond the log, and refuses what is no place", async () => {
+    await withStore(open, (store) =>
+      withServer({ store, agents: [] }, async ({ ask, follow }) => {
+        const agent = createAgent({ store, model: createScriptedModel([{ text: "Done." }]) });
+        await agent.run("Go", { sessionId: "s" });
+        const log = await collect(agent.session("s").events({ follow: false }));
+        const path = "/v1/sessions/s/stream?until=run";
+        const frames = await framesOf(follow(path, { after: "900.1" }));
+        expect(frames.map(({ data }) => data.type)).toContain("reset");
+        expect(eventsIn(frames)).toHaveLength(log.length);
+        const third = log[2] as Extract<StreamItem, { readonly seq: number }>;
+        const rest = await framesOf(follow(path, { after: `${third.seq}.${third.index}` }));
+        expect(eventsIn(rest)).toHaveLength(log.length - 3);
+        const refused = await ask("GET", path, undefined, { "last-event-id": "never" });
+        expect(refused).toMatchObject({ status: 400, json: { error: { code: "bad_cursor" } } });
+      }),
+    );
+  });
+});
