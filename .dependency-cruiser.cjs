@@ -21,13 +21,13 @@ function roomRule({ room, imports }) {
 }
 
 /** `src/<room>` is a program on top of the package: it uses the public entry points, as anybody's could. */
-function program(name) {
+function program(name, uses = []) {
   return {
     name: `program-${name}`,
     comment: `src/${name} uses public entry points only`,
     severity: "error",
     from: { path: `^src/${name}/` },
-    to: { path: "^src/", pathNot: [`^src/${name}/`, publicEntries] },
+    to: { path: "^src/", pathNot: [...[name, ...uses].map((room) => `^src/${room}/`), publicEntries] },
   };
 }
 
@@ -80,7 +80,7 @@ module.exports = {
       },
     },
     ...rooms.map(roomRule),
-    ...programs.map(({ room }) => program(room)),
+    ...programs.map(({ room, uses }) => program(room, uses)),
     top("cli"),
     top("testing"),
     {

@@ -202,11 +202,11 @@ const rooms = [
   { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
 ];
 
-/** Programs on top of the package: they use public entry points only, as anybody's could. */
+/** Programs on top of the package: they use public entry points only, as anybody's could, and other programs that they name. */
 const programs = [
   { room: "cli", about: "the command line" },
   { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
-  { room: "server", about: "sessions over HTTP, and a client of its streams" },
+  { room: "server", about: "sessions over HTTP, and a client of its streams", uses: ["protocols"] },
 ];
 
 module.exports = { rooms, programs, contracts };

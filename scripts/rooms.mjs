@@ -56,7 +56,7 @@ function withTable(text) {
 /** From the top down, as the picture. */
 function table() {
   const rows = [
-    ...programs.map(({ room, about }) => row(room, about, ["the package's entry points"])),
+    ...programs.map(({ room, about, uses = [] }) => row(room, about, ["the package's entry points", ...uses])),
     ...[...rooms].reverse().map(({ room, about, imports }) => row(room, about, othersIn(imports))),
   ];
   return `| room | what it is for | may import |\n|---|---|---|\n${rows.join("\n")}\n`;

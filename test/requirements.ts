@@ -498,7 +498,6 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "LOOP-21",
   "STRM-10",
   "TOOL-18",
-  "AGENT-1#change",
   "TOOL-17",
   "AGENT-1",
   "TOOL-12",
@@ -511,6 +510,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-16",
   "CTX-11",
   "SEC-17#library",
+  "PROT-1",
+  "PROT-2",
   "PROT-3",
 ]);
 

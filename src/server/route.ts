@@ -12,7 +12,7 @@ export type Method = "GET" | "POST" | "DELETE";
 export type Answer =
   | { readonly status: number; readonly json: unknown; readonly headers?: Headers_ }
   | { readonly status: number; readonly bytes: Uint8Array | null; readonly headers?: Headers_ }
-  | { readonly status: 200; readonly stream: (sink: Sink) => OpenStream };
+  | { readonly status: 200; readonly stream: (sink: Sink) => OpenStream; readonly headers?: Headers_ };
 
 type Headers_ = { readonly [name: string]: string };
 

@@ -16,6 +16,7 @@ import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
+import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
 import { runRoutes } from "./routes/runs.js";
 import { sessionRoutes } from "./routes/sessions.js";
@@ -51,6 +52,7 @@ const routes: readonly Route[] = Object.freeze([
   ...watchingRoutes,
   ...approvalRoutes,
   ...inspectingRoutes,
+  ...chatRoutes,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -216,7 +218,7 @@ function written({ answer, headers }: Handled): {
   readonly headers: { readonly [name: string]: string };
   readonly body: Uint8Array | null;
 } {
-  if ("stream" in answer) return { headers: { ...headers, ...streamHeaders }, body: null };
+  if ("stream" in answer) return { headers: { ...headers, ...streamHeaders, ...answer.headers }, body: null };
   if ("json" in answer)
     return {
       headers: { ...headers, "content-type": "application/json; charset=utf-8", ...answer.headers },

@@ -1,15 +1,14 @@
 /**
  * The `HttpAgent` of AG-UI 1.0, unmodified, against durable sessions over HTTP.
  */
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool } from "../../src/index.js";
-import { postAgui } from "../../src/protocols/agui/agui.js";
-import { sseBody, sseHeaders } from "../../src/protocols/sse.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
+import { startServer } from "../server/rig.js";
 import { createEcho } from "../support/agents.js";
 import { checkTool } from "../support/check-tools.js";
-import { serve } from "./serve.js";
+import { verifies } from "../verifies.js";
 
 type Interrupt = {
   readonly id: string;
@@ -28,21 +27,18 @@ const { HttpAgent }: { HttpAgent: new (options: object) => HttpAgent } = await i
   checkTool("@ag-ui/client/dist/index.mjs")
 );
 
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
 async function clientOf(agent: Agent): Promise<HttpAgent> {
-  const { url } = await serve(async (request, left) => {
-    const events = await postAgui(
-      await request.json(),
-      {
-        sessionOf: (threadId) => agent.session(threadId),
-        carryOn: (sessionId) => void agent.session(sessionId).resume(),
-        by: "Ada",
-      },
-      left,
-    );
-    const failure = (message: string) => ({ type: "RUN_ERROR", message });
-    return new Response(sseBody(events, { failure }), { headers: sseHeaders });
-  });
-  return new HttpAgent({ url, threadId: "thread-1" });
+  const { store } = agent.options;
+  if (store === undefined) throw new Error("the agent has no store");
+  const { url, token, close } = await startServer({ store, agents: [agent] });
+  closing.push(close);
+  const headers = { authorization: `Bearer ${token}` };
+  return new HttpAgent({ url: `${url}/v1/agui/desk`, threadId: "thread-1", headers });
 }
 
 function agentOf(script: Script) {
@@ -58,14 +54,17 @@ function agentOf(script: Script) {
     },
   });
   const tools = [pay, createEcho().tool, askPerson()];
-  return { paid, agent: createAgent({ model: createScriptedModel(script), tools, store: createMemoryStore() }) };
+  return {
+    paid,
+    agent: createAgent({ name: "desk", model: createScriptedModel(script), tools, store: createMemoryStore() }),
+  };
 }
 
 const say = (client: HttpAgent, content: string) => client.addMessage({ id: `m-${content}`, role: "user", content });
 const pay = { calls: [{ name: "pay", input: { cents: 5 } }] };
 
 describe("an HttpAgent", () => {
-  test("gets text, reasoning, calls with their input, and results", async () => {
+  test("gets text, reasoning, calls with their input, and results", verifies("PROT-2"), async () => {
     const { agent } = agentOf([
       { reasoning: "I look.", text: "Looking.", calls: [{ name: "echo", input: { a: 1 }, raw: '{"a":1}' }], chunk: 2 },
       { text: "Found it." },
@@ -84,7 +83,7 @@ describe("an HttpAgent", () => {
     expect(client.messages.at(-1)).toMatchObject({ content: "Again." });
   });
 
-  test("is interrupted by a call that waits, and resumes with an edited input", async () => {
+  test("is interrupted by a call that waits, and resumes with an edited input", verifies("PROT-2"), async () => {
     const { agent, paid } = agentOf([pay, { text: "Paid." }]);
     const client = await clientOf(agent);
     say(client, "Pay.");
@@ -102,7 +101,7 @@ describe("an HttpAgent", () => {
     expect(client.pendingInterrupts).toEqual([]);
   });
 
-  test("denies by cancelling", async () => {
+  test("denies by cancelling", verifies("PROT-2"), async () => {
     const { agent, paid } = agentOf([pay, { text: "Then not." }]);
     const client = await clientOf(agent);
     say(client, "Pay.");
@@ -112,7 +111,7 @@ describe("an HttpAgent", () => {
     expect(client.messages.at(-1)).toMatchObject({ content: "Then not." });
   });
 
-  test("answers what a tool asks", async () => {
+  test("answers what a tool asks", verifies("PROT-2"), async () => {
     const { agent } = agentOf(({ messages }) => {
       const last = messages.at(-1);
       if (last?.role !== "tool") return { calls: [{ name: "ask_person", input: { question: "Which day?" } }] };
@@ -127,7 +126,7 @@ describe("an HttpAgent", () => {
     expect(client.messages.at(-1)?.content).toContain("Monday");
   });
 
-  test("refuses what is not taken", async () => {
+  test("refuses what is not taken", verifies("PROT-2"), async () => {
     const { agent } = agentOf([{ text: "Never." }]);
     const client = await clientOf(agent);
     say(client, "Go.");
@@ -135,7 +134,7 @@ describe("an HttpAgent", () => {
     await expect(client.runAgent({ tools })).rejects.toThrow(/tools of a page are not taken/);
   });
 
-  test("is told of a failure", async () => {
+  test("is told of a failure", verifies("PROT-2"), async () => {
     const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;
     const { agent } = agentOf([{ error: failure }]);
     const client = await clientOf(agent);

@@ -18,6 +18,8 @@ export type Rig = {
     path: string,
     options?: { readonly after?: string; readonly token?: string },
   ) => AsyncGenerator<Followed>;
+  /** Breaks off all connections. */
+  readonly cut: () => void;
   readonly close: () => Promise<void>;
 };
 
@@ -75,6 +77,7 @@ export async function startServer({
         signal: left.signal,
         ...(after === undefined ? {} : { after }),
       }),
+    cut: () => http.closeAllConnections(),
     async close() {
       left.abort();
       await server.close({ graceMs: 100 });

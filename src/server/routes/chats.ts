@@ -1,0 +1,211 @@
+/**
+ * Chats of other programs: the AI SDK's `useChat`, and AG-UI. Their clients work as they are.
+ *
+ * 1. The client names the chat. Its session is a hash of the principal and that name, so no two principals share one.
+ * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
+ */
+import type { StreamItem } from "../../index.js";
+import { createStreamRedaction, type Redact } from "../../index.js";
+import { postAgui } from "../../protocols/agui/agui.js";
+import type { PostedSession } from "../../protocols/run-places.js";
+import { postChat, resumeChat } from "../../protocols/ui/chat.js";
+import { uiMessages } from "../../protocols/ui/messages.js";
+import { type EventFormat, eventStream } from "../event-stream.js";
+import type { Principal } from "../principal.js";
+import type { Answer, Asked, Route } from "../route.js";
+import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import { json, objectOf, oneOf, text } from "../shape.js";
+
+const ui: EventFormat = {
+  headers: { "x-vercel-ai-ui-message-stream": "v1" },
+  failure: (errorText) => ({ type: "error", errorText }),
+  end: "[DONE]",
+};
+
+const agui: EventFormat = { headers: {}, failure: (message) => ({ type: "RUN_ERROR", message }), end: null };
+
+export const chatRoutes: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/v1/chat",
+    action: "chat",
+    scope: "run",
+    about:
+      "What the chat transport of the AI SDK posts: a message, or answers to calls. Answered by a UI message stream.",
+    body: objectOf(
+      {
+        id: text("The chat.", 200),
+        messages: json("The messages of the page. Only the last one counts: the session has the others."),
+        trigger: oneOf("Why the page posts.", "submit-message", "regenerate-message"),
+        messageId: text("Not used: the session knows its messages.", 200),
+        agent: text("The agent that begins the session. Default: the only one of this server.", 200),
+      },
+      ["id", "messages"],
+    ),
+    gives: { 200: "text/event-stream: a UI message stream, version 1" },
+    handle: post,
+  },
+  {
+    method: "GET",
+    path: "/v1/chat/:chat/stream",
+    action: "chat",
+    scope: "run",
+    about: "The run under way, whole, for a page that lost its stream.",
+    gives: { 200: "text/event-stream: a UI message stream, version 1", 204: "no run is under way" },
+    async handle(asked, context) {
+      const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
+      if (session === null) return { status: 204, bytes: null };
+      const left = new AbortController();
+      const chunks = await resumeChat(session, left.signal);
+      return chunks === null ? { status: 204, bytes: null } : streamed(asked, context, session.id, chunks, left, ui);
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/chat/:chat/messages",
+    action: "chat",
+    scope: "read",
+    about: "The chat as UI messages of the AI SDK. Empty if it has not begun.",
+    gives: { 200: "{ messages }" },
+    async handle(asked, context) {
+      const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
+      const messages = session === null ? [] : await uiMessages(session);
+      return { status: 200, json: { messages: shown(context, messages) } };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/agui/:agent",
+    action: "chat",
+    scope: "run",
+    about: "A `RunAgentInput` of AG-UI 1.0. Answered by its events.",
+    body: objectOf(
+      {
+        threadId: text("The thread.", 200),
+        runId: text("The run.", 200),
+        parentRunId: text("Not used.", 200),
+        protocolVersion: text("The version of the client.", 50),
+        messages: json("The messages of the page. Only the last one counts."),
+        resume: json("Answers to interrupts."),
+        tools: json("Must be empty."),
+        context: json("Must be empty."),
+        state: json("Not used."),
+        forwardedProps: json("Not used."),
+      },
+      ["threadId", "runId"],
+    ),
+    gives: { 200: "text/event-stream: events of AG-UI 1.0" },
+    async handle(asked, context) {
+      const left = new AbortController();
+      const { threadId } = asked.body as { readonly threadId: string };
+      const session = await beginOrJoin(asked, context, threadId, asked.params.agent ?? "");
+      const events = await postAgui(asked.body, { ...hostOf(asked, session) }, left.signal);
+      return streamed(asked, context, session.id, events, left, agui);
+    },
+  },
+];
+
+async function post(asked: Asked, context: ServerContext): Promise<Answer> {
+  const left = new AbortController();
+  const { id, agent } = asked.body as { readonly id: string; readonly agent?: string };
+  const session = await beginOrJoin(asked, context, id, agent);
+  const chunks = await postChat(asked.body, hostOf(asked, session), left.signal);
+  return streamed(asked, context, session.id, chunks, left, ui);
+}
+
+/** The worker of this process, or of another, sees that a session was answered, and goes on with it. */
+function hostOf({ principal }: Asked, session: PostedSession) {
+  return { sessionOf: () => session, carryOn: () => {}, by: principal.id };
+}
+
+async function beginOrJoin(
+  asked: Asked,
+  context: ServerContext,
+  chat: string,
+  agent: string | undefined,
+): Promise<PostedSession> {
+  const present = await chatSession(asked, context, chat, agent);
+  if (present !== null) return present;
+  if (!(await isAllowed(context, asked.principal, "begin", null)))
+    throw new ServerError("forbidden", "You may not begin sessions here.");
+  return postedSession(asked.principal, context, await sessionIdOf(asked.principal, chat), agentFor(context, agent));
+}
+
+/** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
+async function chatSession(
+  { principal }: Asked,
+  context: ServerContext,
+  chat: string,
+  agent: string | undefined,
+): Promise<PostedSession | null> {
+  const id = await sessionIdOf(principal, chat);
+  if ((await context.settings.store.describe(id)) === null) return null;
+  const { asked } = await sessionFor(context, principal, "chat", id);
+  return postedSession(principal, context, id, asked.info?.agent ?? agent);
+}
+
+/** The one that is named, or the only one. */
+function agentFor({ agents }: ServerContext, name: string | undefined): string {
+  const [only, ...others] = agents.keys();
+  if (name === undefined && only !== undefined && others.length === 0) return only;
+  if (name !== undefined && (agents.size === 0 || agents.has(name))) return name;
+  const known = [...agents.keys()].join(", ");
+  throw new ServerError("bad_input", `Name the agent of the chat. There are ${known === "" ? "none here" : known}.`);
+}
+
+async function sessionIdOf({ id }: Principal, chat: string): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify([id, chat]));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return `chat-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** The session, sent to without its agent, and read from its agent if that is here: then it has deltas. */
+function postedSession(
+  principal: Principal,
+  { client, agents, settings }: ServerContext,
+  id: string,
+  agent: string | undefined,
+): PostedSession {
+  const session = client.session(id);
+  const followed = (agent === undefined ? undefined : agents.get(agent))?.session(id) ?? session;
+  const naming = agent === undefined ? {} : { agent };
+  return {
+    ...session,
+    send: (input, options) => session.send(input, { ...options, ...naming, by: principal.id }),
+    events: ((options) => redacted(followed.events(options), settings.redact)) as PostedSession["events"],
+  };
+}
+
+async function* redacted(
+  items: AsyncIterable<StreamItem>,
+  redact: Redact,
+): AsyncGenerator<StreamItem, void, undefined> {
+  const clean = createStreamRedaction(redact);
+  for await (const item of items) yield* clean(item);
+}
+
+function streamed(
+  { principal }: Asked,
+  context: ServerContext,
+  sessionId: string,
+  events: AsyncGenerator<object, void, undefined>,
+  left: AbortController,
+  format: EventFormat,
+): Answer {
+  const giveBack = context.usage.takeStream(principal.id);
+  const mayStay = async () => (await sessionFor(context, principal, "read", sessionId)) !== null;
+  return {
+    status: 200,
+    headers: format.headers,
+    stream(sink) {
+      const open = eventStream(events, left, sink, format);
+      const forget = context.streams.add(open, mayStay);
+      sink.onClose(() => {
+        forget();
+        giveBack();
+      });
+      return open;
+    },
+  };
+}
