@@ -17,6 +17,7 @@ import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
 import { forgetSent } from "./reuse.js";
+import type { RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -49,6 +50,12 @@ export function compactionRange(transcript: Transcript, since: number): Compacti
 }
 
 type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "runStartSeq">;
+
+/** Nobody sees a summary that ends a run, and what it asks for is not run. A compaction must not begin within its call. */
+export function noteSummary(transcript: Transcript, { preparedSeq }: RunRecord, seq: number): void {
+  transcript.summaries = [...transcript.summaries, { from: preparedSeq, until: seq }];
+  transcript.calls = new Map();
+}
 
 export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
   const { run, messages, seqs, origins, runs } = transcript;

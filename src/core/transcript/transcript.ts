@@ -25,7 +25,7 @@ import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome, Purpose } from "../machine/state.js";
 import { callRecords, countCalls, lastFault, recordEntry, recordSkip } from "./call-records.js";
-import { compact, uniqueIn, userText } from "./compaction.js";
+import { compact, noteSummary, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
 import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
@@ -300,11 +300,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const continues = goesOn ? answerAttempt(run.last) : null;
   run.last =
     continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
-  if (run.purpose === "summary") {
-    transcript.summaries = [...transcript.summaries, { from: run.preparedSeq, until: seq }];
-    transcript.calls = new Map();
-    return;
-  }
+  if (run.purpose === "summary") return noteSummary(transcript, run, seq);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);

@@ -84,7 +84,7 @@ export function watchHolders(): Holders {
     of: ({ process }) => known.get(process),
     isUnaware(start) {
       const holding = known.get(start.process);
-      if (holding === undefined) return false;
+      if (holding === undefined || holding.epoch === holders.present) return false;
       const wasSet = takenAt.get(holding.epoch) !== holding.setting && start.at - holding.askedAt < leaseMs;
       return takenLate.has(holding.epoch) || wasSet;
     },

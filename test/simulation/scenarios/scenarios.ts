@@ -114,7 +114,7 @@ const toolSteps: Scenario = {
   name: "tools with steps: in a sequence, side by side, once only, with failures and large values",
   answer: steps(
     { calls: [call("stepped", 0), call("stepped", 2), call("stepped", 3)] },
-    { calls: [call("stepped", 4), call("stepped", 5), call("persistent", 1)] },
+    { calls: [call("stepped", 4), call("stepped", 5), call("persistent", 0)] },
     { text: "Done." },
   ),
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
