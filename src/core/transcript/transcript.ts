@@ -300,10 +300,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const continues = goesOn ? answerAttempt(run.last) : null;
   run.last =
     continues === null ? { modelCallIndex, attempt, message } : { modelCallIndex, attempt, message, continues };
-  if (run.purpose === "summary") {
-    noteSummary(transcript, run, seq);
-    return;
-  }
+  if (run.purpose === "summary") return void noteSummary(transcript, run, seq);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
   show(transcript, seq, message);
