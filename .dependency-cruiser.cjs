@@ -3,7 +3,8 @@
 const { rooms, programs } = require("./scripts/rooms.cjs");
 
 /** The modules behind the package's entry points that a program may use. */
-const publicEntries = "^src/(index|core/index|stores/sqlite/index|models/index|tools/index|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
+const publicEntries =
+  "^src/(index|core/index|stores/sqlite/index|models/index|tools/index|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 
 /** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
 function roomRule({ room, imports }) {
