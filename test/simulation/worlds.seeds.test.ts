@@ -9,7 +9,7 @@ import { verifies } from "../verifies.js";
 import { type SimulationReport, simulate } from "./simulate.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 250, long: 2_000 }));
+const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 150, long: 2_000 }));
 const inOneTest = 250;
 
 const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({

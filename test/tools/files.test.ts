@@ -141,7 +141,7 @@ describe("search_files", () => {
       "src/a/d.js:1: TODOS and TODO.\n(2 lines in 2 files, the first 1 shown; 4 files searched)",
     ],
     ["what a regular expression would be", { text: "(a+)+$" }, 'No lines contain "(a+)+$" (4 files searched under .)'],
-    ["nothing", { text: "" }, "Error: text: String is too short (0 < 1)."],
+    ["nothing", { text: "" }, "Error: text: must have at least 1 characters; got 0"],
     [
       "more than a line",
       { text: "a\nb" },
