@@ -294,6 +294,44 @@ export function chatTests(name: string, sdk: Sdk): void {
       expect(paid).toEqual([]);
     });
 
+    test(
+      "shows the whole input to whoever approves, and lets nobody else answer",
+      verifies("SEC-6#shown"),
+      async () => {
+        const input = { cents: 5, apiKey: "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789" };
+        const { agent, paid } = paying(({ messages }) =>
+          messages.at(-1)?.role === "tool" ? { text: "Paid." } : { calls: [{ name: "pay", input }] },
+        );
+        const { store } = agent.options;
+        if (store === undefined) throw new Error("the agent has no store");
+        const people = new Map([
+          ["Bearer ada", { id: "ada", scopes: ["read", "run", "approve"] as const }],
+          ["Bearer bob", { id: "bob", scopes: ["read", "run"] as const }],
+        ]);
+        const rig = await startServer({
+          store,
+          agents: [agent],
+          authenticate: (request) => people.get(request.headers.get("authorization") ?? "") ?? null,
+        });
+        closing.push(rig.close);
+        const pageOf = async (token: string) => {
+          const page = new Page({ ...rig, api: `${rig.url}/v1/chat`, token });
+          await page.sendMessage({ text: "Pay." });
+          const [asked] = callsOf(page.last);
+          await page.addToolApprovalResponse({ id: asked?.approval?.id ?? "", approved: true });
+          await settled(page);
+          return { page, asked };
+        };
+        const bob = await pageOf("bob");
+        expect(JSON.stringify(bob.asked)).not.toContain("sk-ant-api03");
+        expect(bob.page.error?.message).toContain("scope approve");
+        expect(paid).toEqual([]);
+        const ada = await pageOf("ada");
+        expect(ada.asked).toMatchObject({ state: "approval-requested", input });
+        expect(paid).toEqual([input]);
+      },
+    );
+
     test("tells a failure and an abort", verifies("PROT-1"), async () => {
       const gate = deferred();
       const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;

@@ -221,10 +221,13 @@ function availableCall({ callKey, name, input }: Named, known: KnownCalls): read
 
 type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 
-/** The call of a child's question has no part in this message yet. What a tool asks needs a form: its answer is no yes or no. */
+/**
+ * The input is told once more: whoever approves is shown all of it, and the call of a child session has no part in this
+ * message yet. What a tool asks needs a form: its answer is no yes or no.
+ */
 function questionChunks(event: Question, known: KnownCalls): readonly UiChunk[] {
-  const { callKey, childId, why, question, questionId, schema, url, expiresAt } = event;
-  const call = childId === undefined ? [] : availableCall(event, known);
+  const { callKey, why, question, questionId, schema, url, expiresAt } = event;
+  const call = availableCall(event, known);
   if (why === "external") return call;
   if (why === "tool") {
     const data = { callKey, question, questionId, schema, url, expiresAt };

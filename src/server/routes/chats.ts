@@ -71,7 +71,7 @@ export const chatRoutes: readonly Route[] = [
     async handle(asked, context) {
       const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
       const messages = session === null ? [] : await uiMessages(session);
-      return { status: 200, json: { messages: shown(context, messages) } };
+      return { status: 200, json: { messages } };
     },
   },
   {
@@ -160,29 +160,52 @@ async function sessionIdOf({ id }: Principal, chat: string): Promise<string> {
   return `chat-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** The session, sent to without its agent, and read from its agent if that is here: then it has deltas. */
+/**
+ * The session, sent to without its agent, and read from its agent if that is here: then it has deltas. Whoever may approve
+ * sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
+ */
 function postedSession(
   principal: Principal,
-  { client, agents, settings }: ServerContext,
+  context: ServerContext,
   id: string,
   agent: string | undefined,
 ): PostedSession {
+  const { client, agents, settings } = context;
   const session = client.session(id);
   const followed = (agent === undefined ? undefined : agents.get(agent))?.session(id) ?? session;
   const naming = agent === undefined ? {} : { agent };
+  const mayApprove = principal.scopes.includes("approve");
+  const mayAnswer = async () => {
+    if (!mayApprove) throw new ServerError("forbidden", "This needs the scope approve.");
+    await sessionFor(context, principal, "answer", id);
+  };
   return {
     ...session,
     send: (input, options) => session.send(input, { ...options, ...naming, by: principal.id }),
-    events: ((options) => redacted(followed.events(options), settings.redact)) as PostedSession["events"],
+    events: ((options) => redacted(followed.events(options), settings.redact, mayApprove)) as PostedSession["events"],
+    pendingApprovals: async () => {
+      const waiting = await session.pendingApprovals();
+      return mayApprove ? waiting : (shown(context, waiting) as typeof waiting);
+    },
+    async answer(callKey, decision, options) {
+      await mayAnswer();
+      return session.answer(callKey, decision, options);
+    },
+    async provideResult(callKey, output, options) {
+      await sessionFor(context, principal, "result", id);
+      return session.provideResult(callKey, output, options);
+    },
   };
 }
 
 async function* redacted(
   items: AsyncIterable<StreamItem>,
   redact: Redact,
+  showsApprovals: boolean,
 ): AsyncGenerator<StreamItem, void, undefined> {
   const clean = createStreamRedaction(redact);
-  for await (const item of items) yield* clean(item);
+  for await (const item of items)
+    for (const one of clean(item)) yield showsApprovals && one.type === "approval_requested" ? item : one;
 }
 
 function streamed(
