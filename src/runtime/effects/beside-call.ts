@@ -33,8 +33,11 @@ export type BesideCall = {
   readonly holds: boolean;
   /** Takes deltas on their way to whoever watches. */
   readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
-  /** Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass. */
-  readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Trip | null>;
+  /**
+   * Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass.
+   * `cut`: the call was ended before they had answered, so nobody can say that they let the answer pass.
+   */
+  readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Trip | "cut" | null>;
   readonly records: () => readonly HookRecord[];
 };
 
@@ -113,15 +116,19 @@ export function watchCall(
     return before + untrimmedTextOf(messageOf(assembly));
   }
 
-  async function settled(assembly: MessageAssembly, publish: Publish): Promise<Trip | null> {
-    if (endOf(assembly).type !== "failed" && trip === null) {
+  async function settled(assembly: MessageAssembly, publish: Publish): Promise<Trip | "cut" | null> {
+    const isWhole = endOf(assembly).type !== "failed";
+    if (isWhole && trip === null) {
       const end = { ...about, stage: "output" as const, text: textOf(assembly), isComplete: true };
       for (const watch of watches) ask(watch, { ...end, hasCalls: goesOn(assembly) });
     }
     for (const { asked } of watches) await asked;
     stopListening();
-    if (trip === null && !cancellation.isCancelled && held.length > 0) publish(held);
-    return trip;
+    if (trip !== null) return trip;
+    if (isWhole && cancellation.isCancelled) return "cut";
+    // Nobody has looked at all of an answer that failed.
+    if (isWhole && held.length > 0) publish(held);
+    return null;
   }
 
   return {

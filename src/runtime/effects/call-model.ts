@@ -82,7 +82,27 @@ export async function callModel(
   };
   const event = settle(effect, assembly, timing, context);
   if (beside === null) return callAfterAttempt(event, context, cancellation);
-  return callAfterAttempt(guarded(event, beside, trip), context, cancellation);
+  const looked = trip === "cut" ? unseen(event, beside, assembly, context) : guarded(event, beside, trip);
+  return callAfterAttempt(looked, context, cancellation);
+}
+
+/** The answer is whole, and the run was ended before the hooks had looked at it: it does not count. */
+function unseen(
+  event: SettledAttempt,
+  { holds, records }: BesideCall,
+  assembly: MessageAssembly,
+  context: EffectContext,
+): SettledAttempt {
+  const { runId, modelCallIndex, attempt, model, timing, resends, usage: used } = event;
+  const failure = {
+    kind: "cancelled",
+    message: "The run was ended before its guards had looked at the answer.",
+  } as const;
+  const next = afterFailure(failure, timing.startedAt, context);
+  const partial = holds ? undefined : cutOffText(assembly);
+  const usage = used === undefined ? used : { ...used, partial: true };
+  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends, usage, partial }) };
+  return { type: "model_failed", ...step, failure, next, hooks: records() };
 }
 
 /** The attempt as the hooks beside it leave it. */

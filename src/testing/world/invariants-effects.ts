@@ -58,6 +58,8 @@ type Holders = {
   readonly see: (fact: Fact) => void;
   readonly of: (start: Start) => Holding | undefined;
   readonly isUnaware: (start: Start) => boolean;
+  /** The last state that a process was told is durable, if it has written others since. */
+  readonly knownTo: (start: Start) => State | undefined;
   present: number;
 };
 
@@ -68,6 +70,10 @@ type Holders = {
  */
 export function watchHolders(): Holders {
   const known = new Map<string, Holding>();
+  /** By process: the states that it wrote and was not told of, and the last one that it was told of. */
+  const written = new Map<string, State[]>();
+  const told = new Map<string, State>();
+  let last: State = initialState;
   const takenLate = new Set<number>();
   const takenAt = new Map<number, number>();
   const holders: Holders = {
@@ -76,12 +82,19 @@ export function watchHolders(): Holders {
       // A renewal may be answered after the lease was given back, and the next one claimed.
       if (fact.type === "holding" || (fact.type === "renewed" && fact.epoch === known.get(fact.process)?.epoch))
         known.set(fact.process, fact);
+      if (fact.type === "holding") begin(fact.process);
+      if (fact.type === "written") {
+        last = fact.commit.state;
+        written.set(fact.process, [...(written.get(fact.process) ?? []), last]);
+      }
+      if (fact.type === "confirmed") tell(fact.process, fact.seq);
       if (fact.type !== "claimed") return;
       if (fact.late) takenLate.add(holders.present);
       takenAt.set(holders.present, fact.setting);
       holders.present = fact.epoch;
     },
     of: ({ process }) => known.get(process),
+    knownTo: ({ process }) => ((written.get(process) ?? []).length === 0 ? undefined : told.get(process)),
     isUnaware(start) {
       const holding = known.get(start.process);
       if (holding === undefined || holding.epoch === holders.present) return false;
@@ -89,6 +102,17 @@ export function watchHolders(): Holders {
       return takenLate.has(holding.epoch) || wasSet;
     },
   };
+  /** With its lease, a process is given the log as it is. */
+  function begin(process: string): void {
+    written.delete(process);
+    told.set(process, last);
+  }
+  function tell(process: string, seq: number | null): void {
+    const states = written.get(process) ?? [];
+    const newest = states.findLast((state) => seq !== null && state.seq <= seq);
+    if (newest !== undefined) told.set(process, newest);
+    written.set(process, seq === null ? [] : states.filter((state) => state.seq > seq));
+  }
   return holders;
 }
 
@@ -139,6 +163,7 @@ function onlyStartedAreInDoubt({ rows }: History): Breach | undefined {
   return undefined;
 }
 
+/** Whoever wrote the abort knows of it when the store has said so. */
 function nothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
   const holders = watchHolders();
@@ -147,7 +172,9 @@ function nothingAfterAbort({ facts }: History): Breach | undefined {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
     if (!isStart(fact) || isCleanup(fact)) continue;
-    if (aborted.has(runOf(fact)) && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
+    const known = holders.knownTo(fact);
+    const isTold = known === undefined || !("stopping" in known) || known.stopping !== null;
+    if (aborted.has(runOf(fact)) && isTold && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
   }
   return undefined;
 }
@@ -177,7 +204,9 @@ function onlyWantedStarts({ facts }: History): Breach | undefined {
     holders.see(fact);
     if (fact.type === "written") state = fact.commit.state;
     if (!isStart(fact) || isCleanup(fact) || holders.isUnaware(fact)) continue;
-    if (effects(state).some((effect) => starts(effect, fact))) continue;
+    const wants = (one: State) => effects(one).some((effect) => starts(effect, fact));
+    const known = holders.knownTo(fact);
+    if (wants(state) || (known !== undefined && wants(known))) continue;
     return { what: `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
   }
   return undefined;
