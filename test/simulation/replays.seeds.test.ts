@@ -11,7 +11,7 @@ import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { simulate } from "./simulate.js";
 import { noOwnHabits, ownHabitsOf, temperOf } from "./world/director.js";
-import { createSource } from "./world/extras.js";
+import { createFilter, createSource } from "./world/extras.js";
 import { asDelegate, handoffTo, nameAt, twinAt } from "./world/family.js";
 import { createSteppedTools } from "./world/stepped-tools.js";
 import { createPermissions, createTools } from "./world/tools.js";
@@ -62,8 +62,9 @@ function observer(store: Store, seed: number) {
         ...(extras.hasSources ? { context: { sources: [createSource(world, () => process, extras)] } } : {}),
       });
     if (!extras.hasTwins) return build(nameAt(level), []);
-    const agent: Agent = build(nameAt(level), [handoffTo(twinAt(level), () => twin)]);
-    const twin = build(twinAt(level), [handoffTo(nameAt(level), () => agent)]);
+    const filter = createFilter(world, () => process, extras);
+    const agent: Agent = build(nameAt(level), [handoffTo(twinAt(level), () => twin, filter)]);
+    const twin = build(twinAt(level), [handoffTo(nameAt(level), () => agent, filter)]);
     return agent;
   };
   return agentAt(0);
