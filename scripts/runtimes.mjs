@@ -29,8 +29,8 @@ const packages = {
   bun: { package: "@oven/bun-linux-x64", version: "1.4.4", file: "bin/bun" },
   deno: { package: "@deno/linux-x64-glibc", version: "2.9.6", file: "deno" },
 };
-/** Examples that are left out. Deno does not look into NODE_PATH, where this checkout keeps the server of mcp.ts. */
-const leftOut = { bun: [], deno: ["mcp.js"] };
+/** Examples that are left out. Deno does not look into NODE_PATH, where this checkout keeps the servers of these. */
+const leftOut = { bun: [], deno: ["mcp.js", "mcp-questions.js"] };
 
 const checks = {
   workerd: inWorkerd,

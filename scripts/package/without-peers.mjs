@@ -20,16 +20,20 @@ console.log(`${entries.length} entry points load.`);
 const openStore = () => openSqliteStore({ path: "sessions.db" });
 const hasSqlite = isBuiltin("node:sqlite");
 
-/** What needs each peer, by the peer's name. */
+/** What needs each peer, by the peer's name: a function, or a command. */
 const uses = {
+  "@agentclientprotocol/sdk": ["acp"],
   "@modelcontextprotocol/client": () =>
     connectMcpServer({ name: "files", transport: { type: "stdio", command: "no-such-server" } }),
+  "@modelcontextprotocol/server": ["mcp"],
   "@opentelemetry/api": () => createOpenTelemetryObserver(),
   libsql: openStore,
 };
 assert.deepEqual(Object.keys(uses), Object.keys(peerDependencies));
 
-for (const [peer, use] of Object.entries(uses)) if (peer !== "libsql" || !hasSqlite) await isMissing(peer, use);
+for (const [peer, use] of Object.entries(uses))
+  if (Array.isArray(use)) isMissingFor(peer, use);
+  else if (peer !== "libsql" || !hasSqlite) await isMissing(peer, use);
 await isMissing("@ai-sdk/anthropic", () =>
   resolveModel("anthropic/claude-sonnet-5-5", { env: { ANTHROPIC_API_KEY: "no key" } }),
 );
@@ -44,6 +48,16 @@ if (hasSqlite) {
     encoding: "utf8",
   });
   assert.match(watched.stderr, /PawlError: .*npm install libsql/);
+}
+
+function isMissingFor(name, command) {
+  const { status, stderr } = spawnSync(process.execPath, ["node_modules/pawl/dist/cli/main.js", ...command], {
+    encoding: "utf8",
+    input: "",
+  });
+  assert.notEqual(status, 0);
+  assert.match(stderr, new RegExp(`npm install .*${name}`));
+  console.log(stderr.trim());
 }
 
 async function isMissing(name, use) {
