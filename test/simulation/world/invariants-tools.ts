@@ -192,7 +192,11 @@ function runningIsSignalled({ facts }: History): string | undefined {
           if (process === fact.process && callKey.startsWith(`${runId}/`)) owed.set(callKey, process);
     if (fact.type === "renewed" || fact.type === "refused")
       for (const [callKey, process] of owed) if (process === fact.process) owed.delete(callKey);
-    if (fact.type === "tool_signalled") owed.delete(fact.callKey);
+    if (fact.type === "tool_signalled") {
+      owed.delete(fact.callKey);
+      // One whose time is up is signalled once, and an abort signals it no more.
+      running.delete(fact.callKey);
+    }
     if (fact.type === "tool_settled") running.delete(fact.callKey);
     if (fact.type === "tool_settled" && owed.has(fact.callKey)) unsignalled.add(fact.callKey);
   }
