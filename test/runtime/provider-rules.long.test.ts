@@ -11,7 +11,6 @@ import { type ProviderServer, startProviderServer } from "../models/provider-ser
 import { realProviders } from "../models/real-providers.js";
 import { isEvent } from "../support/agents.js";
 import { act, type Fate, type FatedCall, fatedCall, fatedPermission, manyWords } from "../support/fates.js";
-import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
 import { holdRules } from "./provider-rules.js";
 
@@ -166,7 +165,7 @@ test("whatever happens to a session, the providers' packages write what their pr
         }
       }
     }),
-    { numRuns: sampled({ quick: 6, long: 25 }) },
+    { numRuns: 25 },
   );
   expect(summaries).toBeGreaterThan(0);
 });
