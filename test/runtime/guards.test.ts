@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import {
+  type Agent,
   createAgent,
   createMemoryStore,
   defineTool,
@@ -10,12 +11,14 @@ import {
   guard,
   type Hook,
   type Model,
+  type Session,
   type Store,
   type StreamItem,
 } from "../../src/index.js";
 import type { ModelDelta } from "../../src/ports/model.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
+import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Given = {
@@ -273,4 +276,50 @@ test("an abort does not wait for a guard, and keeps no text that was held back",
   const result = await stream.result;
   expect(result).toMatchObject({ status: "aborted" });
   expect(result.partial).toBeUndefined();
+});
+
+describe("an answer that is held back", () => {
+  const secret = "The code is 1234.";
+  async function told(agent: Agent, act: (session: Session) => Promise<void>) {
+    const stream = agent.runStream("Go.", { sessionId: "s", runId: "r" });
+    const items: unknown[] = [];
+    const reading = (async () => {
+      for await (const item of stream) items.push(item);
+    })();
+    await act(agent.session("s"));
+    await reading;
+    const log = await agent.options.store?.read("s");
+    return { result: await stream.result, shown: JSON.stringify(items), log: JSON.stringify(log) };
+  }
+
+  test("is not shown if the run is aborted before the guard has looked at it", verifies("FIN-11"), async () => {
+    const looking = deferred();
+    const hook = guard({
+      name: "slow",
+      hold: true,
+      output: async (_, { signal }) => {
+        looking.resolve();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      },
+    });
+    const model = createScriptedModel([{ text: secret }]);
+    const agent = createAgent({ model, hooks: [hook], store: createMemoryStore() });
+    const { result, shown, log } = await told(agent, async (session) => {
+      await looking.promise;
+      await session.abort();
+    });
+    expect(result).toMatchObject({ status: "aborted" });
+    expect(shown).not.toContain("1234");
+    expect(log).not.toContain("1234");
+  });
+
+  test("is not shown if its attempt fails", verifies("FIN-11"), async () => {
+    const hook = guard({ name: "quick", hold: true, output: () => undefined });
+    const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;
+    const model = createScriptedModel([{ text: secret, error: failure }]);
+    const agent = createAgent({ model, hooks: [hook], store: createMemoryStore() });
+    const { result, shown } = await told(agent, async () => {});
+    expect(result).toMatchObject({ status: "failed" });
+    expect(shown).not.toContain("1234");
+  });
 });
