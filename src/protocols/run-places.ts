@@ -2,7 +2,7 @@
  * Where in the log a run is to be read from, for those who post and then watch.
  */
 import { PawlError, type PendingApproval, type Session } from "../index.js";
-import type { RunPlace } from "./run-flow.js";
+import type { RunFlowOptions, RunPlace } from "./run-flow.js";
 
 /** A session that is posted to, and watched. */
 export type PostedSession = Pick<
@@ -53,11 +53,41 @@ async function startOf(session: PostedSession, runId: string): Promise<number> {
   return state.seq;
 }
 
+/** An answer to a call, as a protocol tells it. */
+export type GivenTo = { readonly callKey: string };
+
+/**
+ * Gives the answers to the calls that wait, and tells where the run is read from then. If none of them waits any more, a
+ * page posts its answers once more: it gets what followed the first of them.
+ * @param waitingFor finds the call that an answer is for
+ * @throws PawlError `no_such_call`, `bad_input`
+ */
+export async function answerRun<Answer extends GivenTo>(
+  session: PostedSession,
+  answers: readonly Answer[],
+  waitingFor: (answer: Answer, waiting: readonly PendingApproval[]) => PendingApproval | undefined,
+  give: (answer: Answer, asked: PendingApproval) => Promise<unknown>,
+): Promise<RunFlowOptions> {
+  const { seq: after } = await session.state();
+  const waiting = await session.pendingApprovals();
+  const answered = new Set<string>();
+  let runId: string | undefined;
+  for (const answer of answers) {
+    const asked = waitingFor(answer, waiting);
+    if (asked === undefined) continue;
+    await give(answer, asked);
+    answered.add(asked.callKey);
+    runId ??= await runOf(session, asked);
+  }
+  if (runId === undefined) return afterAnswer(session, new Set(answers.map(({ callKey }) => callKey)));
+  return { runId, after, answered };
+}
+
 /**
  * What followed the first answer to one of these calls, for a page that posts its answers once more.
  * @throws PawlError `no_such_call`
  */
-export async function afterAnswer(session: PostedSession, keys: ReadonlySet<string>): Promise<RunPlace> {
+async function afterAnswer(session: PostedSession, keys: ReadonlySet<string>): Promise<RunPlace> {
   const state = await session.state();
   if (state.status === "idle") throw new PawlError("no_such_call", `No call of session ${session.id} waits.`);
   const { runId, startSeq, seq } = state;
@@ -68,7 +98,7 @@ export async function afterAnswer(session: PostedSession, keys: ReadonlySet<stri
 }
 
 /** The run of this session that waits. The question of a child session is answered here, too. */
-export async function runOf(session: PostedSession, asked: PendingApproval): Promise<string> {
+async function runOf(session: PostedSession, asked: PendingApproval): Promise<string> {
   if (asked.sessionId === session.id) return asked.runId;
   const state = await session.state();
   return "runId" in state ? state.runId : asked.runId;

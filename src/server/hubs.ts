@@ -1,17 +1,10 @@
 /**
  * The hubs of a server, by session: made when somebody begins to watch, forgotten when the last watcher has left.
  */
-import {
-  type Agent,
-  type Client,
-  createStreamRedaction,
-  isHeldHere,
-  type Redact,
-  type Store,
-  type StreamItem,
-} from "../index.js";
+import { type Agent, type Client, isHeldHere, type Redact, type Store } from "../index.js";
 import type { LiveSource } from "./client/index.js";
 import { createHub, type Hub } from "./hub.js";
+import { redacted } from "./redacted-items.js";
 
 export type Hubs = {
   readonly of: (sessionId: string) => Promise<Hub>;
@@ -59,12 +52,4 @@ async function liveSource(sessionId: string, { store, agents, works }: HubParts)
   const { holder, info } = summary;
   if (holder !== null) return isHeldHere(holder) ? "here" : "none";
   return works && info !== null && agents.has(info.agent) ? "here" : "none";
-}
-
-async function* redacted(
-  items: AsyncIterable<StreamItem>,
-  redact: Redact,
-): AsyncGenerator<StreamItem, void, undefined> {
-  const clean = createStreamRedaction(redact);
-  for await (const item of items) yield* clean(item);
 }

@@ -1,11 +1,11 @@
 /**
  * The `HttpAgent` of AG-UI 1.0, unmodified, against durable sessions over HTTP.
  */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
-import { startServer } from "../server/rig.js";
+import { serverOfTest } from "../server/rig.js";
 import { createEcho } from "../support/agents.js";
 import { checkTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
@@ -27,16 +27,10 @@ const { HttpAgent }: { HttpAgent: new (options: object) => HttpAgent } = await i
   checkTool("@ag-ui/client/dist/index.mjs")
 );
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
 async function clientOf(agent: Agent): Promise<HttpAgent> {
   const { store } = agent.options;
   if (store === undefined) throw new Error("the agent has no store");
-  const { url, token, close } = await startServer({ store, agents: [agent] });
-  closing.push(close);
+  const { url, token } = await serverOfTest({ store, agents: [agent] });
   const headers = { authorization: `Bearer ${token}` };
   return new HttpAgent({ url: `${url}/v1/agui/desk`, threadId: "thread-1", headers });
 }

@@ -2,10 +2,10 @@
  * The AI SDK's own chat and transport, unmodified, against durable sessions over HTTP. Each version runs these tests.
  */
 import type { AbstractChat as AnyChat, ChatState, UIMessage } from "ai";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { type Rig, startServer } from "../server/rig.js";
+import { type Rig, serverOfTest } from "../server/rig.js";
 import { createEcho, deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
@@ -19,17 +19,11 @@ export type Sdk = Pick<
 async function serveChats(agent: Agent): Promise<Served> {
   const { store } = agent.options;
   if (store === undefined) throw new Error("the agent has no store");
-  const rig = await startServer({ store, agents: [agent] });
-  closing.push(rig.close);
+  const rig = await serverOfTest({ store, agents: [agent] });
   return { api: `${rig.url}/v1/chat`, token: rig.token, cut: rig.cut, ask: rig.ask, store };
 }
 
 type Served = { readonly api: string; readonly token: string; readonly store: Store } & Pick<Rig, "cut" | "ask">;
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
 
 async function messagesOf(served: Served): Promise<readonly UIMessage[]> {
   return (await served.ask("GET", "/v1/chat/chat-1/messages")).json.messages;
@@ -308,12 +302,11 @@ export function chatTests(name: string, sdk: Sdk): void {
           ["Bearer ada", { id: "ada", scopes: ["read", "run", "approve"] as const }],
           ["Bearer bob", { id: "bob", scopes: ["read", "run"] as const }],
         ]);
-        const rig = await startServer({
+        const rig = await serverOfTest({
           store,
           agents: [agent],
           authenticate: (request) => people.get(request.headers.get("authorization") ?? "") ?? null,
         });
-        closing.push(rig.close);
         const pageOf = async (token: string) => {
           const page = new Page({ ...rig, api: `${rig.url}/v1/chat`, token });
           await page.sendMessage({ text: "Pay." });

@@ -2,6 +2,7 @@
  * A server on loopback, as a program would start it, and requests to it.
  */
 import { createServer as createHttpServer } from "node:http";
+import { onTestFinished } from "vitest";
 import { type Agent, createMemoryStore, type Store } from "../../src/index.js";
 import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../src/server/index.js";
@@ -85,6 +86,13 @@ export async function startServer({
       await new Promise((resolve) => http.close(resolve));
     },
   };
+}
+
+/** A server that is closed when the test ends. */
+export async function serverOfTest(options: RigOptions): Promise<Rig> {
+  const rig = await startServer(options);
+  onTestFinished(rig.close);
+  return rig;
 }
 
 /** Runs a test with a server, closed afterwards. */

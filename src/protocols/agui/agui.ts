@@ -6,37 +6,37 @@
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { type RunFlowOptions, runFlow } from "../run-flow.js";
-import { afterAnswer, type PostedSession, runOf, sendRun } from "../run-places.js";
+import { answerRun, type PostedSession, sendRun } from "../run-places.js";
 import { type AguiEvent, type AguiRun, aguiEvents, callKeyOf, interruptIdOf } from "./events.js";
-import { type AguiRequest, aguiRequest, type ResumeEntry } from "./request.js";
+import { type AguiBody, aguiRequest, type ResumeEntry } from "./request.js";
 
-export type AguiHost = {
-  /** The session of a thread. The client chooses the id of the thread. */
-  readonly sessionOf: (threadId: string) => PostedSession;
-  /** Goes on with a session whose calls were answered. It does not wait for the run. */
-  readonly carryOn: (sessionId: string) => void;
+export type AguiOptions = {
   /** Who answers. The log records it. */
-  readonly by?: string;
+  readonly by: string;
+  readonly signal: AbortSignal;
 };
 
 /**
- * Carries out what a client posted, and gives the events of its run.
+ * Carries out what a client posted to the session of its thread, and gives the events of its run.
  * @throws PawlError `bad_input`, `no_session`, `no_such_call`
  */
 export async function postAgui(
-  body: unknown,
-  host: AguiHost,
-  signal?: AbortSignal,
+  body: AguiBody,
+  session: PostedSession,
+  { by, signal }: AguiOptions,
 ): Promise<AsyncGenerator<AguiEvent, void, undefined>> {
+  const { threadId, runId } = body;
   const request = aguiRequest(body);
-  const session = host.sessionOf(request.threadId);
   const flow =
     request.type === "resume"
-      ? await resumed(session, request, host)
-      : await sendRun(session, request.input, request.runId);
-  const { threadId, runId } = request;
-  const beside = signal === undefined ? {} : { signal };
-  return events(session, { threadId, runId, calls: new Map() }, { ...flow, ...beside });
+      ? await answerRun(
+          session,
+          request.entries.map((entry) => ({ ...entry, callKey: callKeyOf(entry.interruptId) })),
+          ({ interruptId }, waiting) => waiting.find((one) => interruptIdOf(one) === interruptId),
+          (entry, asked) => giveAnswer(session, asked, entry, by),
+        )
+      : await sendRun(session, request.input, runId);
+  return events(session, { threadId, runId, calls: new Map() }, { ...flow, signal });
 }
 
 async function* events(
@@ -48,38 +48,16 @@ async function* events(
   for await (const item of runFlow(session, flow)) yield* aguiEvents(item, run);
 }
 
-async function resumed(
-  session: PostedSession,
-  { entries }: Extract<AguiRequest, { readonly type: "resume" }>,
-  host: AguiHost,
-): Promise<RunFlowOptions> {
-  const { seq: after } = await session.state();
-  const waiting = new Map((await session.pendingApprovals()).map((one) => [interruptIdOf(one), one]));
-  const given = new Set<string>();
-  let runId: string | undefined;
-  for (const entry of entries) {
-    const asked = waiting.get(entry.interruptId);
-    if (asked === undefined) continue;
-    await giveAnswer(session, asked, entry, host.by);
-    given.add(asked.callKey);
-    runId ??= await runOf(session, asked);
-  }
-  if (runId === undefined)
-    return afterAnswer(session, new Set(entries.map(({ interruptId }) => callKeyOf(interruptId))));
-  host.carryOn(session.id);
-  return { runId, after, answered: given };
-}
-
 async function giveAnswer(
   session: PostedSession,
   asked: PendingApproval,
   entry: ResumeEntry,
-  by: string | undefined,
+  by: string,
 ): Promise<void> {
   const { callKey, inputHash, questionId } = asked;
   const decision = decisionOf(asked, entry);
   await session.answer(callKey, decision, {
-    ...(by === undefined ? {} : { by }),
+    by,
     ...(inputHash === undefined ? {} : { inputHash }),
     ...(questionId === undefined ? {} : { questionId }),
   });

@@ -9,36 +9,32 @@ export type ResumeEntry = {
   readonly payload: unknown;
 };
 
-export type AguiRequest = { readonly threadId: string; readonly runId: string } & (
+/** The body that the client posts: the server has checked its fields, and this module checks what they hold. */
+export type AguiBody = {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly [field: string]: unknown;
+};
+
+type AguiRequest =
   | { readonly type: "message"; readonly input: Input }
-  | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] }
-);
+  | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] };
 
 type Fields = { readonly [key: string]: unknown };
 
-const fields = "threadId runId protocolVersion parentRunId state messages tools context forwardedProps resume".split(
-  " ",
-);
-const longestId = 200;
-
 /** @throws PawlError `bad_input` */
-export function aguiRequest(body: unknown): AguiRequest {
-  if (!isFields(body)) return refuse("The body is not a JSON object");
-  for (const key of Object.keys(body))
-    if (!fields.includes(key)) return refuse(`The body has an unknown field "${key}"`);
-  const threadId = idIn(body.threadId, "threadId");
-  const runId = idIn(body.runId, "runId");
+export function aguiRequest(body: AguiBody): AguiRequest {
   // The tools and the model's view are the agent's own: what is not used must not seem to be.
   for (const key of ["tools", "context"])
     if (Array.isArray(body[key]) && body[key].length > 0)
       return refuse(`${key} of a page are not taken: a tool of a page is an external tool of the agent`);
   const { resume = [], messages = [] } = body;
   if (!Array.isArray(resume)) return refuse("The field resume is not a list");
-  if (resume.length > 0) return { threadId, runId, type: "resume", entries: resume.map(entryIn) };
+  if (resume.length > 0) return { type: "resume", entries: resume.map(entryIn) };
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
   const last: unknown = messages.at(-1);
   if (!isFields(last) || last.role !== "user") return refuse("The last message is not a user's");
-  return { threadId, runId, type: "message", input: [{ role: "user", parts: partsIn(last.content) }] };
+  return { type: "message", input: [{ role: "user", parts: partsIn(last.content) }] };
 }
 
 function refuse(what: string): never {
@@ -47,11 +43,6 @@ function refuse(what: string): never {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function idIn(value: unknown, name: string): string {
-  if (typeof value === "string" && value !== "" && value.length <= longestId) return value;
-  return refuse(`The field ${name} is not a text of 1 to ${longestId} characters`);
 }
 
 function entryIn(entry: unknown): ResumeEntry {

@@ -4,11 +4,13 @@
  */
 import { type Input, PawlError, type UserPart } from "../../index.js";
 
+/** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */
+export type ChatBody = { readonly messages?: unknown; readonly trigger?: unknown };
+
 /** What a page asks for. */
-export type ChatRequest = { readonly chatId: string; readonly agent?: string } & (
+type ChatRequest =
   | { readonly type: "message"; readonly runId: string; readonly input: Input }
-  | { readonly type: "answers"; readonly answers: readonly ChatAnswer[]; readonly known: readonly string[] }
-);
+  | { readonly type: "answers"; readonly answers: readonly ChatAnswer[]; readonly known: readonly string[] };
 
 /** An answer to a call, with the input that the person saw. */
 export type ChatAnswer = { readonly callKey: string; readonly input: unknown } & (
@@ -20,16 +22,10 @@ export type ChatAnswer = { readonly callKey: string; readonly input: unknown } &
 
 type Fields = { readonly [key: string]: unknown };
 
-const known = new Set(["id", "messages", "trigger", "messageId", "agent"]);
 const longestId = 200;
 
 /** @throws PawlError `bad_input` */
-export function chatRequest(body: unknown): ChatRequest {
-  if (!isFields(body)) return refuse("The body is not a JSON object");
-  for (const key of Object.keys(body)) if (!known.has(key)) return refuse(`The body has an unknown field "${key}"`);
-  const { trigger = "submit-message", messages, agent } = body;
-  const chatId = idIn(body.id, "id");
-  if (agent !== undefined && typeof agent !== "string") return refuse("The field agent is not a text");
+export function chatRequest({ trigger = "submit-message", messages }: ChatBody): ChatRequest {
   if (trigger !== "submit-message")
     return refuse(`The trigger ${JSON.stringify(trigger)} is not supported: a session keeps what it answered. Fork it`);
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
@@ -38,13 +34,12 @@ export function chatRequest(body: unknown): ChatRequest {
   const parts = last.parts.map(
     (part): Fields => (isFields(part) ? part : refuse("A part of the message is no object")),
   );
-  const chat = agent === undefined ? { chatId } : { chatId, agent };
   if (last.role === "user")
-    return { ...chat, type: "message", runId: idIn(last.id, "id of the message"), input: inputOf(parts) };
+    return { type: "message", runId: idIn(last.id, "id of the message"), input: inputOf(parts) };
   if (last.role !== "assistant") return refuse(`The last message has the role ${JSON.stringify(last.role)}`);
   const answers = parts.flatMap(answerIn);
   if (answers.length === 0) return refuse("The last message is the assistant's, and answers no call");
-  return { ...chat, type: "answers", answers, known: parts.flatMap(({ toolCallId }) => textIn(toolCallId)) };
+  return { type: "answers", answers, known: parts.flatMap(({ toolCallId }) => textIn(toolCallId)) };
 }
 
 function refuse(what: string): never {

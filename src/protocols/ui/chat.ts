@@ -5,76 +5,53 @@
  * 2. An answer counts for the input that the person saw.
  */
 import { PawlError, type PendingApproval } from "../../index.js";
-import { afterAnswer, type PostedSession, presentRun, runOf, sendRun } from "../run-places.js";
-import { type ChatAnswer, type ChatRequest, chatRequest } from "./chat-request.js";
+import { answerRun, type PostedSession, presentRun, sendRun } from "../run-places.js";
+import { type ChatAnswer, type ChatBody, chatRequest } from "./chat-request.js";
 import type { UiChunk } from "./chunks.js";
 import { runChunks } from "./run-chunks.js";
 
-export type ChatHost = {
-  /** The session of a chat. The page chooses the id of the chat: whoever serves it decides which session that is. */
-  readonly sessionOf: (chatId: string, agent: string | undefined) => PostedSession;
-  /** Goes on with a session whose calls were answered. It does not wait for the run. */
-  readonly carryOn: (sessionId: string) => void;
+export type ChatOptions = {
   /** Who answers. The log records it. */
-  readonly by?: string;
+  readonly by: string;
+  readonly signal: AbortSignal;
 };
 
 /**
- * Carries out what a page posted, and gives the chunks of its answer.
+ * Carries out what a page posted to the session of its chat, and gives the chunks of its answer.
  * @throws PawlError `bad_input`, `no_session`, `no_such_call`
  */
 export async function postChat(
-  body: unknown,
-  host: ChatHost,
-  signal?: AbortSignal,
+  body: ChatBody,
+  session: PostedSession,
+  { by, signal }: ChatOptions,
 ): Promise<AsyncGenerator<UiChunk, void, undefined>> {
   const request = chatRequest(body);
-  const session = host.sessionOf(request.chatId, request.agent);
-  const beside = signal === undefined ? {} : { signal };
   if (request.type === "message")
-    return runChunks(session, { ...(await sendRun(session, request.input, request.runId)), ...beside });
-  return answered(session, request, host, beside);
+    return runChunks(session, { ...(await sendRun(session, request.input, request.runId)), signal });
+  const { answers, known } = request;
+  const flow = await answerRun(
+    session,
+    answers,
+    ({ callKey }, waiting) => waiting.find((one) => one.callKey === callKey),
+    (answer, asked) => giveAnswer(session, answer, asked, by),
+  );
+  return runChunks(session, { ...flow, known, signal });
 }
 
 /** The run that is under way or waits, whole, for a page that lost its stream; null if there is none. */
 export async function resumeChat(
   session: PostedSession,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<AsyncGenerator<UiChunk, void, undefined> | null> {
   const place = await presentRun(session);
-  return place === null ? null : runChunks(session, { ...place, ...(signal === undefined ? {} : { signal }) });
-}
-
-async function answered(
-  session: PostedSession,
-  { answers, known }: Extract<ChatRequest, { readonly type: "answers" }>,
-  host: ChatHost,
-  beside: { readonly signal?: AbortSignal },
-): Promise<AsyncGenerator<UiChunk, void, undefined>> {
-  const { seq } = await session.state();
-  const waiting = new Map((await session.pendingApprovals()).map((one) => [one.callKey, one]));
-  const given = new Set<string>();
-  let runId: string | undefined;
-  for (const answer of answers) {
-    const asked = waiting.get(answer.callKey);
-    if (asked === undefined) continue;
-    await giveAnswer(session, answer, asked, host.by);
-    given.add(answer.callKey);
-    runId ??= await runOf(session, asked);
-  }
-  if (runId === undefined) {
-    const place = await afterAnswer(session, new Set(answers.map(({ callKey }) => callKey)));
-    return runChunks(session, { ...place, known, ...beside });
-  }
-  host.carryOn(session.id);
-  return runChunks(session, { runId, after: seq, known, answered: given, ...beside });
+  return place === null ? null : runChunks(session, { ...place, signal });
 }
 
 async function giveAnswer(
   session: PostedSession,
   answer: ChatAnswer,
   asked: PendingApproval,
-  by: string | undefined,
+  by: string,
 ): Promise<void> {
   const { callKey } = answer;
   if (!isEqualJson(answer.input, asked.input))
@@ -82,10 +59,7 @@ async function giveAnswer(
       "bad_input",
       `The answer to the call ${callKey} is to another input than the one that waits. Load the messages again.`,
     );
-  const options = {
-    ...(by === undefined ? {} : { by }),
-    ...(asked.inputHash === undefined ? {} : { inputHash: asked.inputHash }),
-  };
+  const options = { by, ...(asked.inputHash === undefined ? {} : { inputHash: asked.inputHash }) };
   switch (answer.type) {
     case "approve":
       await session.answer(callKey, { type: "approve" }, options);

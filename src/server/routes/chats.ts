@@ -4,14 +4,14 @@
  * 1. The client names the chat. Its session is a hash of the principal and that name, so no two principals share one.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
-import type { StreamItem } from "../../index.js";
-import { createStreamRedaction, type Redact } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
+import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
 import type { Principal } from "../principal.js";
+import { redacted } from "../redacted-items.js";
 import type { Answer, Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
@@ -98,9 +98,9 @@ export const chatRoutes: readonly Route[] = [
     gives: { 200: "text/event-stream: events of AG-UI 1.0" },
     async handle(asked, context) {
       const left = new AbortController();
-      const { threadId } = asked.body as { readonly threadId: string };
-      const session = await beginOrJoin(asked, context, threadId, asked.params.agent ?? "");
-      const events = await postAgui(asked.body, { ...hostOf(asked, session) }, left.signal);
+      const body = asked.body as AguiBody;
+      const session = await beginOrJoin(asked, context, body.threadId, asked.params.agent ?? "");
+      const events = await postAgui(body, session, { by: asked.principal.id, signal: left.signal });
       return streamed(asked, context, session.id, events, left, agui);
     },
   },
@@ -110,13 +110,9 @@ async function post(asked: Asked, context: ServerContext): Promise<Answer> {
   const left = new AbortController();
   const { id, agent } = asked.body as { readonly id: string; readonly agent?: string };
   const session = await beginOrJoin(asked, context, id, agent);
-  const chunks = await postChat(asked.body, hostOf(asked, session), left.signal);
+  // The worker of this process, or of another, sees that a session was answered, and goes on with it.
+  const chunks = await postChat(asked.body, session, { by: asked.principal.id, signal: left.signal });
   return streamed(asked, context, session.id, chunks, left, ui);
-}
-
-/** The worker of this process, or of another, sees that a session was answered, and goes on with it. */
-function hostOf({ principal }: Asked, session: PostedSession) {
-  return { sessionOf: () => session, carryOn: () => {}, by: principal.id };
 }
 
 async function beginOrJoin(
@@ -196,16 +192,6 @@ function postedSession(
       return session.provideResult(callKey, output, options);
     },
   };
-}
-
-async function* redacted(
-  items: AsyncIterable<StreamItem>,
-  redact: Redact,
-  showsApprovals: boolean,
-): AsyncGenerator<StreamItem, void, undefined> {
-  const clean = createStreamRedaction(redact);
-  for await (const item of items)
-    for (const one of clean(item)) yield showsApprovals && one.type === "approval_requested" ? item : one;
 }
 
 function streamed(
