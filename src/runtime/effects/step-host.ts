@@ -64,6 +64,8 @@ export async function runStep(
     return keep(host, key, { tries: 1, timing: momentOf(context), ...failed("step_in_doubt", inDoubtText) });
   host.enter();
   if (!(cancellation.isCancelled || (await runCoroutine(mayStart(context, cancellation))))) return host.letGo();
+  // The call may have ended while the process made sure of its lease.
+  if (host.hasEnded(options.cleanup === true)) return host.leave(() => throwReason(host));
   const { runId, callKey, attempt } = effect;
   if (options.once === true) {
     const said = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
@@ -174,6 +176,10 @@ export function createStepHost(call: SteppingCall) {
       message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
     });
 
+  /** Whether no step may begin any more. One that tidies up may begin after an abort. */
+  const hasEnded = (isCleanup: boolean): boolean =>
+    isOver || (cancellation.isCancelled ? !isCleanup : signal().aborted);
+
   /** A step is no longer under way. */
   function leave<Result>(settle: () => Result): Result {
     underWay -= 1;
@@ -204,6 +210,7 @@ export function createStepHost(call: SteppingCall) {
     },
     isLetGo: () => isLetGo,
     isOver: () => isOver,
+    hasEnded,
     bytes: () => bytes,
     count(kept: KeptValue) {
       bytes += kept.bytes;
@@ -269,7 +276,7 @@ export function createStepHost(call: SteppingCall) {
     /** Whether a step that is not recorded may begin. @throws the reason of the signal; StepError `step_too_large` */
     mayBegin(key: string, isCleanup: boolean): void {
       if (isOver) throw new DOMException("The call has ended.", "AbortError");
-      if (cancellation.isCancelled ? !isCleanup : signal().aborted) throw signal().reason;
+      if (hasEnded(isCleanup)) throw signal().reason;
       steps += 1;
       if (steps > mostStepsOfCall) throw new StepError("step_too_large", key, tooManyText);
     },
