@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { createAgent, createMemoryStore, guard } from "pawl";
 import { createScriptedModel } from "pawl/testing";
 
-const secret = "1234";
+const secret = "heron";
 const agent = createAgent({
   model: createScriptedModel([{ text: `The code is ${secret}.` }, { text: "I may not tell the code." }]),
   hooks: [

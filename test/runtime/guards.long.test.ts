@@ -25,7 +25,7 @@ function create(last: string, log: string[]) {
     input: async () => void log.push("input"),
     output: async ({ text }) => {
       await Promise.resolve();
-      return text.includes("1234") ? { trip: "It tells the code." } : undefined;
+      return text.includes("heron") ? { trip: "It tells the code." } : undefined;
     },
   });
   return createAgent({ model, tools: [work], hooks: [look], store: createMemoryStore() });
@@ -38,14 +38,14 @@ test.for(["commits", "waits"] as const)(
     const asked: string[] = [];
     const store = createMemoryStore();
     const report = await crashTest({
-      agent: () => create("The code is 1234.", asked),
+      agent: () => create("The code is heron.", asked),
       input: "Go.",
       store,
       points,
       pairs: points === "commits",
       async check({ result, log, sessionId }) {
         expect(result).toMatchObject({ status: "failed", reason: "output_refused", text: "The answer was refused." });
-        expect(JSON.stringify(log)).not.toContain("1234");
+        expect(JSON.stringify(log)).not.toContain("heron");
         const tripped = log.filter(({ event }) => event.hooks?.some(({ outcome }) => outcome === "tripped"));
         expect(tripped).toHaveLength(1);
         const answers = log.filter(({ event }) => event.type === "model_finished");

@@ -29,7 +29,7 @@ type Given = {
   readonly ran?: () => void;
 };
 
-function agentOf({ hooks, model, steps = [{ text: "The code is 1234." }], store, ran = () => {} }: Given) {
+function agentOf({ hooks, model, steps = [{ text: "The code is heron." }], store, ran = () => {} }: Given) {
   const work = defineTool({
     name: "work",
     description: "Works.",
@@ -59,7 +59,7 @@ async function play(given: Given) {
 
 const noCode: GuardOptions = {
   name: "no code",
-  output: ({ text }) => (text.includes("1234") ? { trip: "It tells the code." } : undefined),
+  output: ({ text }) => (text.includes("heron") ? { trip: "It tells the code." } : undefined),
 };
 
 describe("an output guard", verifies("FIN-11"), () => {
@@ -73,7 +73,7 @@ describe("an output guard", verifies("FIN-11"), () => {
       steps: 0,
     });
     const events = items.filter(({ type }) => type !== "delta" && type !== "snapshot");
-    expect(JSON.stringify(events)).not.toContain("1234");
+    expect(JSON.stringify(events)).not.toContain("heron");
     expect(events.map(({ type }) => type)).toEqual([
       "session_created",
       "run_started",
@@ -81,8 +81,8 @@ describe("an output guard", verifies("FIN-11"), () => {
       "attempt_withdrawn",
       "final",
     ]);
-    expect(JSON.stringify(entries)).not.toContain("1234");
-    expect(JSON.stringify(await agent.session("s").messages())).not.toContain("1234");
+    expect(JSON.stringify(entries)).not.toContain("heron");
+    expect(JSON.stringify(await agent.session("s").messages())).not.toContain("heron");
     const failed = entries.find(({ event }) => event.type === "model_failed")?.event;
     expect(failed).toMatchObject({
       failure: { kind: "cancelled", code: "guard_tripped" },
@@ -140,7 +140,7 @@ describe("an output guard", verifies("FIN-11"), () => {
   });
 
   test("looks at the whole of an answer that was continued, and refuses the whole", async () => {
-    const steps: readonly ScriptedStep[] = [{ text: "The code is 12", finish: "length" }, { text: "34." }];
+    const steps: readonly ScriptedStep[] = [{ text: "The code is he", finish: "length" }, { text: "ron." }];
     const { result, items, agent } = await play({ hooks: [guard(noCode)], steps });
     expect(result).toMatchObject({ reason: "output_refused", text: "The answer was refused." });
     expect(JSON.stringify(await agent.session("s").messages())).not.toContain("The code");
@@ -150,7 +150,7 @@ describe("an output guard", verifies("FIN-11"), () => {
 
   test("holds the deltas back until it has spoken", async () => {
     const { items } = await play({ hooks: [guard({ ...noCode, hold: true })] });
-    expect(JSON.stringify(items)).not.toContain("1234");
+    expect(JSON.stringify(items)).not.toContain("heron");
     const { items: passed } = await play({
       hooks: [guard({ ...noCode, hold: true })],
       steps: [{ text: "All is well." }],
@@ -279,7 +279,7 @@ test("an abort does not wait for a guard, and keeps no text that was held back",
 });
 
 describe("an answer that is held back", () => {
-  const secret = "The code is 1234.";
+  const secret = "The code is heron.";
   async function told(agent: Agent, act: (session: Session) => Promise<void>) {
     const stream = agent.runStream("Go.", { sessionId: "s", runId: "r" });
     const items: unknown[] = [];
@@ -309,8 +309,8 @@ describe("an answer that is held back", () => {
       await session.abort();
     });
     expect(result).toMatchObject({ status: "aborted" });
-    expect(shown).not.toContain("1234");
-    expect(log).not.toContain("1234");
+    expect(shown).not.toContain("heron");
+    expect(log).not.toContain("heron");
   });
 
   test("is not shown if its attempt fails", verifies("FIN-11"), async () => {
@@ -320,6 +320,6 @@ describe("an answer that is held back", () => {
     const agent = createAgent({ model, hooks: [hook], store: createMemoryStore() });
     const { result, shown } = await told(agent, async () => {});
     expect(result).toMatchObject({ status: "failed" });
-    expect(shown).not.toContain("1234");
+    expect(shown).not.toContain("heron");
   });
 });
