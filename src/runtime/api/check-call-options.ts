@@ -16,6 +16,7 @@ import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
 import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
 import type { EventsOptions } from "../agent/stream-types.js";
+import type { ModelRequestOptions } from "./model-requests.js";
 
 const code = "bad_input";
 
@@ -46,6 +47,11 @@ const replayRules: OptionTable<ReplayOptions> = {
   model: anything,
 };
 const requestRules: OptionTable<{ readonly after?: number }> = { after: wholeNumber(0) };
+const oneRequestRules: OptionTable<ModelRequestOptions> = {
+  runId: anyText,
+  modelCallIndex: wholeNumber(1),
+  attempt: wholeNumber(1),
+};
 const resultRules: OptionTable<ResultOptions> = { isError: trueOrFalse };
 
 /** Each throws a PawlError `bad_input`. */
@@ -62,6 +68,8 @@ export const checkCall = {
   replay: (options: ReplayOptions) => checkOptions("replay()", replayRules, options, { code }),
   modelRequests: (options: { readonly after?: number }) =>
     checkOptions("modelRequests()", requestRules, options, { code }),
+  modelRequest: (options: ModelRequestOptions) =>
+    checkOptions("modelRequest()", oneRequestRules, options, { code, otherNames: { index: "modelCallIndex" } }),
   provideResult: (options: ResultOptions) =>
     checkOptions("provideResult()", resultRules, options, { code, otherNames: { error: "isError" } }),
   shutdown: (options: GraceOptions) =>
