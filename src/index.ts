@@ -148,6 +148,7 @@ export type {
   StreamItem,
 } from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
+export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
   type Client,
   type ClientOptions,
@@ -158,7 +159,6 @@ export {
 } from "./runtime/api/client.js";
 export type { View } from "./runtime/api/iterate.js";
 export {
-  type ModelRequestOptions,
   modelRequest,
   modelRequests,
   type RequestOfStep,

@@ -16,9 +16,15 @@ import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
 import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
 import type { EventsOptions } from "../agent/stream-types.js";
-import type { ModelRequestOptions } from "./model-requests.js";
 
 const code = "bad_input";
+
+export type ModelRequestOptions = {
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  /** Default: the last attempt. */
+  readonly attempt?: number;
+};
 
 type ForkOptions = { readonly at?: number; readonly sessionId?: string };
 type GraceOptions = { readonly graceMs?: number };

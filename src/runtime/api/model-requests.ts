@@ -29,7 +29,7 @@ import {
   specificationsIn,
 } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
-import { checkCall } from "./check-call-options.js";
+import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
@@ -82,13 +82,6 @@ function createLists(sessionId: string, store: PromptBlobs["store"]) {
     throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a copy.`);
   };
 }
-
-export type ModelRequestOptions = {
-  readonly runId: string;
-  readonly modelCallIndex: number;
-  /** Default: the last attempt. */
-  readonly attempt?: number;
-};
 
 /** A request, and the one of the step before, as its last attempt had it; null if there is none. */
 export type RequestOfStep = { readonly request: ModelRequest; readonly before: ModelRequest | null };
