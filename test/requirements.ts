@@ -269,7 +269,7 @@ const rows = {
   "SEC-1":
     "No server without authentication, loopback included: a token of 128 bits or more is made at start, printed once as a link, compared in constant time. Refuse to bind anything but loopback without an explicit token; a unix socket can be used instead.",
   "SEC-2":
-    "`Host` and `Origin` are compared exactly, as parsed URLs, with what is expected; anything else is 403. No CORS by default. Changes need `content-type: application/json` and the token; a token is never in a URL that is logged or sent on (the start link exchanges it for a cookie: HttpOnly, SameSite=Strict).",
+    "`Host` and `Origin` are compared exactly, as parsed URLs, with what is expected; anything else is 403. No CORS by default. Changes need `content-type: application/json` and the token; a token is never in a URL that is logged or sent on (the start link carries a one-time code in its fragment, exchanged for a cookie, HttpOnly and SameSite=Strict, and a second half that the page keeps and sends in a header: a cookie alone lets a page of another loopback port in).",
   "SEC-3":
     "Session, run and approval ids cannot be guessed (random, or a keyed hash) and are never authority by themselves: reading, streaming, approving, aborting each check the principal.",
   "SEC-4":
@@ -443,7 +443,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "HITL-6",
   "SRV-2#one-process",
   "SEC-1#token",
-  "SEC-2#requests",
+  "SEC-2",
   "SEC-3#server",
   "SEC-4",
   "REC-1",
@@ -513,7 +513,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-1",
   "PROT-2",
   "PROT-3",
-  "PROT-4#stdio",
+  "PROT-4",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

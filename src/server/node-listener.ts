@@ -37,15 +37,15 @@ async function answer(
   const port = incoming.socket.localPort ?? null;
   const { answer, headers, body } = await handle(request, port);
   if (response.destroyed) return;
-  response.writeHead(answer.status, headers);
+  // A body that was refused is not read to its end: the connection cannot be used again.
+  const isLast = !("stream" in answer) && !incoming.complete && incoming.method !== "GET";
+  response.writeHead(answer.status, isLast ? { ...headers, connection: "close" } : headers);
   if ("stream" in answer) {
     response.flushHeaders();
     answer.stream(sinkOf(response));
   } else if (incoming.method === "HEAD" || body === null) response.end();
   else response.end(body);
-  // A body that was refused is not read to its end: the connection cannot be used again.
-  if (!("stream" in answer) && !incoming.complete && incoming.method !== "GET")
-    response.once("finish", () => incoming.destroy());
+  if (isLast) response.once("finish", () => incoming.destroy());
 }
 
 /** Null if the request names no address. */
@@ -54,7 +54,8 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | nu
   for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2)
     headers.append(incoming.rawHeaders[index] ?? "", incoming.rawHeaders[index + 1] ?? "");
   const { method = "GET", url = "/" } = incoming;
-  const address = `http://${incoming.headers.host ?? "localhost"}${url.startsWith("/") ? url : "/"}`;
+  const scheme = "encrypted" in incoming.socket ? "https" : "http";
+  const address = `${scheme}://${incoming.headers.host ?? "localhost"}${url.startsWith("/") ? url : "/"}`;
   if (!URL.canParse(address)) return null;
   const hasBody = method !== "GET" && method !== "HEAD";
   return new Request(address, {

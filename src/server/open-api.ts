@@ -65,7 +65,7 @@ function operation({ path, about, query, body, gives, scope, action, method }: R
     parameters: [...pathParameters, ...parametersOf(query)],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+      : { requestBody: { required: true, content: { "application/json": { schema: body === "json" ? {} : body } } } }),
     responses: {
       ...Object.fromEntries(Object.entries(gives).map(([status, what]) => [status, { description: what }])),
       default: { $ref: "#/components/responses/Error" },

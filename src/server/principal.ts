@@ -43,22 +43,24 @@ export function isToken(token: unknown): token is string {
   return typeof token === "string" && token.length >= shortestToken && /^[\x21-\x7e]+$/.test(token);
 }
 
+/** Whoever has the token. */
+export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
+
 /** Whoever has the token may do everything. */
 export function byToken(token: string): Authenticate {
   const expected = hash(token);
-  const principal: Principal = Object.freeze({ id: "token", scopes });
   return async (request) => {
     const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (given === undefined) return null;
-    return areEqual(await hash(given), await expected) ? principal : null;
+    return areEqual(await hash(given), await expected) ? tokenPrincipal : null;
   };
 }
 
-async function hash(text: string): Promise<Uint8Array> {
+export async function hash(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }
 
-function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+export function areEqual(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < a.length; index += 1) difference |= (a[index] ?? 0) ^ (b[index] ?? 0);
   return difference === 0;

@@ -24,6 +24,7 @@ export type Asked = {
   /** The named parts of the path. */
   readonly params: { readonly [name: string]: string };
   readonly query: { readonly [name: string]: unknown };
+  /** What the shape of the route says; an empty object without one. */
   readonly body: { readonly [name: string]: unknown };
 };
 
@@ -39,7 +40,8 @@ export type Route = {
   /** Whether the part `:id` names a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;
-  readonly body?: ObjectShape;
+  /** `json`: any JSON. */
+  readonly body?: ObjectShape | "json";
   /** The statuses of answers other than errors, and what they have. */
   readonly gives: { readonly [status: number]: string };
   readonly handle: (asked: Asked, context: ServerContext) => Promise<Answer> | Answer;

@@ -3,9 +3,12 @@
  */
 import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
+import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
+import type { PageAccess } from "./page-access.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
+import type { Keys } from "./secret.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 import type { OpenStreams } from "./streams.js";
@@ -23,6 +26,10 @@ export type ServerContext = {
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */
+  readonly keys: Keys;
+  readonly pages: PageAccess;
+  /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
+  readonly mcp: () => Promise<McpHttp>;
   readonly openApi: () => object;
   /** The ids of an agent's model and its fallbacks. */
   readonly modelsOf: (agent: Agent) => readonly string[];

@@ -3,6 +3,7 @@
  */
 import { type Agent, createRedaction, type Engine, PawlError, type Redact, type Store } from "../index.js";
 import { type Authenticate, byToken, isToken, type May } from "./principal.js";
+import { isSecret } from "./secret.js";
 
 export type ServerLimits = {
   /** Bytes of a request's body. Default: 1 MiB. */
@@ -53,6 +54,11 @@ type Common = {
    * principal that began it, and by principals with the scope `admin`.
    */
   readonly may?: May;
+  /**
+   * Signs what clients bring back, and makes the ids of chats: at least 32 characters, the same in all processes and after a
+   * restart. Default: made from the token; without one, chats and open calls of MCP do not outlive the process.
+   */
+  readonly secret?: string;
   /** The path under which the server is mounted, for example `/pawl`. Default: none. */
   readonly basePath?: string;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
@@ -79,6 +85,7 @@ export type ServerSettings = {
   readonly work: boolean;
   readonly authenticate: Authenticate;
   readonly may: May | null;
+  readonly secret: string | undefined;
   readonly basePath: string;
   readonly hosts: readonly string[] | undefined;
   readonly origins: readonly string[];
@@ -102,7 +109,7 @@ const defaultLimits: Required<ServerLimits> = {
 
 const optionNames: ReadonlySet<string> = new Set([
   ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
-  ...["redact", "heartbeatMs", "log"],
+  ...["secret", "redact", "heartbeatMs", "log"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -117,6 +124,8 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     throw misconfigured("basePath is a path such as /pawl, without a slash at its end.");
   if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
     throw misconfigured("heartbeatMs is a number of milliseconds, more than 0.");
+  if (options.secret !== undefined && !isSecret(options.secret))
+    throw misconfigured("secret is a text of at least 32 characters. createToken() makes one.");
   checkNames("limits", limits, new Set(Object.keys(defaultLimits)));
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
@@ -127,6 +136,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     work: options.work ?? true,
     authenticate: authenticationOf(options),
     may: options.may ?? null,
+    secret: options.secret ?? options.token,
     basePath,
     hosts: options.hosts?.map((host) => host.toLowerCase()),
     origins: options.origins ?? [],

@@ -7,26 +7,31 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Agent, createClient, createWorker, PawlError, type Worker } from "../index.js";
+import { type Agent, createClient, createWorker, type Worker } from "../index.js";
+import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
 import { createHubs } from "./hubs.js";
 import { createListWatch } from "./list-watch.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
-import { type Principal, randomText } from "./principal.js";
+import { createPageAccess } from "./page-access.js";
+import { type Principal, randomText, tokenPrincipal } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
 import { listStreamRoutes } from "./routes/list-stream.js";
+import { mcpRoutes } from "./routes/mcp.js";
+import { pageRoutes } from "./routes/pages.js";
 import { runRoutes } from "./routes/runs.js";
 import { listed, sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
+import { createKeys } from "./secret.js";
 import { infoOf, type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
-import { type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { misconfigured, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
 import { parseQuery } from "./shape.js";
 import { createWebSink } from "./sink.js";
 import { createOpenStreams } from "./streams.js";
@@ -37,6 +42,12 @@ export type Server = {
   readonly fetch: (request: Request) => Promise<Response>;
   /** Answers a request of Node: `http.createServer(server.listener)`. Streams are written to the socket directly. */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /**
+   * A code that lets one page in a browser act as a principal: for the fragment of a link. It is good once, for ten
+   * minutes, in this process. The page posts it to `/v1/ui/session`. Default: whoever has the token.
+   * @throws PawlError `bad_configuration` without a principal, if the server has no token
+   */
+  readonly createStartCode: (principal?: Principal) => string;
   /** The names of the agents whose runs this process carries out. */
   readonly agents: readonly string[];
   /**
@@ -56,6 +67,8 @@ const routes: readonly Route[] = Object.freeze([
   ...approvalRoutes,
   ...inspectingRoutes,
   ...chatRoutes,
+  ...mcpRoutes,
+  ...pageRoutes,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -83,6 +96,12 @@ export function createServer(options: ServerOptions): Server {
       const handled = await handle(request, context, port);
       return { answer: handled.answer, ...written(handled) };
     }),
+    createStartCode(principal) {
+      const acting = principal ?? (options.token === undefined ? null : tokenPrincipal);
+      if (acting === null) throw misconfigured("createStartCode() needs a principal, because the server has no token.");
+      checkPrincipal(acting, "createStartCode() takes");
+      return context.pages.createCode(acting);
+    },
     agents: Object.freeze(worker === null ? [] : [...context.agents.keys()]),
     close(closing) {
       ending ??= Promise.resolve().then(() => close(closing));
@@ -100,13 +119,21 @@ async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
   try {
     await worker.run();
   } catch (error) {
-    log({ at: Date.now(), requestId: "", principal: null, action: "work", sessionId: null, status: 500, error });
+    log({ ...nobodysLine(), action: "work", error });
   }
+}
+
+/** A line of what no request has asked for. */
+function nobodysLine() {
+  return { at: Date.now(), requestId: "", principal: null, sessionId: null, status: 500 };
 }
 
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
   const { store, limits, heartbeatMs, redact } = settings;
   const client = createClient({ store });
+  const keys = createKeys(settings.secret);
+  let mcp: Promise<McpHttp> | null = null;
+  const report = (error: unknown) => settings.log({ ...nobodysLine(), action: "mcp", error });
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
   const list = createListWatch({
     store,
@@ -118,6 +145,15 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     client,
     agents,
     list,
+    keys,
+    pages: createPageAccess(keys),
+    mcp() {
+      mcp ??= keys.keyFor("mcp").then((key) => createMcpHttp(key, report));
+      mcp.catch(() => {
+        mcp = null;
+      });
+      return mcp;
+    },
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
@@ -153,7 +189,7 @@ async function handle(request: Request, context: ServerContext, port: number | n
     const { route, params, url } = routeOf(request, context);
     line.action = route.action;
     line.sessionId = route.ofSession === true ? (params.id ?? null) : null;
-    const principal = route.scope === null ? nobody : await principalOf(request, settings);
+    const principal = route.scope === null ? nobody : await principalOf(request, context);
     line.principal = principal.id;
     const answer = await answerOf({ request, requestId, principal, params }, route, url, context);
     line.sessionId ??= madeBy(answer);
@@ -186,12 +222,16 @@ function routeOf(request: Request, { settings }: ServerContext) {
 }
 
 /** @throws ServerError `unauthorized` */
-async function principalOf(request: Request, { authenticate }: ServerSettings): Promise<Principal> {
-  const principal = await authenticate(request);
+async function principalOf(request: Request, { settings, pages }: ServerContext): Promise<Principal> {
+  const principal = (await settings.authenticate(request)) ?? (await pages.principalOf(request, Date.now()));
   if (principal === null) throw new ServerError("unauthorized", "Send a token: Authorization: Bearer TOKEN.");
-  if (typeof principal?.id !== "string" || principal.id === "" || !Array.isArray(principal.scopes))
-    throw new PawlError("bad_configuration", "authenticate() must give null, or a principal with an id and scopes.");
+  checkPrincipal(principal, "authenticate() must give null, or");
   return principal;
+}
+
+function checkPrincipal(principal: Principal, what: string): void {
+  if (typeof principal?.id !== "string" || principal.id === "" || !Array.isArray(principal.scopes))
+    throw misconfigured(`${what} a principal with an id and scopes.`);
 }
 
 async function answerOf(

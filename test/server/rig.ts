@@ -1,7 +1,7 @@
 /**
  * A server on loopback, as a program would start it, and requests to it.
  */
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, request as httpRequest } from "node:http";
 import { onTestFinished } from "vitest";
 import { type Agent, createMemoryStore, type Store } from "../../src/index.js";
 import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
@@ -28,7 +28,7 @@ export type Rig = {
 export type Answered = { readonly status: number; readonly json: any; readonly headers: Headers };
 
 export type RigOptions = Partial<
-  Pick<ServerOptions, "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs">
+  Pick<ServerOptions, "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs" | "secret" | "redact">
 > & {
   readonly store?: Store;
   readonly agents?: readonly Agent[];
@@ -114,3 +114,30 @@ export async function framesOf(followed: AsyncIterable<Followed>): Promise<reado
 
 export const eventsIn = (frames: readonly StreamFrame[]) =>
   frames.flatMap(({ id, data }) => (id === undefined ? [] : [data]));
+
+/** One address for a server that is replaced, as a load balancer gives it. */
+export async function proxyTo(
+  target: () => string,
+): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const http = createHttpServer((incoming, response) => {
+    const { hostname, port, host } = new URL(target());
+    const options = { hostname, port, path: incoming.url, method: incoming.method };
+    const asked = httpRequest({ ...options, headers: { ...incoming.headers, host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    asked.on("error", () => response.destroy());
+    response.on("close", () => asked.destroy());
+    incoming.pipe(asked);
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const address = http.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async close() {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+    },
+  };
+}

@@ -2,6 +2,7 @@
  * `pawl mcp`: the agent of the command line as a tool of an MCP server, over standard input and output.
  */
 import { randomUUID } from "node:crypto";
+import { carryOn } from "../../protocols/carry-on.js";
 import { importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { type DriveOptions, realFolder } from "../drive-session.js";
@@ -39,7 +40,9 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
     const host = {
       info: { name: agentName, version },
-      agents: [{ name: agentName, description, agent }],
+      agents: [{ name: agentName, description }],
+      openSession: async (_: string, id: string = randomUUID()) => agent.session(id),
+      carryOn: ({ id }: { readonly id: string }) => carryOn(agent.session(id)),
       makeId: randomUUID,
       by: userName(),
       whereToAnswer: (id: string) => `Answer with: pawl resume ${shortId(id)}`,

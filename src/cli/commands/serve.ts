@@ -4,9 +4,9 @@
  * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
  * the environment gives one. Any other address than this machine's own needs one that was given.
  */
-import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Agent, type Engine, PawlError, type Store } from "../../index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
@@ -37,7 +37,8 @@ export async function serve(module: string | undefined, options: ServeOptions, t
   const { token, isGiven } = tokenFor(options);
   const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
-  const common = { work: options.work !== false, token, log, ...hostsFor(options) };
+  const secret = secretIn(homeOf(process.env));
+  const common = { work: options.work !== false, token, secret, log, ...hostsFor(options) };
   const server = createServer({ ...served.what, ...common });
   const http = createHttpServer(server.listener);
   try {
@@ -70,6 +71,18 @@ function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: 
       `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
     );
   return { token: createToken(), isGiven: false };
+}
+
+/** What the server signs is known to the next one, too: the secret stays in the home folder, for its owner alone. */
+function secretIn(home: string): string {
+  const file = join(home, "server-secret");
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(file, `${createToken()}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return readFileSync(file, "utf8").trim();
 }
 
 /** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */

@@ -5,9 +5,10 @@
  * 2. An interrupt is a call that waits. `resume` answers it, in days and from any process, and the run goes on.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
+import { callKeyOf, interruptIdOf } from "../interrupt-id.js";
 import { type RunFlowOptions, runFlow } from "../run-flow.js";
 import { answerRun, type PostedSession, sendRun } from "../run-places.js";
-import { type AguiEvent, type AguiRun, aguiEvents, callKeyOf, interruptIdOf } from "./events.js";
+import { type AguiEvent, type AguiRun, aguiEvents } from "./events.js";
 import { type AguiBody, aguiRequest, type ResumeEntry } from "./request.js";
 
 export type AguiOptions = {

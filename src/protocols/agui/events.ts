@@ -5,7 +5,9 @@
  *    and a hash of the input.
  * 2. Whatever begins ends before the run does, as AG-UI's client demands.
  */
+
 import type { PendingApproval, PublicEvent } from "../../index.js";
+import { interruptIdOf } from "../interrupt-id.js";
 import type { FlowItem, PlainItem } from "../message-flow.js";
 import type { Waiting } from "../run-flow.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
@@ -158,17 +160,6 @@ function openInputs(run: AguiRun): readonly AguiEvent[] {
 
 function finished({ threadId, runId }: AguiRun, outcome: object, more: object = {}): AguiEvent {
   return { type: "RUN_FINISHED", threadId, runId, outcome, ...more };
-}
-
-/** The id has the hash of the input. So an answer counts for the input that the person saw. */
-export function interruptIdOf({ callKey, questionId, inputHash }: PendingApproval): string {
-  const question = questionId === undefined ? "" : `#${questionId}`;
-  return inputHash === undefined ? `${callKey}${question}` : `${callKey}${question}@${inputHash.slice(0, 16)}`;
-}
-
-/** The call of an interrupt. */
-export function callKeyOf(interruptId: string): string {
-  return interruptId.split(/[#@]/, 1)[0] ?? interruptId;
 }
 
 function interruptOf(asked: PendingApproval): object {

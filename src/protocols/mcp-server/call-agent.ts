@@ -5,13 +5,12 @@
  * 2. What a run waits for goes to the client as forms. The state that comes back with the answers is signed.
  */
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
-import { PawlError, type PendingApproval, type RunResult, type Session } from "../../index.js";
-import { interruptIdOf } from "../agui/events.js";
-import { carryOn } from "../carry-on.js";
+import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
+import { interruptIdOf } from "../interrupt-id.js";
 import { redactedSession } from "../redacted-session.js";
 import { questionKey, runFlow } from "../run-flow.js";
 import { sendRun } from "../run-places.js";
-import type { McpHost } from "./host.js";
+import type { CalledSession, McpHost } from "./host.js";
 import { createProgress } from "./progress.js";
 import { decisionOf, type Form, type FormResponse, formOf } from "./questions.js";
 
@@ -26,7 +25,7 @@ export type CallState = {
 export type AgentCall = {
   readonly agent: string;
   readonly prompt: string;
-  readonly session: Session;
+  readonly session: CalledSession;
   readonly host: McpHost;
   readonly context: ServerContext;
   readonly canAsk: boolean;
@@ -44,8 +43,10 @@ export async function callAgent(
     state === undefined ? await sendRun(session, call.prompt, host.makeId()) : { runId: state.runId, after: state.seq };
   const isAnswered = state === undefined || (await giveAnswers(call, answered, by));
   if (!isAnswered) return waitingResult(call, place.runId);
-  const onCancel = () =>
+  const onCancel = () => {
+    if (host.isLeaving?.() === true) return;
     void session.abort({ runId: place.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
+  };
   context.mcpReq.signal.addEventListener("abort", onCancel, { once: true });
   if (context.mcpReq.signal.aborted) onCancel();
   try {
@@ -65,7 +66,9 @@ async function follow(
   const { session, host, context } = call;
   const progress = createProgress(context);
   const stop = new AbortController();
-  const failure = carryOn(session).then((why) => {
+  const leave = () => stop.abort();
+  if (host.endsWithRequest === true) context.mcpReq.signal.addEventListener("abort", leave, { once: true });
+  const failure = host.carryOn(session).then((why) => {
     if (why !== null) stop.abort();
     return why;
   });

@@ -1,17 +1,32 @@
 /**
  * Who serves agents to MCP clients.
  */
-import type { Agent, StreamItem } from "../../index.js";
+import type { Session, StreamItem } from "../../index.js";
+import type { PostedSession } from "../run-places.js";
 
-export type McpAgent = { readonly name: string; readonly description: string; readonly agent: Agent };
+/** An agent, as a tool. */
+export type McpAgent = { readonly name: string; readonly description: string };
+
+/** The session that a call of an agent runs in. */
+export type CalledSession = PostedSession & Pick<Session, "abort">;
 
 export type McpHost = {
   readonly info: { readonly name: string; readonly version: string };
   /** Each agent is a tool. */
   readonly agents: readonly McpAgent[];
+  /** Opens the session with this id, or a new one. It throws if the caller may not use it. */
+  readonly openSession: (agent: string, sessionId: string | undefined) => Promise<CalledSession>;
+  /** Sees to it that somebody carries the session on. @returns why nobody does; null if it ended, waits, or goes on */
+  readonly carryOn: (session: CalledSession) => Promise<string | null>;
   readonly makeId: () => string;
   /** Who calls and answers. The log records it. */
   readonly by?: string;
+  /** Whether the caller may answer calls that wait. Default: true. */
+  readonly mayAnswer?: boolean;
+  /** Whether requests are cut off because this process leaves: that cancels nothing. Default: it never is. */
+  readonly isLeaving?: () => boolean;
+  /** Whether nobody hears of the call any more when its request has ended. Default: false. */
+  readonly endsWithRequest?: boolean;
   /** Tells a person where to answer what this client cannot be asked. */
   readonly whereToAnswer: (sessionId: string) => string;
   /** Masks what may not be shown. Calls that a person is asked about are shown as they are. */

@@ -1,4 +1,6 @@
 /**
  * Agents as tools of an MCP server.
  */
+export type { CalledSession, McpHost } from "./host.js";
+export { createMcpHttp, type McpHttp } from "./http.js";
 export { importMcpSdk, mcpPackage, serveMcp } from "./serve-mcp.js";

@@ -1,9 +1,11 @@
 /**
  * Chats of other programs: the AI SDK's `useChat`, and AG-UI. Their clients work as they are.
  *
- * 1. The client names the chat. Its session is a hash of the principal and that name, so no two principals share one.
+ * 1. The client names the chat. Its session is a keyed hash of the principal and that name, so no two principals share one,
+ *    and nobody can guess it.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
+import type { ClientSession } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
@@ -128,7 +130,12 @@ async function beginOrJoin(
   if (present !== null) return present;
   if (!(await isAllowed(context, asked.principal, "begin", null)))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return postedSession(asked.principal, context, await sessionIdOf(asked.principal, chat), agentFor(context, agent));
+  return postedSession(
+    asked.principal,
+    context,
+    await sessionIdOf(asked.principal, chat, context),
+    agentFor(context, agent),
+  );
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
@@ -138,7 +145,7 @@ async function chatSession(
   chat: string,
   agent: string | undefined,
 ): Promise<PostedSession | null> {
-  const id = await sessionIdOf(principal, chat);
+  const id = await sessionIdOf(principal, chat, context);
   if ((await context.settings.store.describe(id)) === null) return null;
   const { asked } = await sessionFor(context, principal, "chat", id);
   return postedSession(principal, context, id, asked.info?.agent ?? agent);
@@ -153,22 +160,21 @@ function agentFor({ agents }: ServerContext, name: string | undefined): string {
   throw new ServerError("bad_input", `Name the agent of the chat. There are ${known === "" ? "none here" : known}.`);
 }
 
-async function sessionIdOf({ id }: Principal, chat: string): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify([id, chat]));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return `chat-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+/** A client's own name for a conversation says nothing to others who know it: the id is keyed. */
+async function sessionIdOf({ id }: Principal, chat: string, { keys }: ServerContext): Promise<string> {
+  return `chat-${(await keys.sign("chat", JSON.stringify([id, chat]))).slice(0, 22)}`;
 }
 
 /**
  * The session, sent to without its agent, and read from its agent if that is here: then it has deltas. Whoever may approve
  * sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
  */
-function postedSession(
+export function postedSession(
   principal: Principal,
   context: ServerContext,
   id: string,
   agent: string | undefined,
-): PostedSession {
+): PostedSession & Pick<ClientSession, "abort"> {
   const { client, agents, settings } = context;
   const session = client.session(id);
   const followed = (agent === undefined ? undefined : agents.get(agent))?.session(id) ?? session;

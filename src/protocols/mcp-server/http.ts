@@ -1,0 +1,40 @@
+/**
+ * Agents as tools of an MCP server over HTTP. Each request has a server of its own, so any process can answer the next one.
+ *
+ * A client of the protocol of 2025 cannot be asked over HTTP, because a request knows nothing of the others. Its result says
+ * that the run waits, and where to answer.
+ */
+import type * as Sdk from "@modelcontextprotocol/server";
+import { PawlError } from "../../index.js";
+import { importInstalledPackage } from "../../models/index.js";
+import type { McpHost } from "./host.js";
+import { createMcpServer, createStateCodec, type McpServerSdk } from "./mcp-server.js";
+import { mcpPackage } from "./serve-mcp.js";
+
+/** Answers a request whose body was read. `host` is that of the caller. */
+export type McpHttp = (request: Request, body: unknown, caller: string, host: McpHost) => Promise<Response>;
+
+type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
+
+/**
+ * @param key signs what clients bring back with their answers: at least 32 bytes, the same in all processes
+ * @param report takes what no answer can tell
+ * @throws PawlError `missing_package`
+ */
+export async function createMcpHttp(key: Uint8Array, report: (error: unknown) => void): Promise<McpHttp> {
+  const sdk = (await importInstalledPackage(mcpPackage)) as HttpSdk | undefined;
+  if (sdk === undefined)
+    throw new PawlError("missing_package", `MCP needs the package ${mcpPackage}, which is not installed.`);
+  const codec = createStateCodec(sdk, key);
+  const factory = ({ authInfo }: Sdk.McpRequestContext) => {
+    const { host } = (authInfo?.extra ?? {}) as { readonly host?: McpHost };
+    if (host === undefined) throw new PawlError("internal", "A request of MCP has no host. Please report this.");
+    return createMcpServer(sdk, host, codec);
+  };
+  const handler = sdk.createMcpHandler(factory, { onerror: report });
+  return (request, parsedBody, caller, host) =>
+    handler.fetch(request, {
+      parsedBody,
+      authInfo: { token: "", clientId: caller, scopes: [], extra: { host } },
+    });
+}

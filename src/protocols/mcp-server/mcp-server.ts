@@ -1,0 +1,86 @@
+/**
+ * The tools of an MCP server: each agent is one.
+ */
+import type * as Sdk from "@modelcontextprotocol/server";
+import { PawlError } from "../../index.js";
+import { type AgentCall, type CallState, callAgent } from "./call-agent.js";
+import type { McpAgent, McpHost } from "./host.js";
+
+export type McpServerSdk = Pick<typeof Sdk, "Server" | "createRequestStateCodec" | "inputRequired">;
+
+/** How long a client may take to bring answers; seconds. */
+const stateSeconds = 7 * 24 * 60 * 60;
+
+/** What clients bring back with their answers is signed, and bound to whoever was asked. */
+export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.RequestStateCodec<CallState> {
+  const bind = (context: Sdk.ServerContext) => context.http?.authInfo?.clientId ?? "";
+  return sdk.createRequestStateCodec<CallState>({ key, ttlSeconds: stateSeconds, bind });
+}
+
+export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.RequestStateCodec<CallState>): Sdk.Server {
+  const server = new sdk.Server(host.info, {
+    capabilities: { tools: {} },
+    requestState: { verify: codec.verify },
+  });
+  server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toolOf) }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const found = host.agents.find(({ name }) => name === params.name);
+    if (found === undefined) throw new PawlError("bad_input", `There is no tool ${params.name}.`);
+    const state = context.mcpReq.requestState<CallState>();
+    const call: Omit<AgentCall, "session"> = {
+      agent: found.name,
+      prompt: promptOf(params.arguments),
+      host,
+      context,
+      canAsk: host.mayAnswer !== false && canAsk(context.mcpReq.envelope, server.getClientCapabilities()),
+      inputRequired: async (forms, next) => {
+        const asks = Object.entries(forms).map(([id, form]) => [id, sdk.inputRequired.elicit(elicited(form))]);
+        return sdk.inputRequired({
+          inputRequests: Object.fromEntries(asks),
+          requestState: await codec.mint(next, context),
+        });
+      },
+    };
+    const session = await host.openSession(found.name, state?.sessionId ?? sessionIdOf(params._meta));
+    return callAgent({ ...call, session }, state);
+  });
+  return server;
+}
+
+// The cast holds: the forms have plain fields only.
+function elicited(form: object): Parameters<typeof Sdk.inputRequired.elicit>[0] {
+  return { mode: "form", ...form } as Parameters<typeof Sdk.inputRequired.elicit>[0];
+}
+
+function toolOf({ name, description }: McpAgent) {
+  return {
+    name,
+    description,
+    inputSchema: {
+      type: "object" as const,
+      properties: { prompt: { type: "string", minLength: 1, description: "What the agent should do." } },
+      required: ["prompt"],
+      additionalProperties: false,
+    },
+  };
+}
+
+function promptOf(input: { readonly [key: string]: unknown } = {}): string {
+  const { prompt } = input;
+  if (typeof prompt === "string" && prompt !== "") return prompt;
+  throw new PawlError("bad_input", "The argument prompt is missing: a text that says what the agent should do.");
+}
+
+/** Since the protocol of 2026 each request says what the client can do. Before, the client said it once. */
+function canAsk(envelope: object | undefined, once: Sdk.ClientCapabilities | undefined): boolean {
+  const said = (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey] ?? once;
+  return (said as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
+}
+
+const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+
+/** A client may go on with a session that an earlier result named. */
+function sessionIdOf(meta: { readonly [key: string]: unknown } | undefined): string | undefined {
+  const id = meta?.["pawl/sessionId"];
+  return typeof id === "string" && id !== "" ? id : undefined;
+}

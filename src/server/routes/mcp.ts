@@ -1,0 +1,118 @@
+/**
+ * The agents of this process as tools of an MCP server.
+ *
+ * 1. Each request stands alone: any process that has the agents and the secret answers the next one.
+ * 2. The run is the session's, and somebody who works carries it out. In the protocol of 2026 a client cancels a call by
+ *    closing its request, so that aborts the run. A server that leaves aborts nothing.
+ */
+import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
+import { randomText } from "../principal.js";
+import type { Answer, Asked, Route } from "../route.js";
+import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import type { Sink } from "../sink.js";
+import type { OpenStream } from "../watch.js";
+import { postedSession } from "./chats.js";
+
+export const mcpRoutes: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/mcp",
+    action: "mcp",
+    scope: "run",
+    about: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
+    body: "json",
+    gives: { 200: "a JSON-RPC response, or text/event-stream", 202: "a notification was taken" },
+    handle: answer,
+  },
+];
+
+async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
+  const { request, principal, body } = asked;
+  const giveBack = context.usage.takeStream(principal.id);
+  try {
+    const http = await context.mcp();
+    const response = await http(request, body, principal.id, hostFor(asked, context));
+    const headers = Object.fromEntries(response.headers);
+    const type = headers["content-type"] ?? "";
+    if (response.body === null || !type.startsWith("text/event-stream")) {
+      const bytes = response.body === null ? null : new Uint8Array(await response.arrayBuffer());
+      giveBack();
+      return { status: response.status, bytes, headers };
+    }
+    const reader = response.body.getReader();
+    return {
+      status: 200,
+      headers,
+      stream(sink) {
+        const open = pump(reader, sink);
+        const forget = context.streams.add(open, async () => true);
+        sink.onClose(() => {
+          forget();
+          giveBack();
+        });
+        return open;
+      },
+    };
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+/** The package sends its own comments while nothing happens. */
+function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink): OpenStream {
+  let isOver = false;
+  const leave = () => {
+    isOver = true;
+    void reader.cancel().catch(() => {});
+  };
+  sink.onClose(leave);
+  async function read(): Promise<void> {
+    while (!isOver) {
+      const { done, value } = await reader.read();
+      if (done || isOver) break;
+      sink.write(value);
+      await sink.drained();
+    }
+    sink.end();
+  }
+  read().catch(() => sink.end());
+  return { bye: () => sink.end(), beat: () => {} };
+}
+
+function hostFor({ principal }: Asked, context: ServerContext): McpHost {
+  const { settings, agents, isDraining } = context;
+  return {
+    info: { name: "pawl", version: "1" },
+    agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
+    async openSession(agent, sessionId): Promise<CalledSession> {
+      if (sessionId === undefined) {
+        if (!(await isAllowed(context, principal, "begin", null)))
+          throw new ServerError("forbidden", "You may not begin sessions here.");
+        return postedSession(principal, context, randomText(16), agent);
+      }
+      const { asked } = await sessionFor(context, principal, "run", sessionId);
+      return postedSession(principal, context, sessionId, asked.info?.agent ?? agent);
+    },
+    carryOn: async () => null,
+    makeId: () => randomText(16),
+    by: principal.id,
+    mayAnswer: principal.scopes.includes("approve"),
+    isLeaving: isDraining,
+    endsWithRequest: true,
+    whereToAnswer: (id) =>
+      `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers; GET ${settings.basePath}/v1/approvals shows what waits.`,
+    redaction: { text: settings.redact, stream: () => (item) => [item] },
+    report: (error) =>
+      settings.log({
+        at: Date.now(),
+        requestId: "",
+        principal: principal.id,
+        action: "mcp",
+        sessionId: null,
+        status: 500,
+        error,
+      }),
+  };
+}

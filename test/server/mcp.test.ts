@@ -1,0 +1,240 @@
+/**
+ * MCP over HTTP with the client of its package, unmodified, and the protocols of 2025 and 2026.
+ */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { createToken, type Principal } from "../../src/server/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createGate } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+import { proxyTo, type Rig, serverOfTest, startServer } from "./rig.js";
+
+type Answer = { readonly action: "accept" | "decline" | "cancel"; readonly content?: Record<string, string> };
+
+async function clientOf(
+  url: string,
+  token: string,
+  mode: "auto" | "legacy",
+  answer?: (form: { readonly message: string }) => Answer | Promise<Answer>,
+) {
+  const capabilities = answer === undefined ? {} : { elicitation: { form: {} } };
+  const client = new Client({ name: "test", version: "0" }, { capabilities, versionNegotiation: { mode } });
+  if (answer !== undefined) client.setRequestHandler("elicitation/create", ({ params }) => answer(params));
+  const headers = { authorization: `Bearer ${token}` };
+  await client.connect(new StreamableHTTPClientTransport(new URL("/mcp", url), { requestInit: { headers } }));
+  onTestFinished(() => client.close());
+  return client;
+}
+
+function payer(store: Store, paid: unknown[]): Agent {
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object", properties: { cents: { type: "number" } } },
+    needsApproval: true,
+    execute: (input) => {
+      paid.push(input);
+      return "paid";
+    },
+  });
+  const model = createScriptedModel(({ messages }) =>
+    messages.at(-1)?.role === "user" ? { calls: [{ name: "pay", input: { cents: 5 } }] } : { text: "It is paid." },
+  );
+  return createAgent({ name: "payer", store, model, tools: [pay] });
+}
+
+const called = (prompt: string, sessionId?: string) => ({
+  name: "payer",
+  arguments: { prompt },
+  ...(sessionId === undefined ? {} : { _meta: { "pawl/sessionId": sessionId } }),
+});
+
+function rigWith(paid: unknown[], options: Partial<Parameters<typeof serverOfTest>[0]> = {}) {
+  const store = createMemoryStore();
+  return serverOfTest({ store, agents: [payer(store, paid)], ...options });
+}
+
+describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol negotiation %s", (mode) => {
+  test("calls an agent, and goes on in its session", verifies("PROT-4#http"), async () => {
+    const store = createMemoryStore();
+    const model = createScriptedModel(({ messages }) => ({ text: `Answer ${messages.length}.` }));
+    const agent = createAgent({ name: "payer", store, model });
+    const { url, token, lines } = await serverOfTest({ store, agents: [agent] });
+    const client = await clientOf(url, token, mode);
+    expect((await client.listTools()).tools).toMatchObject([{ name: "payer", inputSchema: { required: ["prompt"] } }]);
+    const first = await client.callTool(called("Go."));
+    expect(first).toMatchObject({ isError: false, content: [{ text: "Answer 1." }], _meta: { "pawl/reason": "stop" } });
+    const sessionId = first._meta?.["pawl/sessionId"] as string;
+    const second = await client.callTool(called("Go on.", sessionId));
+    expect(second).toMatchObject({ content: [{ text: "Answer 3." }], _meta: { "pawl/sessionId": sessionId } });
+    const [listed] = await store.list();
+    expect(listed?.info).toMatchObject({ principal: "token" });
+    expect(lines.some(({ action, status }) => action === "mcp" && status === 200)).toBe(true);
+  });
+
+  test("tells how a run goes on", verifies("PROT-4#http"), async () => {
+    const store = createMemoryStore();
+    const gate = createGate();
+    const model = createScriptedModel([{ text: "I begin.", calls: [{ name: "gate" }] }, { text: "Done." }]);
+    const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
+    const { url, token } = await serverOfTest({ store, agents: [agent] });
+    const client = await clientOf(url, token, mode);
+    const told: (string | undefined)[] = [];
+    const result = client.callTool(called("Go."), {
+      onprogress: ({ message }) => {
+        told.push(message);
+        gate.open("opened");
+      },
+    });
+    expect(await result).toMatchObject({ content: [{ text: "Done." }] });
+    expect(told.join("\n")).toContain("I begin.");
+  });
+
+  test("may not use a session of somebody else", verifies("PROT-4#http", "SEC-3#server"), async () => {
+    const people: { readonly [token: string]: Principal } = {
+      ada: { id: "ada", scopes: ["read", "run"] },
+      eve: { id: "eve", scopes: ["read", "run"] },
+      bob: { id: "bob", scopes: ["read"] },
+    };
+    const authenticate = (request: Request) => people[request.headers.get("authorization")?.slice(7) ?? ""] ?? null;
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "payer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+    const { url } = await serverOfTest({ store, agents: [agent], authenticate });
+    const mine = await (await clientOf(url, "ada", mode)).callTool(called("Go."));
+    const sessionId = mine._meta?.["pawl/sessionId"] as string;
+    const { seq } = (await store.describe(sessionId)) ?? { seq: 0 };
+    await expect((await clientOf(url, "eve", mode)).callTool(called("Go.", sessionId))).rejects.toThrow("no session");
+    expect((await store.describe(sessionId))?.seq).toBe(seq);
+    await expect(clientOf(url, "bob", mode)).rejects.toThrow();
+    await expect(clientOf(url, "nobody", mode)).rejects.toThrow();
+  });
+});
+
+describe("an approval over HTTP", () => {
+  test("is a form, and may edit the input", verifies("PROT-4#http"), async () => {
+    const paid: unknown[] = [];
+    const { url, token } = await rigWith(paid);
+    const forms: string[] = [];
+    const answers: Answer[] = [
+      { action: "accept", content: { decision: "deny", note: "Not now." } },
+      { action: "accept", content: { decision: "allow", editedInput: '{"cents":7}' } },
+      { action: "accept", content: { decision: "allow" } },
+    ];
+    const client = await clientOf(url, token, "auto", ({ message }) => {
+      forms.push(message);
+      return answers.shift() ?? { action: "cancel" };
+    });
+    for (let index = 0; index < 3; index += 1)
+      expect(await client.callTool(called("Pay."))).toMatchObject({ content: [{ text: "It is paid." }] });
+    expect(paid).toEqual([{ cents: 7 }, { cents: 5 }]);
+    expect(forms[0]).toContain('pay {"cents":5}');
+  });
+
+  test(
+    "is answered in another process with the same secret, and in none without it",
+    verifies("PROT-4#http"),
+    async () => {
+      const paid: unknown[] = [];
+      const store = createMemoryStore();
+      const secret = createToken();
+      const token = createToken();
+      const authenticate = (request: Request): Principal | null =>
+        request.headers.get("authorization") === `Bearer ${token}`
+          ? { id: "ada", scopes: ["read", "run", "approve"] }
+          : null;
+      const serve = (own: string) => startServer({ store, agents: [payer(store, paid)], authenticate, secret: own });
+      for (const isSame of [true, false]) {
+        let current: Rig = await serve(secret);
+        const gateway = await proxyTo(() => current.url);
+        const client = await clientOf(gateway.url, token, "auto", async () => {
+          // The process that asked is gone by the time the person answers.
+          await current.close();
+          current = await serve(isSame ? secret : createToken());
+          return { action: "accept", content: { decision: "allow" } };
+        });
+        const result = client.callTool(called("Pay."));
+        if (isSame) expect(await result).toMatchObject({ isError: false, content: [{ text: "It is paid." }] });
+        else await expect(result).rejects.toThrow();
+        await current.close();
+        await gateway.close();
+      }
+      expect(paid).toEqual([{ cents: 5 }]);
+    },
+  );
+
+  test(
+    "is not asked of those who may not approve, nor of a client of 2025: both are told where",
+    verifies("PROT-4#http"),
+    async () => {
+      const paid: unknown[] = [];
+      const authenticate = (request: Request): Principal => ({
+        id: "ada",
+        scopes: request.headers.get("authorization") === "Bearer all" ? ["read", "run", "approve"] : ["read", "run"],
+      });
+      const { url, ask } = await rigWith(paid, { authenticate });
+      let asked = 0;
+      const answer = (): Answer => {
+        asked += 1;
+        return { action: "accept", content: { decision: "allow" } };
+      };
+      for (const [token, mode] of [
+        ["some", "auto"],
+        ["all", "legacy"],
+      ] as const) {
+        const client = await clientOf(url, token, mode, answer);
+        const result = await client.callTool(called("Pay."));
+        const sessionId = result._meta?.["pawl/sessionId"];
+        expect(result).toMatchObject({
+          isError: true,
+          content: [{ text: expect.stringContaining(`/v1/sessions/${sessionId}/answers`) }],
+          _meta: { "pawl/reason": "awaiting_human" },
+        });
+      }
+      expect(asked).toBe(0);
+      const waiting = await ask("GET", "/v1/approvals", undefined, { authorization: "Bearer all" });
+      expect(waiting.json.approvals).toHaveLength(2);
+    },
+  );
+});
+
+test(
+  "a client of 2026 that cancels its call aborts the run; a server that leaves does not",
+  verifies("PROT-4#http", "SRV-5"),
+  async () => {
+    for (const isCancelled of [true, false]) {
+      const store = createMemoryStore();
+      const gate = createGate();
+      const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
+      const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
+      const rig = await startServer({ store, agents: [agent] });
+      const client = await clientOf(rig.url, rig.token, "auto");
+      const stop = new AbortController();
+      const result = client.callTool(called("Go."), { signal: stop.signal });
+      result.catch(() => {});
+      await gate.started;
+      const [{ sessionId } = { sessionId: "" }] = await store.list();
+      if (isCancelled) {
+        stop.abort();
+        await expect(result).rejects.toThrow();
+        await expect.poll(async () => (await store.describe(sessionId))?.status).toBe("aborted");
+        await rig.close();
+      } else {
+        await rig.close();
+        await expect(result).rejects.toThrow();
+        const log = await store.read(sessionId);
+        expect(log.map(({ event }) => event.type)).not.toContain("abort_requested");
+      }
+    }
+  },
+);
+
+test("what is no JSON-RPC, and another method, are refused", async () => {
+  const { ask } = await rigWith([]);
+  for (const body of ["[]", "{}", "1", "null", '{"jsonrpc":"2.0","id":1,"method":"nothing"}']) {
+    const { status } = await ask("POST", "/mcp", body, { "content-type": "application/json" });
+    expect(status, body).toBeLessThan(500);
+  }
+  expect((await ask("GET", "/mcp")).status).toBe(405);
+  expect((await ask("DELETE", "/mcp")).status).toBe(405);
+});

@@ -1,0 +1,149 @@
+/**
+ * How a page in a browser is let in: the code of its link, the cookie, and the second half.
+ */
+import { request as httpRequest } from "node:http";
+import { describe, expect, test } from "vitest";
+import { createMemoryStore } from "../../src/index.js";
+import { createServer, createToken, type Principal } from "../../src/server/index.js";
+import { verifies } from "../verifies.js";
+import { type Rig, startServer, withServer } from "./rig.js";
+
+/** What a page sends: `fetch` in Node may not set some of these headers. */
+function asPage({ url }: Rig, path: string, headers: Record<string, string>, body?: unknown) {
+  return new Promise<{ status: number; cookies: readonly string[]; text: string }>((resolve, reject) => {
+    const { hostname, port, origin } = new URL(url);
+    const sent = {
+      origin,
+      "sec-fetch-site": "same-origin",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    };
+    const method = body === undefined ? "GET" : "POST";
+    const asking = httpRequest({ hostname, port, path, method, headers: sent }, (response) => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, cookies: response.headers["set-cookie"] ?? [], text }),
+      );
+    });
+    asking.on("error", reject);
+    asking.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function enter(rig: Rig, principal?: Principal) {
+  const code = rig.server.createStartCode(principal);
+  const answer = await asPage(rig, "/v1/ui/session", {}, { code });
+  expect(answer.status).toBe(200);
+  const [cookie = ""] = answer.cookies;
+  return { code, cookie, pair: cookie.split(";")[0] ?? "", half: JSON.parse(answer.text).half as string };
+}
+
+describe("a page", () => {
+  test("is let in by a code, once, and needs both halves", verifies("SEC-2#page"), async () => {
+    await withServer({}, async (rig) => {
+      const { port } = new URL(rig.url);
+      const { code, cookie, pair, half } = await enter(rig);
+      expect(cookie).toContain(`pawl_${port}=`);
+      for (const word of ["HttpOnly", "SameSite=Strict", "Path=/"]) expect(cookie).toContain(word);
+      expect(cookie).not.toContain("Domain");
+      const both = { cookie: pair, "x-pawl-page": half };
+      expect((await asPage(rig, "/v1/sessions", both)).status).toBe(200);
+      const begun = await asPage(rig, "/v1/sessions", both, { agent: "a", input: "x" });
+      expect(begun.status).toBe(201);
+      expect(begun.text).not.toContain(half);
+
+      const again = await asPage(rig, "/v1/ui/session", {}, { code });
+      expect(again).toMatchObject({ status: 401, cookies: [] });
+      const other = await enter(rig);
+      const refused: readonly Record<string, string>[] = [
+        { cookie: pair },
+        { "x-pawl-page": half },
+        { cookie: pair, "x-pawl-page": other.half },
+        { cookie: pair, "x-pawl-page": `${half}x` },
+        { cookie: `${pair}x`, "x-pawl-page": half },
+        { cookie: pair.replace(/=./, "=A"), "x-pawl-page": half },
+        { cookie: pair.replace(`pawl_${port}`, "pawl_1"), "x-pawl-page": half },
+        // A page of another port may have set one more.
+        { cookie: `${pair}; ${other.pair}`, "x-pawl-page": half },
+        { cookie: "pawl=x.y", "x-pawl-page": "" },
+      ];
+      for (const headers of refused)
+        expect((await asPage(rig, "/v1/sessions", headers)).status, JSON.stringify(headers)).toBe(401);
+    });
+  });
+
+  test("of another port of this machine is refused, with whatever it has", verifies("SEC-2#page"), async () => {
+    await withServer({}, async (rig) => {
+      const { pair, half } = await enter(rig);
+      const { port } = new URL(rig.url);
+      const both = { cookie: pair, "x-pawl-page": half };
+      const others: readonly Record<string, string>[] = [
+        { origin: `http://127.0.0.1:${Number(port) + 1}`, "sec-fetch-site": "same-site" },
+        { origin: rig.url, "sec-fetch-site": "same-site" },
+        { origin: `http://127.0.0.1:${Number(port) + 1}`, "sec-fetch-site": "same-origin" },
+        { origin: "https://evil.example", "sec-fetch-site": "cross-site" },
+        { host: `evil.example:${port}` },
+      ];
+      for (const headers of others) {
+        expect((await asPage(rig, "/v1/sessions", { ...both, ...headers })).status).toBe(403);
+        const posted = await asPage(rig, "/v1/sessions", { ...both, ...headers }, { agent: "a", input: "x" });
+        expect(posted.status).toBe(403);
+        expect((await asPage(rig, "/v1/ui/session", headers, { code: "x" })).status).toBe(403);
+      }
+      // Another site can make a browser send text, with its cookie.
+      const text = { ...both, "content-type": "text/plain" };
+      expect((await asPage(rig, "/v1/sessions", text, { agent: "a", input: "x" })).status).toBe(415);
+      expect((await rig.ask("GET", "/v1/sessions")).json.sessions).toEqual([]);
+    });
+  });
+
+  test("acts as its principal, with no more scopes", verifies("SEC-2#page", "SEC-3#server"), async () => {
+    const authenticate = () => null;
+    await withServer({ authenticate }, async (rig) => {
+      const { pair, half } = await enter(rig, { id: "ada", scopes: ["read"] });
+      const both = { cookie: pair, "x-pawl-page": half };
+      expect((await asPage(rig, "/v1/sessions", both)).status).toBe(200);
+      expect((await asPage(rig, "/v1/sessions", both, { agent: "a", input: "x" })).status).toBe(403);
+      expect((await asPage(rig, "/metrics", both)).status).toBe(403);
+      const refused = expect.objectContaining({ code: "bad_configuration" });
+      expect(() => rig.server.createStartCode()).toThrow(refused);
+      expect(() => rig.server.createStartCode({ id: "", scopes: [] })).toThrow(refused);
+    });
+  });
+
+  test("is known to every server with the same secret, and to no other", verifies("SEC-2#page"), async () => {
+    const store = createMemoryStore();
+    const secret = createToken();
+    const one = await startServer({ store, secret });
+    const { pair, half } = await enter(one);
+    const ask = async (server: ReturnType<typeof createServer>) => {
+      const headers = { host: new URL(one.url).host, cookie: pair, "x-pawl-page": half };
+      return (await server.fetch(new Request(`${one.url}/v1/sessions`, { headers }))).status;
+    };
+    await one.close();
+    const same = createServer({ store, agents: [], token: createToken(), secret });
+    const other = createServer({ store, agents: [], token: createToken() });
+    expect(await ask(same)).toBe(200);
+    expect(await ask(other)).toBe(401);
+    for (const server of [same, other]) await server.close();
+    const short = () => createServer({ store, agents: [], token: createToken(), secret: "x".repeat(31) });
+    expect(short).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+  });
+
+  test("over TLS has a cookie that is kept to the host", verifies("SEC-2#page"), async () => {
+    const hosts = ["pawl.example"];
+    const server = createServer({ store: createMemoryStore(), agents: [], token: createToken(), hosts });
+    const body = JSON.stringify({ code: server.createStartCode() });
+    const headers = { "content-type": "application/json" };
+    const answer = await server.fetch(
+      new Request("https://pawl.example/v1/ui/session", { method: "POST", headers, body }),
+    );
+    expect(answer.headers.get("set-cookie")).toMatch(
+      /^__Host-pawl=[\w.-]+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=86400; Secure$/,
+    );
+    await server.close();
+  });
+});
