@@ -140,7 +140,8 @@ describe("a tool of the AI SDK", verifies("TOOL-17", "TOOL-1"), () => {
       inputSchema: city,
       execute: (_input, options) => {
         const getter = Object.getOwnPropertyDescriptor(options, "messages")?.get;
-        isSame = getter !== undefined && options.messages === options.messages;
+        const { messages } = options;
+        isSame = getter !== undefined && messages === options.messages;
       },
     });
     const model = createScriptedModel([{ calls: [call("look")] }, { text: "Done." }]);
