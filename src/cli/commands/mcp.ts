@@ -2,8 +2,7 @@
  * `pawl mcp`: the agent of the command line as a tool of an MCP server, over standard input and output.
  */
 import { randomUUID } from "node:crypto";
-import { carryOn } from "../../protocols/carry-on.js";
-import { importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
+import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { type DriveOptions, realFolder } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
