@@ -1,6 +1,7 @@
 /**
  * The OpenAPI document, made from the routes and from the shapes that check requests.
  */
+import { type AnswerContent, answerSchemas } from "./answer-shapes.js";
 import type { Route } from "./route.js";
 import { type AnsweredCode, statusOf } from "./server-error.js";
 import type { ObjectShape } from "./shape.js";
@@ -19,7 +20,7 @@ export function openApi(routes: readonly Route[], basePath: string): object {
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: { Error: errorSchema },
+      schemas: { ...answerSchemas, Error: errorSchema },
       responses: {
         Error: {
           description: "What was wrong, and what to do next.",
@@ -51,7 +52,7 @@ function codesWithStatus(): readonly AnsweredCode[] {
   return Object.keys(statusOf) as AnsweredCode[];
 }
 
-function operation({ path, about, query, body, gives, scope, action, method }: Route): object {
+function operation({ path, about, query, body, gives, answers = {}, scope, action, method }: Route): object {
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
     name,
     in: "path",
@@ -67,10 +68,22 @@ function operation({ path, about, query, body, gives, scope, action, method }: R
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: body === "json" ? {} : body } } } }),
     responses: {
-      ...Object.fromEntries(Object.entries(gives).map(([status, what]) => [status, { description: what }])),
+      ...Object.fromEntries(
+        Object.entries(gives).map(([status, description]) => [
+          status,
+          { description, ...contentOf(answers[Number(status)] ?? []) },
+        ]),
+      ),
       default: { $ref: "#/components/responses/Error" },
     },
   };
+}
+
+function contentOf(answers: AnswerContent | readonly AnswerContent[]): object {
+  const all = [answers].flat();
+  if (all.length === 0) return {};
+  const content = all.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
+  return { content: Object.fromEntries(content) };
 }
 
 function parametersOf(query: ObjectShape | undefined): readonly object[] {

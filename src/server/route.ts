@@ -1,6 +1,7 @@
 /**
  * Routes as data: the server goes by them, and so does the OpenAPI document.
  */
+import type { AnswerContent } from "./answer-shapes.js";
 import type { Principal, Scope } from "./principal.js";
 import type { ServerContext } from "./server-context.js";
 import type { ObjectShape } from "./shape.js";
@@ -44,6 +45,8 @@ export type Route = {
   readonly body?: ObjectShape | "json";
   /** The statuses of answers other than errors, and what they have. */
   readonly gives: { readonly [status: number]: string };
+  /** What those answers are made of. A status that is not here has no body. */
+  readonly answers?: { readonly [status: number]: AnswerContent | readonly AnswerContent[] };
   readonly handle: (asked: Asked, context: ServerContext) => Promise<Answer> | Answer;
 };
 

@@ -4,9 +4,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAgent, type Store, type StreamItem } from "../../src/index.js";
-import { createStreamView, followSession, type StreamFrame, type StreamView } from "../../src/server/client/index.js";
+import {
+  createStreamView,
+  type Followed,
+  followSession,
+  type StreamFrame,
+  type StreamView,
+} from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
+import { collect, createEcho, deferred } from "../support/agents.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { eventsIn, framesOf, withServer } from "./rig.js";
@@ -14,17 +20,20 @@ import { eventsIn, framesOf, withServer } from "./rig.js";
 const words = Array.from({ length: 60 }, (_, index) => `word${index} `).join("");
 
 /** Words that come one in a turn of the event loop, so that a connection can be cut between them. */
-async function* slowly(text: string) {
+async function* slowly(text: string, halfway: () => Promise<void> = async () => {}) {
   yield { kind: "start" } as const;
   yield { kind: "text-start", id: "t" } as const;
-  for (const word of text.split(/(?<= )/)) {
+  const all = text.split(/(?<= )/);
+  for (const [index, word] of all.entries()) {
     await new Promise((resolve) => setImmediate(resolve));
+    if (index === all.length >> 1) await halfway();
     yield { kind: "text-delta", id: "t", text: word } as const;
   }
   yield { kind: "text-end", id: "t" } as const;
 }
 
-function talker(store: Store) {
+/** @param halfway awaited in the middle of the last message */
+function talker(store: Store, halfway?: () => Promise<void>) {
   const echo = createEcho();
   const done = { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
   const calls = { kind: "tool-call", id: "c", name: "echo", input: '{"a":1}' } as const;
@@ -33,10 +42,14 @@ function talker(store: Store) {
     yield* slowly(text);
     yield* rest;
   }
+  async function* lastStep() {
+    yield* slowly(words, halfway);
+    yield done;
+  }
   const model = createScriptedModel([
     { deltas: step(words, calls, { ...done, finishReason: { unified: "tool-calls" } }) as never },
     { deltas: step(words.slice(0, 100), failing) as never },
-    { deltas: step(words, done) as never },
+    { deltas: lastStep() as never },
   ]);
   const retry = { baseDelayMs: 1, maxDelayMs: 1 };
   return createAgent({ name: "talker", store, model, tools: [echo.tool], retry });
@@ -60,6 +73,20 @@ function cuttingFetch(cuts: readonly number[]): typeof fetch {
     });
     return new Response(response.body?.pipeThrough(cut), { status: response.status, headers: response.headers });
   };
+}
+
+/** Reads a stream to its end, and tells when the message under way has come. */
+function joinLate(followed: AsyncIterable<Followed>) {
+  const hasSnapshot = deferred();
+  async function read(): Promise<readonly StreamFrame[]> {
+    const frames: StreamFrame[] = [];
+    for await (const { frame } of followed) {
+      frames.push(frame);
+      if (frame.data.type === "snapshot") hasSnapshot.resolve();
+    }
+    return frames;
+  }
+  return { frames: read(), hasSnapshot: hasSnapshot.promise };
 }
 
 const textIn = (view: StreamView) =>
@@ -103,16 +130,24 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
     "tells those who join late the message as far as it has come, and the rest",
     verifies("SRV-2#one-process", "STRM-6"),
     async () => {
+      const reached = deferred();
+      const goOn = deferred();
+      const halfway = () => {
+        reached.resolve();
+        return goOn.promise;
+      };
       await withStore(open, (store) =>
-        withServer({ store, agents: [talker(store)] }, async ({ ask, follow }) => {
+        withServer({ store, agents: [talker(store, halfway)] }, async ({ ask, follow }) => {
           const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
           const path = `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`;
           const first = framesOf(follow(path));
-          const joined: Promise<readonly StreamFrame[]>[] = [];
-          for await (const { view } of follow(path))
-            if (joined.length < 5 && textIn(view).length > joined.length * 60) joined.push(framesOf(follow(path)));
+          await reached.promise;
+          const joined = Array.from({ length: 5 }, () => joinLate(follow(path)));
+          for (const { hasSnapshot } of joined) await hasSnapshot;
+          goOn.resolve();
           const whole = eventsIn(await first);
-          for (const frames of await Promise.all(joined)) {
+          for (const { frames: joining } of joined) {
+            const frames = await joining;
             expect(eventsIn(frames)).toEqual(whole);
             const view = createStreamView();
             for (const frame of frames) {
@@ -120,8 +155,6 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
               expect(words.startsWith(textIn(view))).toBe(true);
             }
           }
-          const kinds = (await Promise.all(joined)).flat().map(({ data }) => data.type);
-          expect(kinds).toContain("snapshot");
         }),
       );
     },

@@ -6,6 +6,23 @@ import { onTestFinished } from "vitest";
 import { type Agent, createMemoryStore, type Store } from "../../src/index.js";
 import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../src/server/index.js";
+import { createAnswerCheck, type OpenApiDocument } from "./open-api-checks.js";
+
+/** Every answer of the suite is checked against the document. */
+let check: Promise<ReturnType<typeof createAnswerCheck>> | null = null;
+function answerCheck() {
+  check ??= documentOfServer().then((document) => createAnswerCheck(document));
+  return check;
+}
+
+async function documentOfServer(): Promise<OpenApiDocument> {
+  const token = createToken();
+  const server = createServer({ store: createMemoryStore(), agents: [], token });
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await server.fetch(new Request("http://localhost/openapi.json", { headers }));
+  await server.close();
+  return answer.json() as Promise<OpenApiDocument>;
+}
 
 export type Rig = {
   readonly url: string;
@@ -40,6 +57,7 @@ export async function startServer({
   agents = [],
   ...options
 }: RigOptions = {}): Promise<Rig> {
+  const { basePath = "" } = options;
   const token = createToken();
   const lines: LogLine[] = [];
   const access = options.authenticate === undefined ? { token } : {};
@@ -68,6 +86,8 @@ export async function startServer({
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
+      const type = response.headers.get("content-type");
+      (await answerCheck())({ method, path: path.slice(basePath.length), status: response.status, type, text });
       const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
       return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
     },

@@ -45,6 +45,9 @@ export async function serve(module: string | undefined, options: ServeOptions, t
     await listen(http, options);
     terminal.err(greeting(http, server, options, isGiven ? null : token));
     await departure(interruptions.stop, interruptions.leave);
+    // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.once(signal, () => process.exit(exitCodes.interrupted));
     terminal.err(`Exiting: what runs has ${graceMs / 1_000} s to settle.\n`);
     await server.close({ graceMs });
     return exitCodes.done;

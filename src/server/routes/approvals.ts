@@ -1,7 +1,9 @@
 /**
  * The calls of all sessions that wait for an answer.
  */
+
 import { pendingApprovals, type StoredApproval, type ToolSpecification } from "../../index.js";
+import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import { infoOf, isAllowed, type ServerContext } from "../server-context.js";
 import { objectOf, text, whole } from "../shape.js";
@@ -23,6 +25,7 @@ export const approvalRoutes: readonly Route[] = [
       cursor: text("The `next` of the page before.", 2_000),
     }),
     gives: { 200: "{ approvals, next }: each with the tool's description and schema" },
+    answers: { 200: answers.approvals },
     handle: list,
   },
 ];

@@ -5,12 +5,14 @@
  *    and nobody can guess it.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
+
 import type { ClientSession } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
+import { answers, eventStreamContent } from "../answer-shapes.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
 import type { Principal } from "../principal.js";
 import { redacted } from "../redacted-items.js";
@@ -49,6 +51,7 @@ export const chatRoutes: readonly Route[] = [
       ["id", "messages"],
     ),
     gives: { 200: "text/event-stream: a UI message stream, version 1" },
+    answers: { 200: eventStreamContent },
     handle: post,
   },
   {
@@ -58,6 +61,7 @@ export const chatRoutes: readonly Route[] = [
     scope: "run",
     about: "The run under way, whole, for a page that lost its stream.",
     gives: { 200: "text/event-stream: a UI message stream, version 1", 204: "no run is under way" },
+    answers: { 200: eventStreamContent },
     async handle(asked, context) {
       const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
       if (session === null) return { status: 204, bytes: null };
@@ -73,6 +77,7 @@ export const chatRoutes: readonly Route[] = [
     scope: "read",
     about: "The chat as UI messages of the AI SDK. Empty if it has not begun.",
     gives: { 200: "{ messages }" },
+    answers: { 200: answers.uiMessages },
     async handle(asked, context) {
       const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
       const messages = session === null ? [] : await uiMessages(session);
@@ -101,6 +106,7 @@ export const chatRoutes: readonly Route[] = [
       ["threadId", "runId"],
     ),
     gives: { 200: "text/event-stream: events of AG-UI 1.0" },
+    answers: { 200: eventStreamContent },
     async handle(asked, context) {
       const left = new AbortController();
       const body = asked.body as AguiBody;

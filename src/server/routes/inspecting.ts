@@ -1,7 +1,9 @@
 /**
  * What a session's log holds beyond its public events: entries, blobs, the trace, the requests of its model.
  */
+
 import { modelRequest, type SessionStep, sessionSteps, sessionTracePage } from "../../index.js";
+import { answers, bytesContent } from "../answer-shapes.js";
 import { difference, tokensOf } from "../request-parts.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -24,6 +26,7 @@ export const inspectingRoutes: readonly Route[] = [
     about: "Entries of the log, as they are stored, without secrets.",
     query: pageOf,
     gives: { 200: "{ entries, next }: `next` is the entry to go on from, null at the end of the log" },
+    answers: { 200: answers.entries },
     handle: entries,
   },
   {
@@ -34,6 +37,7 @@ export const inspectingRoutes: readonly Route[] = [
     ofSession: true,
     about: "The bytes of a blob, as an attachment.",
     gives: { 200: "application/octet-stream" },
+    answers: { 200: bytesContent },
     handle: blob,
   },
   {
@@ -46,6 +50,7 @@ export const inspectingRoutes: readonly Route[] = [
       "The trace of a session, without the texts of models and tools. A page ends with an entry, so it may have a few records more.",
     query: objectOf({ ...pageFields, runId: text("Only records of this run.", 200) }),
     gives: { 200: "{ records, next }: `next` is the entry to go on from, null at the end" },
+    answers: { 200: answers.trace },
     handle: trace,
   },
   {
@@ -57,6 +62,7 @@ export const inspectingRoutes: readonly Route[] = [
     about: "The steps of a session, one short row each, named by `columns`. The last page has the step under way.",
     query: pageOf,
     gives: { 200: "{ columns, steps, next }: `next` is where to go on, null at the end" },
+    answers: { 200: answers.steps },
     handle: steps,
   },
   {
@@ -69,6 +75,7 @@ export const inspectingRoutes: readonly Route[] = [
       "The request of a model call exactly as it was sent, without secrets; the tokens of its parts, as an estimate; and where it first differs from the request of the step before.",
     query: objectOf({ attempt: whole("Which attempt. Default: the last one.", 1, 1_000_000) }),
     gives: { 200: "{ request, tokens, difference }: `difference` is null if the request only adds to the one before" },
+    answers: { 200: answers.request },
     handle: request,
   },
   {
@@ -80,6 +87,7 @@ export const inspectingRoutes: readonly Route[] = [
     about: "Runs the log again with the present code and agent, writes nothing, and gives the first difference.",
     body: objectOf({}),
     gives: { 200: "{ replay }" },
+    answers: { 200: answers.replay },
     async handle({ principal, params }, context) {
       const { asked } = await sessionFor(context, principal, "replay", params.id ?? "");
       const agent = context.agents.get(asked.info?.agent ?? "");

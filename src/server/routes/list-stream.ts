@@ -2,6 +2,7 @@
  * One stream for a whole page: what changes in the list of sessions, how many calls wait, and one session if wanted. A
  * browser has few connections to a host.
  */
+import { eventStreamContent } from "../answer-shapes.js";
 import type { ListFrame } from "../client/index.js";
 import { beatFrame, controlFrame, retryFrame } from "../frames.js";
 import type { ListWatcher } from "../list-watch.js";
@@ -28,6 +29,7 @@ export const listStreamRoutes: readonly Route[] = [
       deltas: flag("0: only events of the session's log."),
     }),
     gives: { 200: "text/event-stream" },
+    answers: { 200: eventStreamContent },
     handle: stream,
   },
 ];

@@ -5,7 +5,9 @@
  * 2. The run is the session's, and somebody who works carries it out. In the protocol of 2026 a client cancels a call by
  *    closing its request, so that aborts the run. A server that leaves aborts nothing.
  */
+
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
+import { anyJson, eventStreamContent } from "../answer-shapes.js";
 import { randomText } from "../principal.js";
 import type { Answer, Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
@@ -22,7 +24,14 @@ export const mcpRoutes: readonly Route[] = [
     scope: "run",
     about: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
     body: "json",
-    gives: { 200: "a JSON-RPC response, or text/event-stream", 202: "a notification was taken" },
+    gives: {
+      200: "a JSON-RPC response, or text/event-stream",
+      202: "a notification was taken",
+      400: "a JSON-RPC error",
+      404: "a JSON-RPC error: there is no such method",
+      406: "a JSON-RPC error: the client does not accept both kinds of answers",
+    },
+    answers: { 200: [anyJson, eventStreamContent], 400: anyJson, 404: anyJson, 406: anyJson },
     handle: answer,
   },
 ];

@@ -1,6 +1,7 @@
 /**
  * The start of a page in a browser: it exchanges its code for a cookie and a second half.
  */
+import { answers } from "../answer-shapes.js";
 import { setCookie } from "../page-access.js";
 import type { Asked, Route } from "../route.js";
 import type { ServerContext } from "../server-context.js";
@@ -17,6 +18,7 @@ export const pageRoutes: readonly Route[] = [
       "Exchanges the code of a start link, which is good once, for a cookie and a second half. The page sends the half in the header `x-pawl-page`. It needs no token.",
     body: objectOf({ code: text("The code of the link.", 200) }, ["code"]),
     gives: { 200: "{ half, expiresAt }, and a cookie" },
+    answers: { 200: answers.ticket },
     handle: begin,
   },
 ];

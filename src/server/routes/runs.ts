@@ -1,7 +1,9 @@
 /**
  * Runs: sending input, steering, aborting, results, and what is answered to calls that wait.
  */
+
 import type { AnswerOptions, ApprovalDecision } from "../../index.js";
+import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
@@ -25,6 +27,7 @@ export const runRoutes: readonly Route[] = [
       ["input"],
     ),
     gives: { 202: "{ runId, isNew, seq }: stream from `seq`" },
+    answers: { 202: answers.sent },
     handle: send,
   },
   {
@@ -36,6 +39,7 @@ export const runRoutes: readonly Route[] = [
     about: "The result of a run, or what it waits for.",
     query: objectOf({ wait: whole("Waits up to so many seconds for the result.", 0, 60) }),
     gives: { 200: "the result of the run", 202: "{ runId }: the run goes on" },
+    answers: { 200: answers.result, 202: answers.underWay },
     handle: result,
   },
   {
@@ -69,6 +73,7 @@ export const runRoutes: readonly Route[] = [
     about: "Aborts the run under way, or the named run, which may still be queued.",
     body: objectOf({ runId: text("The run.", 200), note: text("Why.", 10_000) }),
     gives: { 200: "{ outcome }: `asked`, or `nothing` if there is no such run or it has ended" },
+    answers: { 200: answers.outcome },
     async handle({ principal, params, body }, context) {
       const { session } = await sessionFor(context, principal, "abort", params.id ?? "");
       const outcome = await session.abort({ ...(body as { readonly note?: string }), by: principal.id });
@@ -94,6 +99,7 @@ export const runRoutes: readonly Route[] = [
       ["callKey", "decision"],
     ),
     gives: { 200: "{ counted, answer }: `first`, or `second` and the answer that counts" },
+    answers: { 200: answers.answered },
     handle: answer,
   },
   {
@@ -108,6 +114,7 @@ export const runRoutes: readonly Route[] = [
       "output",
     ]),
     gives: { 200: "{ counted }: `first` or `second`" },
+    answers: { 200: answers.counted },
     async handle({ principal, params, body }, context) {
       const { session } = await sessionFor(context, principal, "result", params.id ?? "");
       const { callKey, output, isError } = body as {

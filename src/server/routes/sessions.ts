@@ -1,7 +1,9 @@
 /**
  * Sessions: the list, what one is, beginning one, forking and deleting one.
  */
+
 import type { RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
+import { answers } from "../answer-shapes.js";
 import { randomText } from "../principal.js";
 import type { Asked, Route } from "../route.js";
 import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -38,6 +40,7 @@ export const sessionRoutes: readonly Route[] = [
       cursor: text("The `next` of the page before.", 2_000),
     }),
     gives: { 200: "{ sessions, next }: `next` is the cursor of the next page, null at the end" },
+    answers: { 200: answers.sessions },
     handle: list,
   },
   {
@@ -56,6 +59,7 @@ export const sessionRoutes: readonly Route[] = [
       ["agent", "input"],
     ),
     gives: { 201: "{ sessionId, runId, seq }: stream from `seq`" },
+    answers: { 201: answers.begun },
     handle: begin,
   },
   {
@@ -66,6 +70,7 @@ export const sessionRoutes: readonly Route[] = [
     ofSession: true,
     about: "What a session is, its run, and what waits for an answer.",
     gives: { 200: "{ sessionId, info, status, seq, createdAt, updatedAt, isHeld, run, waiting }" },
+    answers: { 200: answers.session },
     handle: describe,
   },
   {
@@ -89,6 +94,7 @@ export const sessionRoutes: readonly Route[] = [
     ofSession: true,
     about: "The conversation as the model sees it.",
     gives: { 200: "{ messages }" },
+    answers: { 200: answers.messages },
     async handle(asked, context) {
       const { session } = await readOf(asked, context);
       return { status: 200, json: { messages: shown(context, await session.messages()) } };
@@ -103,6 +109,7 @@ export const sessionRoutes: readonly Route[] = [
     about: "Copies the history up to an entry into a new session.",
     body: objectOf({ at: whole("The last entry of the copy. Default: all.", 1, Number.MAX_SAFE_INTEGER) }),
     gives: { 201: "{ sessionId }" },
+    answers: { 201: answers.copy },
     async handle(asked, context) {
       const { session } = await sessionFor(context, asked.principal, "fork", asked.params.id ?? "");
       const at = asked.body.at as number | undefined;

@@ -1,6 +1,7 @@
 /**
  * The server itself: whether it lives and is ready, what it can do, and its figures.
  */
+import { answers, plainContent } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
@@ -16,6 +17,7 @@ export const systemRoutes: readonly Route[] = [
     scope: null,
     about: "Whether the process lives. It needs no token.",
     gives: { 200: "{ ok }" },
+    answers: { 200: answers.ok },
     handle: () => ({ status: 200, json: { ok: true } }),
   },
   {
@@ -25,6 +27,7 @@ export const systemRoutes: readonly Route[] = [
     scope: null,
     about: "Whether the store answers and the server takes requests. It needs no token.",
     gives: { 200: "{ ok }" },
+    answers: { 200: answers.ok },
     handle: ready,
   },
   {
@@ -34,6 +37,7 @@ export const systemRoutes: readonly Route[] = [
     scope: "admin",
     about: "Figures, as Prometheus reads them.",
     gives: { 200: "text/plain" },
+    answers: { 200: plainContent },
     handle: metrics,
   },
   {
@@ -43,6 +47,7 @@ export const systemRoutes: readonly Route[] = [
     scope: "read",
     about: "This description.",
     gives: { 200: "the OpenAPI 3.1 document" },
+    answers: { 200: answers.openApi },
     handle: (_, context) => ({ status: 200, json: context.openApi() }),
   },
   {
@@ -52,6 +57,7 @@ export const systemRoutes: readonly Route[] = [
     scope: "read",
     about: "The agents of this process, with their tools.",
     gives: { 200: "{ agents }" },
+    answers: { 200: answers.agents },
     handle: agents,
   },
 ];

@@ -1,7 +1,9 @@
 /**
  * What is to be seen of a session: its events by page, and its stream.
  */
+
 import { type FamilyItem, PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { answers, eventStreamContent } from "../answer-shapes.js";
 import { familyStream } from "../family-stream.js";
 import { controlFrame } from "../frames.js";
 import type { Answer, Asked, Route } from "../route.js";
@@ -27,6 +29,7 @@ export const watchingRoutes: readonly Route[] = [
       type: text("Only events of this type.", 100),
     }),
     gives: { 200: "{ events, next }: `next` is the place to go on from, null at the end of the log" },
+    answers: { 200: answers.events },
     handle: page,
   },
   {
@@ -47,6 +50,7 @@ export const watchingRoutes: readonly Route[] = [
       ),
     }),
     gives: { 200: "text/event-stream" },
+    answers: { 200: eventStreamContent },
     handle: stream,
   },
 ];

@@ -1,0 +1,205 @@
+/**
+ * The OpenAPI document: valid, the same as in the docs, and every route keeps to it.
+ */
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { describe, expect, test } from "vitest";
+import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { statusOf } from "../../src/server/server-error.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { verifies } from "../verifies.js";
+import { createAnswerCheck, type OpenApiDocument } from "./open-api-checks.js";
+import { type Rig, serverOfTest } from "./rig.js";
+
+const external = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
+const pay = defineTool({
+  name: "pay",
+  description: "Pays.",
+  input: { type: "object" },
+  needsApproval: true,
+  execute: () => "paid",
+});
+
+async function rigOfAll(): Promise<Rig> {
+  const store = createMemoryStore();
+  const script = createScriptedModel(({ messages }) => {
+    const last = messages.at(-1);
+    if (last?.role !== "user") return { text: "Done." };
+    const said = JSON.stringify(last.parts);
+    return said.includes("Pay")
+      ? { calls: [{ name: "pay" }] }
+      : said.includes("Look")
+        ? { calls: [{ name: "look" }] }
+        : { text: "Done." };
+  });
+  const agent = createAgent({ name: "all", store, model: script, tools: [pay, external] });
+  return serverOfTest({ store, agents: [agent], limits: { changesPerMinute: 1_000 } });
+}
+
+type Ask = Rig["ask"];
+type Made = { readonly id: string; readonly runId: string };
+
+/** A session with one run of this input, at rest or waiting. */
+async function begin(ask: Ask, input: string): Promise<Made> {
+  const { sessionId: id, runId } = (await ask("POST", "/v1/sessions", { agent: "all", input })).json;
+  await ask("GET", `/v1/sessions/${id}/runs/${runId}?wait=30`);
+  return { id, runId };
+}
+
+async function waiting(ask: Ask, input: string) {
+  const made = await begin(ask, input);
+  const { callKey, inputHash } = (await ask("GET", `/v1/sessions/${made.id}`)).json.waiting[0];
+  return { ...made, callKey, inputHash };
+}
+
+/** A request of each route that it answers as described. */
+const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ readonly status: number }> } = {
+  "GET /health": (ask) => ask("GET", "/health"),
+  "GET /ready": (ask) => ask("GET", "/ready"),
+  "GET /metrics": (ask) => ask("GET", "/metrics"),
+  "GET /openapi.json": (ask) => ask("GET", "/openapi.json"),
+  "GET /v1/agents": (ask) => ask("GET", "/v1/agents"),
+  "GET /v1/sessions": async (ask) => {
+    await begin(ask, "Go.");
+    return ask("GET", "/v1/sessions?limit=1");
+  },
+  "POST /v1/sessions": (ask) => ask("POST", "/v1/sessions", { agent: "all", input: "Go." }),
+  "GET /v1/sessions/{id}": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}`),
+  "DELETE /v1/sessions/{id}": async (ask) => {
+    const { id } = await begin(ask, "Go.");
+    await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
+    return ask("DELETE", `/v1/sessions/${id}`);
+  },
+  "GET /v1/sessions/{id}/messages": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/messages`),
+  "POST /v1/sessions/{id}/fork": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/fork`, {}),
+  "POST /v1/sessions/{id}/runs": async (ask) =>
+    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/runs`, { input: "More." }),
+  "GET /v1/sessions/{id}/runs/{runId}": async (ask) => {
+    const { id, runId } = await begin(ask, "Go.");
+    return ask("GET", `/v1/sessions/${id}/runs/${runId}`);
+  },
+  "POST /v1/sessions/{id}/steer": async (ask) => {
+    const { id } = await begin(ask, "Pay.");
+    return ask("POST", `/v1/sessions/${id}/steer`, { input: "Hurry." });
+  },
+  "POST /v1/sessions/{id}/abort": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Pay.")).id}/abort`, {}),
+  "POST /v1/sessions/{id}/answers": async (ask) => {
+    const { id, callKey, inputHash } = await waiting(ask, "Pay.");
+    return ask("POST", `/v1/sessions/${id}/answers`, { callKey, inputHash, decision: { type: "approve" } });
+  },
+  "POST /v1/sessions/{id}/results": async (ask) => {
+    const { id, callKey } = await waiting(ask, "Look.");
+    return ask("POST", `/v1/sessions/${id}/results`, { callKey, output: "seen" });
+  },
+  "GET /v1/approvals": async (ask) => {
+    await begin(ask, "Pay.");
+    return ask("GET", "/v1/approvals");
+  },
+  "GET /v1/sessions/{id}/events": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/events`),
+  "GET /v1/sessions/{id}/stream": async (ask) =>
+    ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/stream?until=run`),
+  "GET /v1/stream": async (_, { url, token }) => {
+    const left = new AbortController();
+    const headers = { authorization: `Bearer ${token}` };
+    const { status } = await fetch(`${url}/v1/stream`, { headers, signal: left.signal });
+    left.abort();
+    return { status };
+  },
+  "GET /v1/sessions/{id}/entries": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/entries`),
+  "GET /v1/sessions/{id}/blobs/{hash}": async (ask, { store }) => {
+    const { id } = await begin(ask, "Go.");
+    return ask("GET", `/v1/sessions/${id}/blobs/${await store.putBlob(id, new Uint8Array([1, 2, 3]))}`);
+  },
+  "GET /v1/sessions/{id}/trace": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/trace`),
+  "GET /v1/sessions/{id}/steps": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/steps`),
+  "GET /v1/sessions/{id}/requests/{runId}/{index}": async (ask) => {
+    const { id, runId } = await begin(ask, "Go.");
+    return ask("GET", `/v1/sessions/${id}/requests/${runId}/1`);
+  },
+  "POST /v1/sessions/{id}/replay": async (ask) =>
+    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/replay`, {}),
+  "POST /v1/chat": (ask) =>
+    ask("POST", "/v1/chat", {
+      id: "c",
+      messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go." }] }],
+    }),
+  "GET /v1/chat/{chat}/stream": (ask) => ask("GET", "/v1/chat/never/stream"),
+  "GET /v1/chat/{chat}/messages": (ask) => ask("GET", "/v1/chat/never/messages"),
+  "POST /v1/agui/{agent}": (ask) =>
+    ask("POST", "/v1/agui/all", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Go." }] }),
+  "POST /mcp": (ask) =>
+    ask(
+      "POST",
+      "/mcp",
+      { jsonrpc: "2.0", id: 1, method: "tools/list" },
+      { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" },
+    ),
+  "POST /v1/ui/session": (ask, { server }) => ask("POST", "/v1/ui/session", { code: server.createStartCode() }),
+};
+
+const documentOf = async ({ ask }: Rig) => (await ask("GET", "/openapi.json")).json as OpenApiDocument;
+
+describe("the OpenAPI document", () => {
+  test("is valid, and describes what each answer is made of", verifies("SRV-1"), async () => {
+    const rig = await rigOfAll();
+    const document = await documentOf(rig);
+    const { valid, errors } = await new Validator().validate(structuredClone(document) as never);
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { responses }] of Object.entries(methods))
+        for (const [status, answer] of Object.entries(responses))
+          if (status !== "default" && status !== "204" && status !== "202" && !path.startsWith("/v1/live"))
+            expect(answer.content, `${method} ${path} ${status}`).toBeDefined();
+  });
+
+  test("has a request for every route, and its answer fits", verifies("SRV-1"), async () => {
+    const rig = await rigOfAll();
+    const document = await documentOf(rig);
+    const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    // What is between processes has tests of its own.
+    const open = routes.filter((route) => !route.includes("/v1/live"));
+    expect(Object.keys(requests).toSorted()).toEqual(open.toSorted());
+    for (const [route, request] of Object.entries(requests)) {
+      const { status } = await request(rig.ask, rig);
+      const [method = "", path = ""] = route.split(" ");
+      const { responses } = document.paths[path]?.[method.toLowerCase()] ?? { responses: {} };
+      expect(Object.keys(responses), route).toContain(String(status));
+      expect(status, route).toBeLessThan(300);
+    }
+  });
+
+  test("is kept to by errors, too: each code has its status", verifies("SRV-1"), async () => {
+    const { ask } = await rigOfAll();
+    const { id } = await begin(ask, "Go.");
+    const errors = [
+      [await ask("GET", "/nowhere"), "not_found"],
+      [await ask("DELETE", "/v1/sessions"), "method_not_allowed"],
+      [await ask("GET", "/v1/sessions/none"), "no_session"],
+      [await ask("POST", "/v1/sessions", { agent: "none", input: "x" }), "bad_input"],
+      [await ask("GET", "/v1/sessions?cursor=x"), "bad_cursor"],
+      [await ask("GET", `/v1/sessions/${id}/runs/none`), "no_such_run"],
+      [await ask("POST", `/v1/sessions/${id}/steer`, { input: "x" }), "run_finished"],
+      [await ask("POST", `/v1/sessions/${id}/results`, { callKey: "r/1/1", output: 1 }), "no_such_call"],
+    ] as const;
+    for (const [{ status, json }, code] of errors) {
+      expect(json.error.code).toBe(code);
+      expect(status, code).toBe(statusOf[code]);
+      expect(JSON.stringify(json)).not.toMatch(/ at \w+ \(|\.[tj]s:\d/);
+    }
+  });
+});
+
+test("the check of answers finds what does not fit", async () => {
+  const rig = await rigOfAll();
+  const check = createAnswerCheck(await documentOf(rig));
+  const answer = { method: "GET", path: "/health", status: 200, type: "application/json" };
+  expect(check({ ...answer, text: '{"ok":true}' })).toBe("GET /health");
+  expect(() => check({ ...answer, text: '{"ok":false}' })).toThrow("does not fit");
+  expect(() => check({ ...answer, text: '{"ok":true,"more":1}' })).toThrow("does not fit");
+  expect(() => check({ ...answer, type: "text/html", text: "" })).toThrow("should be application/json");
+  expect(() => check({ ...answer, status: 302, text: "" })).toThrow("not described");
+  expect(() => check({ ...answer, status: 404, text: '{"error":{}}' })).toThrow("does not fit");
+  expect(() => check({ ...answer, path: "/nowhere", status: 404, text: "{}" })).toThrow("does not fit");
+});
