@@ -45,7 +45,7 @@ export type PlainItem =
   | Extract<StreamItem, { readonly type: "progress" | "preliminary" | "partial_output" }>;
 
 type Part = { readonly kind: TextKind; readonly name: string; given: number; isOpen: boolean };
-type WrittenInput = { readonly callKey: string; readonly name: string };
+type WrittenInput = { readonly callKey: string; readonly name: string; given: number };
 
 type OpenStep = AttemptPlace & {
   readonly parts: Part[];
@@ -171,13 +171,15 @@ function takeDelta(step: OpenStep, delta: MessageDelta, flow: FlowItem[]): void 
       // The provider's own calls come with the message.
       if (delta.providerExecuted === true || step.inputs.has(delta.id)) return;
       const callKey = `${step.runId}/${step.modelCallIndex}/${step.inputs.size + 1}`;
-      step.inputs.set(delta.id, { callKey, name: delta.name });
+      step.inputs.set(delta.id, { callKey, name: delta.name, given: 0 });
       flow.push({ type: "input_started", callKey, name: delta.name });
       return;
     }
     case "tool-input-delta": {
       const input = step.inputs.get(delta.id);
-      if (input !== undefined) flow.push({ type: "input_added", callKey: input.callKey, text: delta.text });
+      if (input === undefined) return;
+      input.given += delta.text.length;
+      flow.push({ type: "input_added", callKey: input.callKey, text: delta.text });
       return;
     }
     default:
@@ -196,7 +198,7 @@ function isWritten(part: AssistantPart): part is Written {
 }
 
 /** The message so far, with the parts that are still empty. So its parts have the positions that they began in. */
-function takeSnapshot(step: OpenStep, { message, open }: Snapshot, flow: FlowItem[]): void {
+function takeSnapshot(step: OpenStep, { message, open, inputs }: Snapshot, flow: FlowItem[]): void {
   if (step.isSettled) return;
   const openAt = new Map(open.map(({ index, id }) => [index, id]));
   let position = 0;
@@ -209,7 +211,27 @@ function takeSnapshot(step: OpenStep, { message, open }: Snapshot, flow: FlowIte
     if (id === undefined) end(part, flow);
     else step.byId.set(keyOf(written.type, id), part);
   });
+  // Calls that are whole come before those that are being written.
+  for (const part of message.parts)
+    if (part.type === "tool_call" && part.providerExecuted !== true && !step.inputs.has(part.toolCallId))
+      takeInput(step, { id: part.toolCallId, name: part.name, text: JSON.stringify(part.input) }, flow);
+  for (const input of inputs) if (input.providerExecuted !== true) takeInput(step, input, flow);
 }
+
+function takeInput(step: OpenStep, { id, name, text }: WrittenArguments, flow: FlowItem[]): void {
+  const known = step.inputs.get(id);
+  const callKey = `${step.runId}/${step.modelCallIndex}/${step.inputs.size + 1}`;
+  const input = known ?? { callKey, name, given: 0 };
+  if (known === undefined) {
+    step.inputs.set(id, input);
+    flow.push({ type: "input_started", callKey: input.callKey, name });
+  }
+  const added = text.slice(input.given);
+  input.given += added.length;
+  if (added !== "") flow.push({ type: "input_added", callKey: input.callKey, text: added });
+}
+
+type WrittenArguments = Snapshot["inputs"][number];
 
 /** Gives what the deltas have not brought. A part that stayed empty is not in the message. */
 function takeMessage(step: OpenStep, { parts }: AssistantMessage, flow: FlowItem[]): void {

@@ -159,12 +159,15 @@ describe("streamed text", proven, () => {
           ],
         },
         open: [{ id: "t", type: "text", index: 1 }],
+        inputs: [{ id: "c", name: "send", text: `{"key":"${secret.slice(0, 20)}` }],
       }),
-      ...pass({ type: "delta", delta: { ...ids, seq: 4, kind: "text-delta", id: "t", text: secret.slice(20) } }),
-      ...pass({ type: "delta", delta: { ...ids, seq: 5, kind: "text-end", id: "t" } }),
+      ...pass({ type: "delta", delta: { ...ids, seq: 4, kind: "tool-input-delta", id: "c", text: secret.slice(20) } }),
+      ...pass({ type: "delta", delta: { ...ids, seq: 5, kind: "text-delta", id: "t", text: secret.slice(20) } }),
+      ...pass({ type: "delta", delta: { ...ids, seq: 6, kind: "text-end", id: "t" } }),
     ];
     expect(items).toMatchObject([
       { message: { parts: [{ text: "Done sk-ant-[redacted]" }, { text: "Key " }] } },
+      { delta: { kind: "tool-input-delta", text: '{"key":"sk-ant-[redacted]' } },
       { delta: { text: "sk-ant-[redacted]" } },
       { delta: { kind: "text-end" } },
     ]);

@@ -12,6 +12,7 @@ import {
   type Store,
   type StreamItem,
 } from "../../src/index.js";
+import { createMessageFlow } from "../../src/protocols/message-flow.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
@@ -143,6 +144,56 @@ describe("deltas", () => {
     expect(views.get(2)?.message()).toEqual(answer);
     expect(JSON.stringify(await agent.session("s").messages())).not.toContain("Wrong");
   });
+
+  test(
+    "a snapshot has the arguments that are being written, and later deltas continue them",
+    verifies("STRM-3"),
+    async () => {
+      const goOn = deferred();
+      const reached = deferred();
+      async function* deltas(): AsyncGenerator<ModelDelta> {
+        yield { kind: "tool-input-start", id: "a", name: "echo" };
+        yield { kind: "tool-input-delta", id: "a", text: '{"n":1}' };
+        yield { kind: "tool-call", id: "a", name: "echo", input: '{"n":1}' };
+        yield { kind: "tool-input-start", id: "b", name: "echo" };
+        yield { kind: "tool-input-delta", id: "b", text: '{"n":' };
+        yield { kind: "tool-input-start", id: "c", name: "search", providerExecuted: true };
+        reached.resolve();
+        await goOn.promise;
+        yield { kind: "tool-input-delta", id: "b", text: "2}" };
+        yield { kind: "tool-call", id: "b", name: "echo", input: '{"n":2}' };
+        yield { ...finished, finishReason: { unified: "tool-calls" } };
+      }
+      const model = createScriptedModel([{ deltas: deltas() }, { text: "Done." }]);
+      const agent = createAgent({ model, tools: [createEcho().tool] });
+      const result = agent.run("Go", { sessionId: "s", runId: "r" });
+      await reached.promise;
+      const items: StreamItem[] = [];
+      const goingOn = (async () => {
+        for await (const item of agent.session("s").events()) {
+          items.push(item);
+          if (item.type === "snapshot") goOn.resolve();
+          if (item.type === "final") return;
+        }
+      })();
+      await Promise.all([result, goingOn]);
+      expect(items.find((item) => item.type === "snapshot")?.inputs).toEqual([
+        { id: "b", name: "echo", text: '{"n":' },
+        { id: "c", name: "search", text: "", providerExecuted: true },
+      ]);
+      // A chat that joins is told of all calls, under the names that the log gives them.
+      const take = createMessageFlow();
+      const flow = items.filter((item) => item.type === "snapshot" || item.type === "delta").flatMap(take);
+      const inputs = flow.filter((item) => item.type === "input_started" || item.type === "input_added");
+      expect(inputs).toEqual([
+        { type: "input_started", callKey: "r/1/1", name: "echo" },
+        { type: "input_added", callKey: "r/1/1", text: '{"n":1}' },
+        { type: "input_started", callKey: "r/1/2", name: "echo" },
+        { type: "input_added", callKey: "r/1/2", text: '{"n":' },
+        { type: "input_added", callKey: "r/1/2", text: "2}" },
+      ]);
+    },
+  );
 
   test("a snapshot at any moment and the deltas after it make the final message", verifies("STRM-3"), async () => {
     await fc.assert(

@@ -61,7 +61,12 @@ export function createStreamRedaction(
       kept.set(`${open.type}/${open.id}`, part.text.slice(length));
       return { ...part, text: part.text.slice(0, length) };
     });
-    return value({ ...item, message: { ...item.message, parts } });
+    const inputs = item.inputs.map((input) => {
+      const length = shownLength(input.text, { redact, secrets });
+      kept.set(`tool-input/${input.id}`, input.text.slice(length));
+      return { ...input, text: input.text.slice(0, length) };
+    });
+    return value({ ...item, message: { ...item.message, parts }, inputs });
   }
 
   return (item) => {

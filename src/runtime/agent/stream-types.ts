@@ -4,7 +4,7 @@
 import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
-import type { OpenTextPart } from "../model/assembled-message.js";
+import type { OpenTextPart, WrittenInput } from "../model/assembled-message.js";
 import type { PartialOutput } from "../model/partial-output.js";
 
 /** The message that is being streamed, for a consumer that joins in the middle. Later deltas continue it. */
@@ -19,6 +19,8 @@ export type Snapshot = {
   readonly message: AssistantMessage;
   /** The parts that later deltas may add to: the id that the deltas name, and the index of the part in the message. */
   readonly open: readonly OpenTextPart[];
+  /** The arguments of tool calls that are being written: the id that the deltas name, the tool, and the text so far. */
+  readonly inputs: readonly WrittenInput[];
 };
 
 /**

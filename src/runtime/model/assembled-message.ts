@@ -26,15 +26,33 @@ function hasContent(part: AssistantPart): boolean {
 /** A part of text that may still grow. `index` is its position in the message. */
 export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
 
-/** The message so far, and its parts that may still grow. */
+/** The arguments of a tool call, as far as the model has written them. */
+export type WrittenInput = {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  /** Whether the model's provider runs the call. */
+  readonly providerExecuted?: true;
+};
+
+/** The message so far, its parts that may still grow, and the arguments of calls that are not whole yet. */
 export function partialOf(assembly: MessageAssembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
+  readonly inputs: readonly WrittenInput[];
 } {
   const open = [...(assembly.open.text ?? []), ...(assembly.open.reasoning ?? [])].map(
     ([id, part]): OpenTextPart => ({ id, type: part.type, index: assembly.parts.indexOf(part) }),
   );
-  return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open };
+  const inputs = [...(assembly.inputs ?? [])].map(
+    ([id, { name, texts, providerExecuted }]): WrittenInput => ({
+      id,
+      name,
+      text: texts.join(""),
+      ...(providerExecuted ? { providerExecuted } : {}),
+    }),
+  );
+  return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open, inputs };
 }
 
 function partOf(open: OpenPart): AssistantPart {

@@ -32,6 +32,9 @@ export type MessageAssembly = {
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
   readonly open: { [Type in TextType]: Map<string, OpenText> | null };
+  /** Arguments of calls that are being written, by the ids of the deltas. The calls themselves come whole. */
+  inputs: Map<string, OpenInput> | null;
+  inputCharacters: number;
   characters: number;
   calls: number;
   /** How often the request was sent again because nothing of an answer had come. */
@@ -43,6 +46,7 @@ export type MessageAssembly = {
 
 type TextType = "text" | "reasoning";
 type OpenText = { readonly type: TextType; readonly texts: string[]; providerMetadata?: ProviderMetadata };
+type OpenInput = { readonly name: string; readonly texts: string[]; readonly providerExecuted: boolean };
 export type OpenPart = OpenText | { readonly type: "whole"; readonly part: AssistantPart };
 
 export function createAssembly(identity: RequestIdentity): MessageAssembly {
@@ -53,6 +57,8 @@ export function createAssembly(identity: RequestIdentity): MessageAssembly {
     taken: 0,
     parts: [],
     open,
+    inputs: null,
+    inputCharacters: 0,
     characters: 0,
     calls: 0,
     resends: 0,
@@ -191,6 +197,7 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
       closeText(assembly, delta.kind === "text-end" ? "text" : "reasoning", delta.id, delta.providerMetadata);
       return undefined;
     case "tool-call": {
+      assembly.inputs?.delete(delta.id);
       assembly.calls += 1;
       if (assembly.calls > maxMessageCalls) return tooManyCalls;
       const call = toolCallOf(delta);
@@ -216,9 +223,12 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
       return addFile(assembly, delta);
     case "source":
       return addSource(assembly, delta);
-    case "start":
     case "tool-input-start":
+      return openInput(assembly, delta);
     case "tool-input-delta":
+      addInput(assembly, delta.id, delta.text);
+      return undefined;
+    case "start":
     case "tool-input-end":
     case "done":
     case "error":
@@ -301,6 +311,22 @@ function addText(
   part.texts.push(text);
   if (metadata !== undefined) part.providerMetadata = metadata;
   return grown(assembly, text.length);
+}
+
+function openInput(
+  assembly: MessageAssembly,
+  { id, name, providerExecuted = false }: Extract<ModelDelta, { kind: "tool-input-start" }>,
+): ModelFailure | undefined {
+  assembly.inputs ??= new Map();
+  assembly.inputs.set(id, { name, texts: [], providerExecuted });
+  return assembly.inputs.size > maxMessageCalls ? tooManyCalls : undefined;
+}
+
+/** A snapshot shows at most as much of the arguments as a message may have. */
+function addInput(assembly: MessageAssembly, id: string, text: string): void {
+  const input = assembly.inputs?.get(id);
+  assembly.inputCharacters += text.length;
+  if (assembly.inputCharacters <= maxMessageCharacters) input?.texts.push(text);
 }
 
 function closeText(assembly: MessageAssembly, type: TextType, id: string, metadata?: ProviderMetadata): void {

@@ -16,9 +16,7 @@ export type ControlFrame =
   | { readonly type: "reset" }
   | { readonly type: "bye"; readonly why: ByeReason; readonly retryMs: number };
 
-export type SnapshotFrame = Snapshot & {
-  readonly inputs?: readonly { readonly id: string; readonly name: string; readonly text: string }[];
-};
+export type SnapshotFrame = Snapshot;
 
 /** `n` deltas of one text as one: `delta.seq` is the number of the last of them. */
 export type DeltaFrame = { readonly type: "delta"; readonly n: number; readonly delta: MessageDelta };

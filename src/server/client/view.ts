@@ -138,7 +138,7 @@ function fromSnapshot(snapshot: Extract<StreamFrame["data"], { readonly type: "s
     const isText = (part.type === "text" || part.type === "reasoning") && part.providerMetadata === undefined;
     return isText ? { type: part.type, text: part.text } : { type: "whole", part };
   });
-  const inputs = new Map((snapshot.inputs ?? []).map(({ id, name, text }) => [id, { name, text }]));
+  const inputs = new Map(snapshot.inputs.map(({ id, name, text }) => [id, { name, text }]));
   return { ...begin(snapshot), seq: snapshot.deltaSeq, parts, open, inputs };
 }
 
