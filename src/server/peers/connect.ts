@@ -51,7 +51,8 @@ function open(
 ): Promise<ReadableStream<Uint8Array>> {
   const path = `/v1/live/${encodeURIComponent(sessionId)}`;
   const headers = { accept: "text/event-stream", authorization };
-  if (address.startsWith("unix:")) return openSocket(address.slice("unix:".length), `${basePath}${path}`, headers, signal);
+  if (address.startsWith("unix:"))
+    return openSocket(address.slice("unix:".length), `${basePath}${path}`, headers, signal);
   return openUrl(`${address}${path}`, headers, signal);
 }
 

@@ -27,40 +27,30 @@ export type MergedSource = {
 const mostWaiting = 4_096;
 
 export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamItem, void, undefined> {
-  const { followed, logged, link } = source;
+  const { logged, link } = source;
   let told = source.after;
+  /** The link's mark behind which the log was looked through for what has ended. */
+  let joinedAt: string | null = null;
+  const bell = createBell();
   const waiting = createWaiting(link);
-  let wake = () => {};
-  let arrived: IteratorResult<StreamItem, void> | { readonly error: unknown } | null = null;
-  let isAsked = false;
+  const followed = createPending(source.followed, bell.ring);
   const listener: LinkListener = {
     item(item, mark) {
       waiting.add(item, mark);
-      wake();
+      bell.ring();
     },
-    told: () => wake(),
-    reset: () => waiting.reset(),
+    told: () => bell.ring(),
+    reset() {
+      joinedAt = null;
+      waiting.reset();
+    },
     live: (live) => source.onLive?.(live),
   };
-
-  function ask(): void {
-    isAsked = true;
-    followed.next().then(
-      (result) => {
-        arrived = result;
-        wake();
-      },
-      (error: unknown) => {
-        arrived = { error };
-        wake();
-      },
-    );
-  }
 
   /** False for an event that was told before. */
   function isNew(item: StreamItem): boolean {
     if (!("seq" in item)) return true;
-    const place = `${item.seq}.${item.index}`;
+    const place = placeOf(item);
     if (!isBehind(place, told)) return false;
     told = place;
     waiting.ended(item);
@@ -78,33 +68,87 @@ export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamI
         if (isBehind(mark, told)) told = mark;
         continue;
       }
-      if (mark !== null && waiting.isJoining() && isBehind(told, mark))
-        // What is said until then may be of messages that are committed already.
+      if (mark !== null && waiting.isJoining() && mark !== joinedAt && isBehind(told, mark)) {
+        // The link is behind: what it says until it has caught up may be of messages that are committed already.
+        joinedAt = mark;
         for await (const event of logged(mark))
-          if ("seq" in event && !isBehind(`${event.seq}.${event.index}`, told)) waiting.ended(event);
+          if ("seq" in event && !isBehind(placeOf(event), told)) waiting.ended(event);
+        continue;
+      }
       const item = waiting.next();
       if (item !== null) {
         yield item;
         continue;
       }
-      if (!isAsked) ask();
-      if (arrived === null)
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      wake = () => {};
-      if (arrived === null) continue;
-      const result: IteratorResult<StreamItem, void> | { readonly error: unknown } = arrived;
-      arrived = null;
-      isAsked = false;
-      if ("error" in result) throw result.error;
-      if (result.done === true) return;
-      if (isNew(result.value)) yield result.value;
+      const next = followed.take();
+      if (next === null) await bell.rung();
+      else if (next.done === true) return;
+      else if (isNew(next.value)) yield next.value;
     }
   } finally {
     link.leave(listener);
-    await followed.return();
+    await source.followed.return();
   }
+}
+
+function placeOf({ seq, index }: PublicEvent): string {
+  return `${seq}.${index}`;
+}
+
+/** Wakes one who waits. If it rings while nobody waits, the next one does not wait. */
+function createBell(): { readonly ring: () => void; readonly rung: () => Promise<void> } {
+  let isRung = false;
+  let wake: (() => void) | null = null;
+  return {
+    ring() {
+      isRung = true;
+      wake?.();
+    },
+    rung: () =>
+      new Promise((resolve) => {
+        wake = () => {
+          wake = null;
+          isRung = false;
+          resolve();
+        };
+        if (isRung) wake();
+      }),
+  };
+}
+
+type Followed = AsyncGenerator<StreamItem, void, undefined>;
+
+/** The next item of a generator, which is asked for one at a time. `take` gives null until it is there. */
+function createPending(
+  items: Followed,
+  ring: () => void,
+): { readonly take: () => Awaited<ReturnType<Followed["next"]>> | null } {
+  let isAsked = false;
+  let arrived: (() => Awaited<ReturnType<Followed["next"]>>) | null = null;
+  const arrive = (give: NonNullable<typeof arrived>) => {
+    arrived = give;
+    ring();
+  };
+  return {
+    take() {
+      if (arrived !== null) {
+        const give = arrived;
+        arrived = null;
+        isAsked = false;
+        return give();
+      }
+      if (!isAsked)
+        items.next().then(
+          (result) => arrive(() => result),
+          (error: unknown) =>
+            arrive(() => {
+              throw error;
+            }),
+        );
+      isAsked = true;
+      return null;
+    },
+  };
 }
 
 type Waiting = {
@@ -155,7 +199,7 @@ function createWaiting(link: SessionLink): Waiting {
     isJoining: () => joining,
     ended(event) {
       if (link.mark() === null) return;
-      const place = `${event.seq}.${event.index}`;
+      const place = placeOf(event);
       if (event.type === "restarted") restarted = place;
       if (event.type === "call_complete") over.set(`call ${event.callKey}`, place);
       const end = endIn(event);

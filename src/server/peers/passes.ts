@@ -15,10 +15,10 @@ const validForMs = 5 * 60_000;
 
 export function createPasses(secret: string): Passes {
   const encoder = new TextEncoder();
-  const usages: KeyUsage[] = ["sign", "verify"];
-  let imported: Promise<CryptoKey> | null = null;
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  let imported: ReturnType<typeof crypto.subtle.importKey> | null = null;
   const key = () => {
-    imported ??= crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, usages);
+    imported ??= crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign", "verify"]);
     return imported;
   };
   const signed = (time: number, address: string, sessionId: string) =>

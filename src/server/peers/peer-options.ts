@@ -65,7 +65,8 @@ export function isAddress(text: string): boolean {
 }
 
 function isOneOf(allow: readonly string[]): (address: string) => boolean {
-  const isUsable = Array.isArray(allow) && allow.every((one) => typeof one === "string" && one.length <= longestAddress);
+  const isUsable =
+    Array.isArray(allow) && allow.every((one) => typeof one === "string" && one.length <= longestAddress);
   if (!isUsable) throw misconfigured("peers.allow is a list of addresses, or a function that is given one.");
   const patterns = allow.map((one) => new RegExp(`^${one.split("*").map(escaped).join("[A-Za-z0-9_-]+")}$`));
   return (address) => patterns.some((pattern) => pattern.test(address));

@@ -8,6 +8,7 @@
  */
 import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
 import { createStreamView, type LiveSource, type StreamView } from "../client/index.js";
+import { behindEntry } from "../client/view.js";
 import type { LinkFrame, LiveItem } from "./link-frames.js";
 
 export type LinkListener = {
@@ -58,6 +59,9 @@ export function createSessionLink(parts: LinkParts): SessionLink {
   let looking: "no" | "once" | "again" = "no";
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isOver = false;
+  /** The last entry of the log at the last look. */
+  let lookedAt = 0;
+  let brokeAt = Number.NEGATIVE_INFINITY;
 
   function setLive(found: LiveSource): void {
     if (found === live) return;
@@ -101,6 +105,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
       return;
     }
     if (isOver) return;
+    lookedAt = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
     const address = found === null ? null : parts.addressOf(found);
     holder = found === null ? "nobody" : parts.isHere(found) ? "here" : address === null ? "unreachable" : "peer";
@@ -134,10 +139,12 @@ export function createSessionLink(parts: LinkParts): SessionLink {
       // A connection that breaks is like one that ends: the store says who holds the session now.
     }
     if (connected !== own) return;
-    const wasOpen = own.isOpen;
+    // A connection that breaks again and again is not made at once each time.
+    const isFirst = own.isOpen && Date.now() - brokeAt >= lookEveryMs;
+    brokeAt = Date.now();
     disconnect();
     setLive("none");
-    if (wasOpen) void look();
+    if (isFirst) void look();
     else lookLater();
   }
 
@@ -145,7 +152,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
     if (frame.type === "open") {
       own.isOpen = true;
       reset();
-      mark = `${frame.seq}.${Number.MAX_SAFE_INTEGER}`;
+      mark = behindEntry(frame.seq);
       setLive("peer");
       for (const listener of listeners) listener.told();
       return;
@@ -178,6 +185,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
       parts.onEmpty();
     },
     saw(event) {
+      if (event.seq <= lookedAt) return;
       if (changesHolder(event) || (holder === "nobody" && connected === null)) void look();
     },
     mark: () => mark,

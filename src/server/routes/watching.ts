@@ -2,6 +2,7 @@
  * What is to be seen of a session: its events by page, and its stream.
  */
 import { PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { behindEntry } from "../client/view.js";
 import { controlFrame } from "../frames.js";
 import type { Asked, Route } from "../route.js";
 import { isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -89,7 +90,7 @@ async function stream(asked: Asked, context: ServerContext) {
   const given = eventPlace(request.headers.get("last-event-id") ?? (query.after as string | undefined));
   const { seq, status } = await read.session.state();
   const isReset = given !== null && Number(given.split(".")[0]) > seq;
-  const after = isReset ? null : given === null || given.includes(".") ? given : `${given}.${Number.MAX_SAFE_INTEGER}`;
+  const after = isReset ? null : given === null || given.includes(".") ? given : behindEntry(given);
   const opened = {
     after,
     isReset,
