@@ -4,6 +4,7 @@ import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
+import type { AbstractChat, UIMessage } from "ai";
 import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
@@ -34,6 +35,10 @@ declare global {
   function openMine(): Promise<Store>;
   const transport: McpTransport;
   const pins: McpPins;
+
+  // A page's chat, and what it is asked.
+  const chat: Pick<AbstractChat<UIMessage>, "sendMessage">;
+  const question: { callKey: string; inputHash?: string; questionId?: string };
 
   const id: string;
   const sessionId: string;

@@ -7,10 +7,10 @@ import type { ReadableSession } from "./run-flow.js";
 export type RedactStream = () => (item: StreamItem) => readonly StreamItem[];
 
 export function redactedSession(session: ReadableSession, redactStream: RedactStream): ReadableSession {
-  const { id, pendingApprovals } = session;
+  const { id, pendingApprovals, state } = session;
   async function* events(options: Parameters<ReadableSession["events"]>[0] = {}): AsyncGenerator<StreamItem, void> {
     const redact = redactStream();
     for await (const item of session.events({ ...options, children: false })) yield* redact(item as StreamItem);
   }
-  return { id, pendingApprovals, events: events as ReadableSession["events"] };
+  return { id, pendingApprovals, state, events: events as ReadableSession["events"] };
 }

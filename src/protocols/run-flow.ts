@@ -1,14 +1,14 @@
 /**
- * The flow of one run, from a place of the log to the run's end, or until it waits for somebody.
+ * The flow of one run, from a place of the log to the run's end, or until it waits for somebody and does nothing else.
  *
  * 1. The flow ends at `suspended` only while the session still waits. One that was answered since is passed over.
  * 2. Where it ends is in the log, so a reader that joins later gets the same.
  */
-import type { PendingApproval, PublicEvent, Session, StreamItem } from "../index.js";
+import type { PendingApproval, Session, StreamItem } from "../index.js";
 import { createMessageFlow, type FlowItem } from "./message-flow.js";
 
 /** What is read of a session. */
-export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals">;
+export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state">;
 
 /** A run, and where it is read from. */
 export type RunPlace = {
@@ -18,7 +18,7 @@ export type RunPlace = {
 };
 
 export type RunFlowOptions = RunPlace & {
-  /** The calls that have just been answered: nobody waits for them any more. */
+  /** The questions that have just been answered, by `questionKey`: nobody waits for them any more. */
   readonly answered?: ReadonlySet<string>;
   readonly signal?: AbortSignal;
 };
@@ -33,12 +33,12 @@ export async function* runFlow(
 ): AsyncGenerator<FlowItem | Waiting, void, undefined> {
   const flow = createMessageFlow();
   const approvals = await othersWaiting(session, answered);
-  // If nothing is asked behind this place, no event tells that the run waits.
-  const isAsked = approvals.length === 0 || (await asksAgain(session, runId, after));
+  // If nothing is asked or answered behind this place, no event tells that the run waits.
+  const isAsked = approvals.length === 0 || answered.size > 0 || (await asksAgain(session, runId, after));
   const options = isAsked ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
   for await (const item of session.events(options)) {
     if (!isOfRun(item, runId)) continue;
-    const waiting = item.type === "suspended" ? await waitingAt(session, item, answered) : null;
+    const waiting = await waitingAt(session, item, runId, answered);
     yield* flow(item);
     if (waiting !== null) return yield { type: "waiting", approvals: waiting };
     if (item.type === "final") return;
@@ -55,28 +55,46 @@ function isOfRun(item: StreamItem, runId: string): boolean {
   return item.type === "late_result" || !("callKey" in item) || item.callKey.startsWith(`${runId}/`);
 }
 
-/** What else waits, if calls were answered just now. */
+/** Names a question: a call, and the question of its tool. */
+export function questionKey({
+  callKey,
+  questionId = "",
+}: {
+  readonly callKey: string;
+  readonly questionId?: string | undefined;
+}): string {
+  return `${callKey}/${questionId}`;
+}
+
+/** What else waits, if questions were answered just now. */
 export async function othersWaiting(
   session: ReadableSession,
   answered: ReadonlySet<string>,
 ): Promise<readonly PendingApproval[]> {
-  return (await session.pendingApprovals()).filter(({ callKey }) => !answered.has(callKey));
+  return (await session.pendingApprovals()).filter((one) => !answered.has(questionKey(one)));
 }
 
-type Suspended = Extract<PublicEvent, { readonly type: "suspended" }>;
-
-/** What waits, if the run still waits since this event. */
+/** What waits, if the run does nothing else since this item. */
 async function waitingAt(
   session: ReadableSession,
-  event: Suspended,
+  item: StreamItem,
+  runId: string,
   answered: ReadonlySet<string>,
 ): Promise<readonly PendingApproval[] | null> {
-  const keyOf = (one: PendingApproval) => `${one.callKey} ${one.questionId ?? ""}`;
-  const asked = new Set(event.approvals.map(keyOf));
+  // A no to one of several calls lets the run wait on, and no other event tells so.
+  const isAnswer = item.type === "approval_answered" || item.type === "tool_result";
+  if (item.type !== "suspended" && !(isAnswer && answered.has(questionKey(item)))) return null;
+  // In this order: what waits again by now has an event behind this one.
+  const { status } = await session.state();
   const waiting = await othersWaiting(session, answered);
-  if (!waiting.some((one) => asked.has(keyOf(one)))) return null;
+  if (status !== "awaiting_human" || waiting.length === 0) return null;
+  if (item.type === "suspended" && !item.approvals.some((one) => isAmong(waiting, one))) return null;
   // More was asked since: the flow ends there.
-  return (await asksAgain(session, event.runId, `${event.seq}.${event.index}`)) ? null : waiting;
+  return (await asksAgain(session, runId, `${item.seq}.${item.index}`)) ? null : waiting;
+}
+
+function isAmong(waiting: readonly PendingApproval[], asked: PendingApproval): boolean {
+  return waiting.some((one) => questionKey(one) === questionKey(asked));
 }
 
 async function asksAgain(session: ReadableSession, runId: string, after: number | string): Promise<boolean> {

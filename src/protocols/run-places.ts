@@ -2,7 +2,7 @@
  * Where in the log a run is to be read from, for those who post and then watch.
  */
 import { PawlError, type PendingApproval, type Session } from "../index.js";
-import type { RunFlowOptions, RunPlace } from "./run-flow.js";
+import { questionKey, type RunFlowOptions, type RunPlace } from "./run-flow.js";
 
 /** A session that is posted to, and watched. */
 export type PostedSession = Pick<
@@ -76,7 +76,7 @@ export async function answerRun<Answer extends GivenTo>(
     const asked = waitingFor(answer, waiting);
     if (asked === undefined) continue;
     await give(answer, asked);
-    answered.add(asked.callKey);
+    answered.add(questionKey(asked));
     runId ??= await runOf(session, asked);
   }
   if (runId === undefined) return afterAnswer(session, new Set(answers.map(({ callKey }) => callKey)));

@@ -9,6 +9,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Agent, createClient, createWorker, PawlError, type Worker } from "../index.js";
 import { createHubs } from "./hubs.js";
+import { createListWatch } from "./list-watch.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
@@ -20,11 +21,12 @@ import { type Answer, type Asked, findRoute, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
+import { listStreamRoutes } from "./routes/list-stream.js";
 import { runRoutes } from "./routes/runs.js";
-import { sessionRoutes } from "./routes/sessions.js";
+import { listed, sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
-import type { ServerContext } from "./server-context.js";
+import { infoOf, type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
 import { type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
 import { parseQuery } from "./shape.js";
@@ -52,6 +54,7 @@ const routes: readonly Route[] = Object.freeze([
   ...sessionRoutes,
   ...runRoutes,
   ...watchingRoutes,
+  ...listStreamRoutes,
   ...approvalRoutes,
   ...inspectingRoutes,
   ...chatRoutes,
@@ -111,10 +114,16 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
   const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
   const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
+  const list = createListWatch({
+    store,
+    infoOf: (summary) => infoOf({ settings }, summary),
+    listed: (summary, info) => shown({ settings }, listed(summary, info)) as ReturnType<typeof listed>,
+  });
   return {
     settings,
     client,
     agents,
+    list,
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),

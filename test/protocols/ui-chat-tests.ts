@@ -5,7 +5,8 @@ import type { AbstractChat as AnyChat, ChatState, UIMessage } from "ai";
 import { describe, expect, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { type Rig, serverOfTest } from "../server/rig.js";
+import { askPerson } from "../../src/tools/index.js";
+import { type Rig, serverOfTest, startServer } from "../server/rig.js";
 import { createEcho, deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
@@ -112,6 +113,22 @@ function paying(script: Script, store: Store = createMemoryStore()) {
   });
   const { tool: echo } = createEcho();
   return { agent: createAgent({ model: createScriptedModel(script), tools: [tool, echo], store }), paid, store };
+}
+
+type Asked = { readonly callKey: string; readonly inputHash?: string; readonly answer?: string };
+
+function questionsOf({ parts }: UIMessage): readonly Asked[] {
+  return parts.flatMap((part) => (part.type === "data-pawl-question" ? [part.data as Asked] : []));
+}
+
+/** An agent that asks a person. */
+function planning(): Agent {
+  const model = createScriptedModel(({ messages }) =>
+    messages.at(-1)?.role === "tool"
+      ? { text: "It is to be Monday." }
+      : { calls: [{ name: "ask_person", input: { question: "Which day?" } }] },
+  );
+  return createAgent({ model, tools: [askPerson()], store: createMemoryStore() });
 }
 
 async function settled(page: AnyChat<UIMessage>): Promise<void> {
@@ -247,6 +264,154 @@ export function chatTests(name: string, sdk: Sdk): void {
         expect(textOf(loaded.at(-1) ?? page.last)).toBe("I pay.|Paid.");
       },
     );
+
+    test("answers what a tool asks, by the output of its call", verifies("PROT-1"), async () => {
+      const page = new Page(await serveChats(planning()));
+      await page.sendMessage({ text: "Plan it." });
+      expect(questionsOf(page.last)).toMatchObject([
+        { why: "tool", question: "Which day?", questionId: expect.any(String), schema: { type: "string" } },
+      ]);
+      const [asked] = callsOf(page.last);
+      expect(asked?.state).toBe("input-available");
+      await page.addToolOutput({ tool: "ask_person", toolCallId: asked?.toolCallId ?? "", output: "Monday" });
+      await page.sendMessage();
+      expect(page.error).toBeUndefined();
+      expect(textOf(page.last)).toBe("It is to be Monday.");
+      expect(callsOf(page.last)).toMatchObject([{ state: "output-available", output: "Monday" }]);
+      expect(questionsOf(page.last)).toMatchObject([{ question: "Which day?", answer: "reply", by: "token" }]);
+    });
+
+    test("answers each of several questions at once, in the field answers", verifies("PROT-1"), async () => {
+      const { agent, paid } = paying(({ messages }) =>
+        messages.at(-1)?.role === "tool"
+          ? { text: "Done." }
+          : { calls: [1, 2, 3].map((cents) => ({ name: "pay", input: { cents } })) },
+      );
+      const served = await serveChats(agent);
+      const page = new Page(served);
+      await page.sendMessage({ text: "Pay all." });
+      const [first, second, third] = questionsOf(page.last);
+      const give = (asked: Asked | undefined, decision: object) =>
+        page.sendMessage(undefined, {
+          body: { answers: [{ callKey: asked?.callKey, inputHash: asked?.inputHash, decision }] },
+        });
+      await give(first, { type: "modify", input: { cents: 4 } });
+      expect(page.error).toBeUndefined();
+      const states = () => callsOf(page.last).map(({ state }) => state);
+      expect(states()).toEqual(["output-available", "approval-requested", "approval-requested"]);
+      expect(callsOf(page.last)[0]?.input).toEqual({ cents: 4 });
+      await give(second, { type: "deny", note: "Not this one." });
+      expect(states()).toEqual(["output-available", "output-denied", "approval-requested"]);
+      expect(questionsOf(page.last).map(({ answer }) => answer)).toEqual(["modify", "deny", undefined]);
+      // The page posts the input that it shows: an answer to another one is refused.
+      await give({ callKey: third?.callKey ?? "", inputHash: first?.inputHash ?? "" }, { type: "approve" });
+      expect(page.error?.message).toMatch(/input/);
+      await give(third, { type: "approve" });
+      expect(textOf(page.last)).toBe("Done.");
+      expect(paid).toEqual([{ cents: 4 }, { cents: 3 }]);
+      const loaded = await messagesOf(served);
+      expect(loaded.map((one) => shown(one))).toEqual(page.messages.map(shown));
+    });
+
+    test("gets the results of calls that another page let run", verifies("PROT-1"), async () => {
+      const { agent, paid } = paying(({ messages }) =>
+        messages.at(-1)?.role === "tool"
+          ? { text: "Done." }
+          : { calls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) },
+      );
+      const served = await serveChats(agent);
+      const page = new Page(served);
+      await page.sendMessage({ text: "Pay both." });
+      const other = new Page(served, page.messages);
+      const [one, two] = questionsOf(page.last);
+      const answers = (asked: Asked | undefined) => ({
+        body: { answers: [{ callKey: asked?.callKey, inputHash: asked?.inputHash, decision: { type: "approve" } }] },
+      });
+      await page.sendMessage(undefined, answers(one));
+      expect(paid).toEqual([{ cents: 1 }]);
+      await other.sendMessage(undefined, answers(two));
+      expect(textOf(other.last)).toBe("Done.");
+      expect(callsOf(other.last).map(({ output }) => output)).toEqual(["paid", "paid"]);
+    });
+
+    test.each([
+      { approved: true, runs: 2, state: "output-available", answer: "rerun" },
+      { approved: false, runs: 1, state: "output-error", answer: "fail" },
+    ])(
+      "decides on a call in doubt after a crash: approved $approved",
+      verifies("PROT-1"),
+      async ({ approved, runs, state, answer }) => {
+        const store = createMemoryStore();
+        const begun = deferred();
+        let isOver = false;
+        const sent: unknown[] = [];
+        const send = defineTool({
+          name: "send",
+          description: "Sends.",
+          input: { type: "object" },
+          recover: "ask",
+          async execute(input) {
+            sent.push(input);
+            begun.resolve();
+            if (!isOver) await new Promise(() => {});
+            return "sent";
+          },
+        });
+        const create = () =>
+          createAgent({
+            model: createScriptedModel(({ messages }) =>
+              messages.at(-1)?.role === "tool"
+                ? { text: "Over." }
+                : { calls: [{ name: "send", input: { to: "all" } }] },
+            ),
+            tools: [send],
+            store,
+          });
+        const crashing = create();
+        const rig = await startServer({ store, agents: [crashing] });
+        const page = new Page({ ...rig, api: `${rig.url}/v1/chat` });
+        const sending = page.sendMessage({ text: "Send." });
+        await begun.promise;
+        const { messages } = page;
+        // The call does not end: the process gives the session back with the call under way, as a crash leaves it.
+        await rig.close();
+        await sending;
+        isOver = true;
+        const reloaded = new Page(await serveChats(create()), messages.slice(0, 1));
+        await expect
+          .poll(async () => {
+            await reloaded.resumeStream();
+            return callsOf(reloaded.last).map((call) => call.state);
+          })
+          .toEqual(["approval-requested"]);
+        expect(questionsOf(reloaded.last)).toMatchObject([{ why: "recovery" }]);
+        await reloaded.addToolApprovalResponse({ id: callsOf(reloaded.last)[0]?.approval?.id ?? "", approved });
+        await settled(reloaded);
+        expect(reloaded.error).toBeUndefined();
+        expect(textOf(reloaded.last)).toBe("Over.");
+        expect(callsOf(reloaded.last)).toMatchObject([{ state }]);
+        expect(questionsOf(reloaded.last)).toMatchObject([{ why: "recovery", answer }]);
+        expect(sent).toHaveLength(runs);
+      },
+    );
+
+    test("refuses answers that name nothing", verifies("PROT-1"), async () => {
+      const { agent } = paying([pay]);
+      const served = await serveChats(agent);
+      const page = new Page(served);
+      await page.sendMessage({ text: "Pay." });
+      const [asked] = callsOf(page.last);
+      const decision = { type: "approve" };
+      const post = async (answers: unknown, messages: unknown = [page.last]) =>
+        (await served.ask("POST", "/v1/chat", { id: "chat-1", messages, answers })).json.error.message;
+      expect(await post({})).toMatch(/is not a list/);
+      expect(await post([{ callKey: asked?.toolCallId }])).toMatch(/a callKey and a decision/);
+      expect(await post([{ callKey: asked?.toolCallId, decision }])).toMatch(
+        /neither the inputHash nor the questionId/,
+      );
+      const user = [{ id: "u", role: "user", parts: [{ type: "text", text: "Go." }] }];
+      expect(await post([{ callKey: asked?.toolCallId, decision, inputHash: "x" }], user)).toMatch(/do not go with/);
+    });
 
     test("starts one run for a request that is sent twice", verifies("PROT-1"), async () => {
       const { agent } = paying([{ text: "Once." }, { text: "Twice." }]);

@@ -4,6 +4,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { carryOn } from "../carry-on.js";
+import { questionKey } from "../run-flow.js";
 import { cancelTurns, type OpenSession } from "./open-session.js";
 import { type Choice, choiceOf, formOf, permissionRequest, replyOf } from "./permission.js";
 
@@ -11,7 +12,7 @@ export type AskContext = { readonly open: OpenSession; readonly client: AgentCon
 
 /**
  * Asks about one call after the other, until all are answered or somebody answers elsewhere.
- * @param answered takes the calls for which this editor has nothing more to answer
+ * @param answered takes the questions for which this editor has nothing more to answer
  */
 export async function askAll(
   approvals: readonly PendingApproval[],
@@ -31,7 +32,7 @@ export async function askAll(
         await cancelTurns(open, open.turns);
         return;
       }
-      answered.add(approval.callKey);
+      answered.add(questionKey(approval));
       if (choice !== "nothing") await give(approval, choice, open);
     }
   } finally {
@@ -48,10 +49,11 @@ async function watchAnswers(
   { session, shown: after, report }: OpenSession,
   over: AbortController,
 ): Promise<void> {
-  const asked = new Set(approvals.map(({ callKey }) => callKey));
+  const asked = new Set(approvals.map(questionKey));
+  const isOpen = (key: string) => asked.has(key) && !answered.has(key);
   try {
     for await (const item of session.events({ after, live: false, signal: over.signal })) {
-      const isAnswer = item.type === "approval_answered" && asked.has(item.callKey) && !answered.has(item.callKey);
+      const isAnswer = item.type === "approval_answered" && isOpen(questionKey(item));
       if (isAnswer || item.type === "abort_requested" || item.type === "final") over.abort();
     }
   } catch (error) {

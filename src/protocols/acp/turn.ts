@@ -9,7 +9,7 @@ import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientpr
 import { PawlError, type RunResult, type StreamItem } from "../../index.js";
 import { carryOn } from "../carry-on.js";
 import { redactedSession } from "../redacted-session.js";
-import { runFlow } from "../run-flow.js";
+import { questionKey, runFlow } from "../run-flow.js";
 import { presentRun } from "../run-places.js";
 import { type AskContext, askAll } from "./ask.js";
 import { cancelTurns, type OpenSession, placeOf, type Turn, tell } from "./open-session.js";
@@ -119,5 +119,5 @@ function notePlace(item: StreamItem, open: OpenSession): void {
 
 /** An answer that was taken is no longer on its way, and what is asked anew was not answered. */
 function forgetAnswer(item: StreamItem, answered: Set<string>): void {
-  if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(item.callKey);
+  if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(questionKey(item));
 }

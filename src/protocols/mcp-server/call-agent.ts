@@ -9,7 +9,7 @@ import { PawlError, type PendingApproval, type RunResult, type Session } from ".
 import { interruptIdOf } from "../agui/events.js";
 import { carryOn } from "../carry-on.js";
 import { redactedSession } from "../redacted-session.js";
-import { runFlow } from "../run-flow.js";
+import { questionKey, runFlow } from "../run-flow.js";
 import { sendRun } from "../run-places.js";
 import type { McpHost } from "./host.js";
 import { createProgress } from "./progress.js";
@@ -120,7 +120,7 @@ async function giveAnswers(call: AgentCall, answered: Set<string>, by: { readonl
       // The run would wait for ever for an answer that fits.
       await session.answer(callKey, decision.type === "reply" ? { type: "decline" } : { type: "deny" }, options);
     }
-    answered.add(callKey);
+    answered.add(questionKey(asked));
   }
   return answered.size > 0 || closed === 0;
 }

@@ -2,17 +2,25 @@
  * What the AI SDK's chat transport posts: checked, and told apart. The session has the conversation, so of the messages
  * only the last one counts.
  */
-import { type Input, PawlError, type UserPart } from "../../index.js";
+import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
+import { questionKey } from "../run-flow.js";
+import { createKnown, type Known, type QuestionData } from "./chunks.js";
 
 /** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */
-export type ChatBody = { readonly messages?: unknown; readonly trigger?: unknown };
+export type ChatBody = { readonly messages?: unknown; readonly trigger?: unknown; readonly answers?: unknown };
 
 /** What a page asks for. */
 type ChatRequest =
   | { readonly type: "message"; readonly runId: string; readonly input: Input }
-  | { readonly type: "answers"; readonly answers: readonly ChatAnswer[]; readonly known: readonly string[] };
+  | {
+      readonly type: "answers";
+      readonly answers: readonly (ChatAnswer | OwnAnswer)[];
+      /** What the page has of the message, and its calls that have no result there. */
+      readonly known: Known;
+      readonly unsettled: ReadonlySet<string>;
+    };
 
-/** An answer to a call, with the input that the person saw. */
+/** An answer to a call as the AI SDK keeps it: in the part of the call, with the input that the person saw. */
 export type ChatAnswer = { readonly callKey: string; readonly input: unknown } & (
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
@@ -20,12 +28,19 @@ export type ChatAnswer = { readonly callKey: string; readonly input: unknown } &
   | { readonly type: "failure"; readonly message: string }
 );
 
+/** An answer in the field `answers`: it names the input, or the question, that the person saw. */
+export type OwnAnswer = {
+  readonly type: "own";
+  readonly callKey: string;
+  readonly decision: ApprovalDecision;
+} & Pick<AnswerOptions, "inputHash" | "questionId">;
+
 type Fields = { readonly [key: string]: unknown };
 
 const longestId = 200;
 
 /** @throws PawlError `bad_input` */
-export function chatRequest({ trigger = "submit-message", messages }: ChatBody): ChatRequest {
+export function chatRequest({ trigger = "submit-message", messages, answers: own = [] }: ChatBody): ChatRequest {
   if (trigger !== "submit-message")
     return refuse(`The trigger ${JSON.stringify(trigger)} is not supported: a session keeps what it answered. Fork it`);
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
@@ -34,12 +49,58 @@ export function chatRequest({ trigger = "submit-message", messages }: ChatBody):
   const parts = last.parts.map(
     (part): Fields => (isFields(part) ? part : refuse("A part of the message is no object")),
   );
-  if (last.role === "user")
+  const owned = ownAnswers(own);
+  if (last.role === "user") {
+    if (owned.length > 0) return refuse("Answers do not go with a message of the user");
     return { type: "message", runId: idIn(last.id, "id of the message"), input: inputOf(parts) };
+  }
   if (last.role !== "assistant") return refuse(`The last message has the role ${JSON.stringify(last.role)}`);
-  const answers = parts.flatMap(answerIn);
+  const named = new Set(owned.map(({ callKey }) => callKey));
+  const answers = [...owned, ...parts.flatMap(answerIn).filter(({ callKey }) => !named.has(callKey))];
   if (answers.length === 0) return refuse("The last message is the assistant's, and answers no call");
-  return { type: "answers", answers, known: parts.flatMap(({ toolCallId }) => textIn(toolCallId)) };
+  const unsettled = parts.flatMap((part) => (isSettled(part) ? [] : textIn(part.toolCallId)));
+  return { type: "answers", answers, known: knownIn(parts), unsettled: new Set(unsettled) };
+}
+
+const mostAnswers = 100;
+
+function ownAnswers(given: unknown): readonly OwnAnswer[] {
+  if (!Array.isArray(given) || given.length > mostAnswers)
+    return refuse(`The field answers is not a list of at most ${mostAnswers}`);
+  return given.map((one: unknown) => {
+    if (!isFields(one) || typeof one.callKey !== "string" || !isFields(one.decision))
+      return refuse("An answer needs a callKey and a decision");
+    const { callKey, inputHash, questionId } = one;
+    const seen = {
+      ...(typeof inputHash === "string" && { inputHash }),
+      ...(typeof questionId === "string" && { questionId }),
+    };
+    if (Object.keys(seen).length === 0)
+      return refuse(`The answer to the call ${callKey} names neither the inputHash nor the questionId that was shown`);
+    // The session checks whether the decision fits.
+    return { type: "own", callKey, decision: one.decision as ApprovalDecision, ...seen };
+  });
+}
+
+function isSettled({ state, preliminary }: Fields): boolean {
+  return (
+    (state === "output-available" && preliminary !== true) || state === "output-error" || state === "output-denied"
+  );
+}
+
+function knownIn(parts: readonly Fields[]): Known {
+  const known = createKnown();
+  for (const { type, toolCallId, input, data } of parts) {
+    if (typeof toolCallId === "string") {
+      known.calls.add(toolCallId);
+      known.inputs.set(toolCallId, input);
+    }
+    if (type === "data-pawl-question" && isFields(data) && typeof data.callKey === "string") {
+      const question = data as QuestionData;
+      known.questions.set(questionKey(question), question);
+    }
+  }
+  return known;
 }
 
 function refuse(what: string): never {
@@ -89,7 +150,8 @@ function answerIn(part: Fields): readonly ChatAnswer[] {
     ];
   }
   if (part.providerExecuted === true) return [];
-  if (state === "output-available") return [{ callKey, input, type: "result", output: part.output }];
+  if (state === "output-available" && part.preliminary !== true)
+    return [{ callKey, input, type: "result", output: part.output }];
   if (state === "output-error") {
     const message = typeof part.errorText === "string" ? part.errorText : "The call failed.";
     return [{ callKey, input, type: "failure", message }];

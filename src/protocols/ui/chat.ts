@@ -4,10 +4,11 @@
  * 1. The id of the user's message is the id of the run. So a request that is sent again starts no second run.
  * 2. An answer counts for the input that the person saw.
  */
-import { PawlError, type PendingApproval } from "../../index.js";
+import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
+import { questionKey } from "../run-flow.js";
 import { answerRun, type PostedSession, presentRun, sendRun } from "../run-places.js";
-import { type ChatAnswer, type ChatBody, chatRequest } from "./chat-request.js";
-import type { UiChunk } from "./chunks.js";
+import { type ChatAnswer, type ChatBody, chatRequest, type OwnAnswer } from "./chat-request.js";
+import type { Known, UiChunk } from "./chunks.js";
 import { runChunks } from "./run-chunks.js";
 
 export type ChatOptions = {
@@ -28,14 +29,23 @@ export async function postChat(
   const request = chatRequest(body);
   if (request.type === "message")
     return runChunks(session, { ...(await sendRun(session, request.input, request.runId)), signal });
-  const { answers, known } = request;
+  const { answers, known, unsettled } = request;
   const flow = await answerRun(
     session,
     answers,
-    ({ callKey }, waiting) => waiting.find((one) => one.callKey === callKey),
-    (answer, asked) => giveAnswer(session, answer, asked, by),
+    (answer, waiting) => waiting.find((asked) => isFor(answer, asked, known)),
+    (answer, asked) => (answer.type === "own" ? giveOwn(session, answer, by) : giveAnswer(session, answer, asked, by)),
   );
-  return runChunks(session, { ...flow, known, signal });
+  return runChunks(session, { ...flow, known, unsettled, signal });
+}
+
+function isFor(answer: ChatAnswer | OwnAnswer, asked: PendingApproval, { questions }: Known): boolean {
+  if (answer.callKey !== asked.callKey) return false;
+  if (answer.type === "own") return answer.questionId === asked.questionId;
+  if (asked.why !== "tool") return true;
+  // The part of the call does not say which question it answers: the one that the page shows.
+  const shown = questions.get(questionKey(asked));
+  return shown !== undefined && shown.answer === undefined;
 }
 
 /** The run that is under way or waits, whole, for a page that lost its stream; null if there is none. */
@@ -59,22 +69,44 @@ async function giveAnswer(
       "bad_input",
       `The answer to the call ${callKey} is to another input than the one that waits. Load the messages again.`,
     );
-  const options = { by, ...(asked.inputHash === undefined ? {} : { inputHash: asked.inputHash }) };
+  if (asked.why === "external" && answer.type === "result") {
+    await session.provideResult(callKey, answer.output);
+    return;
+  }
+  if (asked.why === "external" && answer.type === "failure") {
+    await session.provideResult(callKey, answer.message, { isError: true });
+    return;
+  }
+  const { inputHash, questionId } = asked;
+  await session.answer(callKey, decisionOf(answer, asked), {
+    by,
+    ...(inputHash === undefined ? {} : { inputHash }),
+    ...(questionId === undefined ? {} : { questionId }),
+  });
+}
+
+async function giveOwn(session: PostedSession, answer: OwnAnswer, by: string): Promise<void> {
+  const { type: _, callKey, decision, ...seen } = answer;
+  await session.answer(callKey, decision, { by, ...seen });
+}
+
+/**
+ * What the page's yes, no, output or error says to what is asked. Nobody knows whether a call in doubt has run: a yes runs
+ * it again, a no fails it, and an output is what it gave. An output of a call whose tool asks is the reply.
+ */
+function decisionOf(answer: ChatAnswer, { why }: PendingApproval): ApprovalDecision {
+  const isRecovery = why === "recovery";
   switch (answer.type) {
     case "approve":
-      await session.answer(callKey, { type: "approve" }, options);
-      return;
+      return { type: isRecovery ? "rerun" : "approve" };
     case "deny": {
       const note = answer.note === undefined ? {} : { note: answer.note };
-      await session.answer(callKey, { type: "deny", ...note }, options);
-      return;
+      return { type: isRecovery ? "fail" : why === "tool" ? "decline" : "deny", ...note };
     }
     case "result":
-      await session.provideResult(callKey, answer.output);
-      return;
+      return why === "tool" ? { type: "reply", value: answer.output } : { type: "result", output: answer.output };
     case "failure":
-      await session.provideResult(callKey, answer.message, { isError: true });
-      return;
+      return { type: why === "tool" ? "decline" : "fail", note: answer.message };
   }
 }
 

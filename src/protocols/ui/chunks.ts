@@ -5,9 +5,9 @@
  * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
  * 3. The tools are dynamic ones: the page knows them by name, not by type.
  */
-import type { PublicEvent, StreamItem } from "../../index.js";
+import type { PendingApproval, PublicEvent, StreamItem } from "../../index.js";
 import type { FlowItem, PlainItem } from "../message-flow.js";
-import type { Waiting } from "../run-flow.js";
+import { questionKey, type Waiting } from "../run-flow.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
 
 /** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
@@ -75,14 +75,46 @@ export type RunMetadata = {
   readonly sessionId?: string;
   readonly status?: string;
   readonly reason?: string;
+  /** Why the run failed. */
+  readonly error?: string;
   readonly usage?: { readonly [count: string]: number | boolean | undefined };
   readonly steps?: number;
 };
 
-/** The calls whose parts the page has. */
-export type KnownCalls = Set<string>;
+/** What the page has already. */
+export type Known = {
+  /** The calls that have parts. */
+  readonly calls: Set<string>;
+  /** The questions, by `questionKey`. */
+  readonly questions: Map<string, QuestionData>;
+  /** The inputs of the calls that ask, by their keys. */
+  readonly inputs: Map<string, unknown>;
+};
 
-export function chunksOf(item: FlowItem | Waiting, known: KnownCalls): readonly UiChunk[] {
+/** The part `data-pawl-question`: what somebody is asked, and the answer once there is one. */
+export type QuestionData = {
+  readonly callKey: string;
+  readonly why?: PendingApproval["why"];
+  readonly question?: string | undefined;
+  /** An answer of one's own, in the field `answers`, names one of these two. */
+  readonly questionId?: string | undefined;
+  readonly inputHash?: string | undefined;
+  readonly schema?: object | undefined;
+  readonly url?: string | undefined;
+  /** Epoch milliseconds. */
+  readonly expiresAt?: number | undefined;
+  /** Present once it is answered: `approve`, `deny`, `reply`, and so on. */
+  readonly answer?: string;
+  readonly value?: unknown;
+  readonly note?: string | undefined;
+  readonly by?: string | undefined;
+};
+
+export function createKnown(): Known {
+  return { calls: new Set(), questions: new Map(), inputs: new Map() };
+}
+
+export function chunksOf(item: FlowItem | Waiting, known: Known): readonly UiChunk[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "start-step" }];
@@ -109,9 +141,9 @@ export function chunksOf(item: FlowItem | Waiting, known: KnownCalls): readonly 
   }
 }
 
-function begunCall(callKey: string, name: string, known: KnownCalls): readonly UiChunk[] {
-  if (known.has(callKey)) return [];
-  known.add(callKey);
+function begunCall(callKey: string, name: string, known: Known): readonly UiChunk[] {
+  if (known.calls.has(callKey)) return [];
+  known.calls.add(callKey);
   return [{ type: "tool-input-start", toolCallId: callKey, toolName: name, dynamic: true }];
 }
 
@@ -157,7 +189,7 @@ function sourceChunks({ id: sourceId, url, title, filename, mediaType }: Source)
   ];
 }
 
-function plainChunks(item: PlainItem, known: KnownCalls): readonly UiChunk[] {
+function plainChunks(item: PlainItem, known: Known): readonly UiChunk[] {
   switch (item.type) {
     case "call_start":
       return begunCall(item.callKey, item.name, known);
@@ -166,8 +198,7 @@ function plainChunks(item: PlainItem, known: KnownCalls): readonly UiChunk[] {
     case "approval_requested":
       return questionChunks(item, known);
     case "approval_answered":
-      // An edited call runs with the input of the answer.
-      return item.input === undefined ? [] : availableCall({ ...item, input: item.input }, known);
+      return answeredChunks(item, known);
     case "tool_result":
       return [...begunCall(item.callKey, item.name, known), resultChunk(item)];
     case "preliminary":
@@ -212,7 +243,7 @@ function dataChunk(name: string, data: DataChunk["data"], transient?: true): Dat
 
 type Named = { readonly callKey: string; readonly name: string; readonly input: unknown };
 
-function availableCall({ callKey, name, input }: Named, known: KnownCalls): readonly UiChunk[] {
+function availableCall({ callKey, name, input }: Named, known: Known): readonly UiChunk[] {
   return [
     ...begunCall(callKey, name, known),
     { type: "tool-input-available", toolCallId: callKey, toolName: name, input, dynamic: true },
@@ -223,20 +254,43 @@ type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 
 /**
  * The input is told once more: whoever approves is shown all of it, and the call of a child session has no part in this
- * message yet. What a tool asks needs a form: its answer is no yes or no.
+ * message yet.
  */
-function questionChunks(event: Question, known: KnownCalls): readonly UiChunk[] {
-  const { callKey, why, question, questionId, schema, url, expiresAt } = event;
+function questionChunks(event: Question, known: Known): readonly UiChunk[] {
+  const { callKey, why, question, questionId, inputHash, schema, url, expiresAt } = event;
   const call = availableCall(event, known);
   if (why === "external") return call;
-  if (why === "tool") {
-    const data = { callKey, question, questionId, schema, url, expiresAt };
-    return [...call, { type: "data-pawl-question", id: `${callKey}/${questionId ?? ""}`, data }];
-  }
-  return [...call, { type: "tool-approval-request", approvalId: callKey, toolCallId: callKey }];
+  known.inputs.set(callKey, event.input);
+  const asked = questionChunk({ callKey, why, question, questionId, inputHash, schema, url, expiresAt }, known);
+  // What a tool asks needs more than a yes or a no.
+  if (why === "tool") return [...call, asked];
+  return [...call, asked, { type: "tool-approval-request", approvalId: callKey, toolCallId: callKey }];
 }
 
-function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
+/** The part keeps its id, so the page has one part for each question. */
+function questionChunk(data: QuestionData, known: Known): UiChunk {
+  const id = questionKey(data);
+  known.questions.set(id, data);
+  return { type: "data-pawl-question", id, data };
+}
+
+type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
+
+/** Answers after which the call runs, with the input of the answer if somebody has edited it. */
+const letsRun: ReadonlySet<string> = new Set(["approve", "modify", "rerun"]);
+
+function answeredChunks(event: Answered, known: Known): readonly UiChunk[] {
+  const { callKey, name, questionId, answer, value, note, by } = event;
+  const asked = known.questions.get(questionKey(event)) ?? { callKey, questionId };
+  const told = questionChunk({ ...asked, answer, note, by, ...(value === undefined ? {} : { value }) }, known);
+  const input = event.input ?? known.inputs.get(callKey);
+  // Every page learns that the call no longer waits, whoever has answered.
+  return letsRun.has(answer) && input !== undefined
+    ? [...availableCall({ callKey, name, input }, known), told]
+    : [told];
+}
+
+export function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
   const { callKey: toolCallId, outcome, output, isError } = event;
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
   if (isError) return failedCall(toolCallId, textOfOutput(output));
@@ -246,13 +300,14 @@ function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" 
 function finalChunks({ result }: Extract<StreamItem, { readonly type: "final" }>): readonly UiChunk[] {
   const { status, usage, steps, sessionId } = result;
   const reason = "reason" in result ? { reason: result.reason } : {};
+  const error = result.status === "failed" ? { error: result.error?.message ?? result.text } : {};
   const metadata: UiChunk = {
     type: "message-metadata",
-    messageMetadata: { sessionId, status, ...reason, usage: { ...usage }, steps },
+    messageMetadata: { sessionId, status, ...reason, ...error, usage: { ...usage }, steps },
   };
   switch (result.status) {
     case "failed":
-      return [metadata, { type: "error", errorText: result.error?.message ?? result.text }];
+      return [metadata, { type: "error", errorText: error.error ?? result.text }];
     case "aborted":
       return [metadata, { type: "abort", reason: result.text }];
     default:

@@ -6,7 +6,7 @@
 import type { PublicEvent } from "../../index.js";
 import { createMessageFlow } from "../message-flow.js";
 import type { ReadableSession } from "../run-flow.js";
-import { chunksOf, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
+import { chunksOf, createKnown, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
 import { messageIdOf } from "./run-chunks.js";
 
 type UiPart = { readonly type: string; readonly [key: string]: unknown };
@@ -54,7 +54,7 @@ function userPart(part: UserPart): UiPart {
 
 function assistantMessage(id: string, sessionId: string) {
   const flow = createMessageFlow();
-  const calls = new Set<string>();
+  const known = createKnown();
   const parts: { [key: string]: unknown; type: string }[] = [];
   const open = new Map<string, { text: string; type: string }>();
   let metadata: RunMetadata = { sessionId };
@@ -109,8 +109,16 @@ function assistantMessage(id: string, sessionId: string) {
         parts.push({ ...chunk });
         return;
       default:
-        if (isKeptData(chunk)) parts.push({ ...chunk });
+        if (isKeptData(chunk)) keepData(chunk);
     }
+  }
+
+  /** A part that comes again takes the place of the one before. */
+  function keepData(chunk: DataChunk): void {
+    const present =
+      chunk.id === undefined ? undefined : parts.find(({ type, id }) => type === chunk.type && id === chunk.id);
+    if (present === undefined) parts.push({ ...chunk });
+    else present.data = chunk.data;
   }
 
   function change(toolCallId: string, fields: { readonly [key: string]: unknown }): void {
@@ -121,8 +129,8 @@ function assistantMessage(id: string, sessionId: string) {
   return {
     id,
     take: (event: PublicEvent) => {
-      for (const item of flow(event)) for (const chunk of chunksOf(item, calls)) apply(chunk);
-      if (event.type === "approval_answered") answeredApproval(byCall.get(event.callKey), event);
+      for (const item of flow(event)) for (const chunk of chunksOf(item, known)) apply(chunk);
+      if (event.type === "approval_answered") deniedApproval(byCall.get(event.callKey), event);
     },
     message: (): UiMessage => ({ id: messageIdOf(id), role: "assistant", metadata, parts }),
   };
@@ -132,16 +140,11 @@ function isKeptData(chunk: UiChunk): chunk is DataChunk {
   return chunk.type.startsWith("data-") && !("transient" in chunk);
 }
 
-type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
-
-/** The page shows who said yes or no as long as the call has no result. */
-function answeredApproval(
-  part: { [key: string]: unknown } | undefined,
-  { answer, callKey, note, input }: Answered,
-): void {
+/** A page that has said no shows so until the call has a result. */
+function deniedApproval(part: { [key: string]: unknown } | undefined, { callKey, note }: Answered): void {
   if (part === undefined || part.state !== "approval-requested") return;
-  const approved = answer === "approve" || answer === "modify";
   const reason = note === undefined ? {} : { reason: note };
-  Object.assign(part, { state: "approval-responded", approval: { id: callKey, approved, ...reason } });
-  if (input !== undefined) part.input = input;
+  Object.assign(part, { state: "approval-responded", approval: { id: callKey, approved: false, ...reason } });
 }
+
+type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;

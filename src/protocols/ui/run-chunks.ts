@@ -2,11 +2,13 @@
  * The chunks of one run.
  */
 import { type ReadableSession, type RunFlowOptions, runFlow } from "../run-flow.js";
-import { chunksOf, type KnownCalls, type UiChunk } from "./chunks.js";
+import { chunksOf, createKnown, type Known, resultChunk, type UiChunk } from "./chunks.js";
 
 export type RunChunksOptions = RunFlowOptions & {
-  /** The calls whose parts the page has already. */
-  readonly known?: Iterable<string>;
+  /** What the page has already. */
+  readonly known?: Known;
+  /** The calls that have no result on the page. Those that ended before the place are told first. */
+  readonly unsettled?: ReadonlySet<string>;
 };
 
 /** The id of the message that holds a run. It is not the id of the user's message, which names the run. */
@@ -16,9 +18,24 @@ export function messageIdOf(runId: string): string {
 
 export async function* runChunks(
   session: ReadableSession,
-  { known = [], ...options }: RunChunksOptions,
+  { known = createKnown(), unsettled = new Set(), ...options }: RunChunksOptions,
 ): AsyncGenerator<UiChunk, void, undefined> {
-  const calls: KnownCalls = new Set(known);
   yield { type: "start", messageId: messageIdOf(options.runId), messageMetadata: { sessionId: session.id } };
-  for await (const item of runFlow(session, options)) yield* chunksOf(item, calls);
+  if (unsettled.size > 0) yield* missedResults(session, options, unsettled);
+  for await (const item of runFlow(session, options)) yield* chunksOf(item, known);
+}
+
+/** While one of several calls waited, the others went on, and no stream was open to tell the page. */
+async function* missedResults(
+  session: ReadableSession,
+  { runId, after }: RunFlowOptions,
+  unsettled: ReadonlySet<string>,
+): AsyncGenerator<UiChunk, void, undefined> {
+  const state = await session.state();
+  if (!("startSeq" in state) || state.runId !== runId) return;
+  for await (const event of session.events({ after: state.startSeq - 1, follow: false })) {
+    if (event.type !== "tool_result") continue;
+    if (event.seq > Number(after)) return;
+    if (unsettled.has(event.callKey)) yield resultChunk(event);
+  }
 }

@@ -39,6 +39,9 @@ export const chatRoutes: readonly Route[] = [
       {
         id: text("The chat.", 200),
         messages: json("The messages of the page. Only the last one counts: the session has the others."),
+        answers: json(
+          "Answers to what waits: each { callKey, decision, inputHash or questionId }, as POST /v1/sessions/{id}/answers takes it.",
+        ),
         trigger: oneOf("Why the page posts.", "submit-message", "regenerate-message"),
         messageId: text("Not used: the session knows its messages.", 200),
         agent: text("The agent that begins the session. Default: the only one of this server.", 200),
