@@ -13,6 +13,8 @@ import { createListWatch } from "./list-watch.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
+import { createLinks } from "./peers/links.js";
+import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
@@ -56,6 +58,7 @@ const routes: readonly Route[] = Object.freeze([
   ...approvalRoutes,
   ...inspectingRoutes,
   ...chatRoutes,
+  liveRoute,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -75,6 +78,7 @@ export function createServer(options: ServerOptions): Server {
     context.streams.endAll("drain", drainSpreadMs);
     await worker?.stop({ graceMs });
     await working;
+    context.peerStreams.endAll("drain", 0);
   }
 
   return {
@@ -105,9 +109,11 @@ async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
 }
 
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
-  const { store, limits, heartbeatMs, redact } = settings;
+  const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
+  const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
+  const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const list = createListWatch({
     store,
     infoOf: (summary) => infoOf({ settings }, summary),
@@ -121,8 +127,10 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
-    hubs: createHubs({ store, client, agents, redact, works: worker !== null }),
-    streams: createOpenStreams({ heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now }),
+    links,
+    hubs: createHubs({ links, client, agents, redact }),
+    streams: createOpenStreams(streamRules),
+    peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };
