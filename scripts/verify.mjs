@@ -31,6 +31,7 @@ const steps = [
   { name: "diagram:check", needs: ["build"] },
   { name: "examples", needs: ["build", "check-tools"] },
   { name: "runtimes", needs: ["build", "check-tools"], alone: true },
+  { name: "chaos", needs: ["build"], alone: true },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
   { name: "test:long", needs: ["build", "check-tools"], alone: true },
   { name: "requirements", needs: ["tests", "test:long"] },

@@ -7,6 +7,7 @@ import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
 import type { PageAccess } from "./page-access.js";
+import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
 import type { Keys } from "./secret.js";
 import { ServerError } from "./server-error.js";
@@ -21,8 +22,11 @@ export type ServerContext = {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly worker: Worker | null;
   readonly hubs: Hubs;
+  readonly links: Links;
   readonly list: ListWatch;
   readonly streams: OpenStreams;
+  /** Those that other processes of this server read. */
+  readonly peerStreams: OpenStreams;
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */

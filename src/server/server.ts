@@ -15,6 +15,8 @@ import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
 import { createPageAccess } from "./page-access.js";
+import { createLinks } from "./peers/links.js";
+import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText, tokenPrincipal } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
@@ -69,6 +71,7 @@ const routes: readonly Route[] = Object.freeze([
   ...chatRoutes,
   ...mcpRoutes,
   ...pageRoutes,
+  liveRoute,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -88,6 +91,7 @@ export function createServer(options: ServerOptions): Server {
     context.streams.endAll("drain", drainSpreadMs);
     await worker?.stop({ graceMs });
     await working;
+    context.peerStreams.endAll("drain", 0);
   }
 
   return {
@@ -129,12 +133,14 @@ function nobodysLine() {
 }
 
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
-  const { store, limits, heartbeatMs, redact } = settings;
+  const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const keys = createKeys(settings.secret);
   let mcp: Promise<McpHttp> | null = null;
   const report = (error: unknown) => settings.log({ ...nobodysLine(), action: "mcp", error });
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
+  const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
+  const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const list = createListWatch({
     store,
     infoOf: (summary) => infoOf({ settings }, summary),
@@ -157,8 +163,10 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
-    hubs: createHubs({ store, client, agents, redact, works: worker !== null }),
-    streams: createOpenStreams({ heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now }),
+    links,
+    hubs: createHubs({ links, client, agents, redact }),
+    streams: createOpenStreams(streamRules),
+    peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };

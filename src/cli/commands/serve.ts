@@ -27,6 +27,9 @@ export type ServeOptions = DriveOptions & {
   /** Set to false by `--no-work`. */
   readonly work?: boolean;
   readonly root?: string;
+  readonly peers?: readonly string[];
+  readonly peerAddress?: string;
+  readonly peerSecretFile?: string;
 };
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -37,8 +40,9 @@ export async function serve(module: string | undefined, options: ServeOptions, t
   const { token, isGiven } = tokenFor(options);
   const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
-  const secret = secretIn(homeOf(process.env));
-  const common = { work: options.work !== false, token, secret, log, ...hostsFor(options) };
+  // Processes on other machines have the secret of the peers in common, and not this home folder.
+  const secret = options.peerSecretFile === undefined ? { secret: secretIn(homeOf(process.env)) } : {};
+  const common = { work: options.work !== false, token, log, ...secret, ...hostsFor(options), ...peersFor(options) };
   const server = createServer({ ...served.what, ...common });
   const http = createHttpServer(server.listener);
   try {
@@ -91,6 +95,19 @@ function secretIn(home: string): string {
 /** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
 function hostsFor({ host, port, socket }: ServeOptions): Pick<ServerOptions, "hosts"> {
   return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
+}
+
+/** @throws PawlError `bad_configuration` */
+function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<ServerOptions, "peers"> {
+  if (peerSecretFile === undefined) {
+    if (peers === undefined && peerAddress === undefined) return {};
+    throw new PawlError(
+      "bad_configuration",
+      "--peers and --peer-address need the secret that all processes share: --peer-secret-file.",
+    );
+  }
+  const secret = readFileSync(peerSecretFile, "utf8").trim();
+  return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
 async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<Served> {
