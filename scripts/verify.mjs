@@ -32,6 +32,7 @@ const steps = [
   { name: "examples", needs: ["build", "check-tools"] },
   { name: "chat", needs: ["build", "check-tools"], alone: true },
   { name: "runtimes", needs: ["build", "check-tools"], alone: true },
+  { name: "chaos", needs: ["build"], alone: true },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
   { name: "test:long", needs: ["build", "check-tools"], alone: true },
   { name: "requirements", needs: ["tests", "test:long"] },

@@ -148,6 +148,7 @@ export type {
   StreamItem,
 } from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
+export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
   type Client,
   type ClientOptions,
@@ -157,7 +158,11 @@ export {
   type PostOptions,
 } from "./runtime/api/client.js";
 export type { View } from "./runtime/api/iterate.js";
-export { modelRequests } from "./runtime/api/model-requests.js";
+export {
+  modelRequest,
+  modelRequests,
+  type RequestOfStep,
+} from "./runtime/api/model-requests.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
@@ -172,7 +177,20 @@ export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
-export { type TraceOptions, traceSession } from "./runtime/trace/trace-session.js";
+export {
+  type SessionStep,
+  type SessionStepCall,
+  type StepsOptions,
+  type StepsPage,
+  sessionSteps,
+} from "./runtime/trace/session-steps.js";
+export {
+  sessionTracePage,
+  type TraceOptions,
+  type TracePage,
+  type TracePageOptions,
+  traceSession,
+} from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
 export { defineTool } from "./tools/define.js";

@@ -3,7 +3,7 @@
  * place as id; nothing else has one, so that `Last-Event-ID` is always a place in the log.
  */
 import type { StreamItem } from "../index.js";
-import type { ControlFrame, DeltaFrame, SnapshotFrame } from "./client/index.js";
+import type { ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
 
 /** A frame that several watchers are sent: the same bytes for each. */
 export type SharedFrame = {
@@ -21,7 +21,7 @@ const encoder = new TextEncoder();
 export const retryFrame = encoder.encode("retry: 1500\n\n");
 export const beatFrame = encoder.encode(": beat\n\n");
 
-export function controlFrame(frame: ControlFrame | SnapshotFrame): Uint8Array {
+export function controlFrame(frame: ControlFrame | ListFrame | SnapshotFrame): Uint8Array {
   return encoder.encode(`data: ${JSON.stringify(frame)}\n\n`);
 }
 

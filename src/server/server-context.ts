@@ -4,6 +4,8 @@
 import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
 import type { Hubs } from "./hubs.js";
+import type { ListWatch } from "./list-watch.js";
+import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
@@ -17,7 +19,11 @@ export type ServerContext = {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly worker: Worker | null;
   readonly hubs: Hubs;
+  readonly links: Links;
+  readonly list: ListWatch;
   readonly streams: OpenStreams;
+  /** Those that other processes of this server read. */
+  readonly peerStreams: OpenStreams;
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */
@@ -74,7 +80,7 @@ export async function isAllowed(
  * began the session at the top.
  */
 export async function infoOf(
-  { settings: { store } }: ServerContext,
+  { settings: { store } }: Pick<ServerContext, "settings">,
   { sessionId, info }: Pick<SessionSummary, "sessionId" | "info">,
 ): Promise<SessionInfo | null> {
   if (info === null) {
@@ -88,6 +94,6 @@ export async function infoOf(
 }
 
 /** A copy without secrets. */
-export function shown({ settings }: ServerContext, value: unknown): unknown {
+export function shown({ settings }: Pick<ServerContext, "settings">, value: unknown): unknown {
   return redactJson(value as Json, settings.redact);
 }

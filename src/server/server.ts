@@ -9,20 +9,24 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Agent, createClient, createWorker, PawlError, type Worker } from "../index.js";
 import { createHubs } from "./hubs.js";
+import { createListWatch } from "./list-watch.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
+import { createLinks } from "./peers/links.js";
+import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
+import { listStreamRoutes } from "./routes/list-stream.js";
 import { runRoutes } from "./routes/runs.js";
-import { sessionRoutes } from "./routes/sessions.js";
+import { listed, sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
-import type { ServerContext } from "./server-context.js";
+import { infoOf, type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
 import { type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
 import { parseQuery } from "./shape.js";
@@ -50,9 +54,11 @@ const routes: readonly Route[] = Object.freeze([
   ...sessionRoutes,
   ...runRoutes,
   ...watchingRoutes,
+  ...listStreamRoutes,
   ...approvalRoutes,
   ...inspectingRoutes,
   ...chatRoutes,
+  liveRoute,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -72,6 +78,7 @@ export function createServer(options: ServerOptions): Server {
     context.streams.endAll("drain", drainSpreadMs);
     await worker?.stop({ graceMs });
     await working;
+    context.peerStreams.endAll("drain", 0);
   }
 
   return {
@@ -102,18 +109,28 @@ async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
 }
 
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
-  const { store, limits, heartbeatMs, redact } = settings;
+  const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
+  const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
+  const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
+  const list = createListWatch({
+    store,
+    infoOf: (summary) => infoOf({ settings }, summary),
+    listed: (summary, info) => shown({ settings }, listed(summary, info)) as ReturnType<typeof listed>,
+  });
   return {
     settings,
     client,
     agents,
+    list,
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
-    hubs: createHubs({ store, client, agents, redact, works: worker !== null }),
-    streams: createOpenStreams({ heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now }),
+    links,
+    hubs: createHubs({ links, client, agents, redact }),
+    streams: createOpenStreams(streamRules),
+    peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };

@@ -2,7 +2,7 @@
  * Recorded sessions of what authors reach for: a question within a request, a guard, context sources, a child that a
  * limit ends.
  */
-import { guard } from "../../src/index.js";
+import { guard, type HandoffView, type Message } from "../../src/index.js";
 import { asHeld } from "../../src/ports/held-question.js";
 import { agentOf, call, steps, tool, tools } from "./agents.js";
 import type { RecordedScenario } from "./sessions.js";
@@ -19,6 +19,23 @@ const elicit = tool("elicit", {
     return `${one.type} ${two.type}`;
   },
 });
+
+const transfer = (to: string) => ({ name: `transfer_to_${to}`, input: { message: "Yours." } });
+
+/** A short message, one that is long enough for a blob, and what came last, its result of `data` shortened. */
+function shortened({ messages }: HandoffView): readonly Message[] {
+  const said = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+  const short = messages.map((message): Message => {
+    if (message.role !== "tool") return message;
+    const parts = message.parts.map((part) =>
+      part.type === "tool_result" && part.name === "data"
+        ? { ...part, output: { type: "text" as const, text: "found" } }
+        : part,
+    );
+    return { ...message, parts };
+  });
+  return [said("Take over."), said("The rules. ".repeat(120)), ...short];
+}
 
 export const authorScenarios: readonly RecordedScenario[] = [
   {
@@ -83,6 +100,27 @@ export const authorScenarios: readonly RecordedScenario[] = [
     async play({ bench, ask }) {
       await ask("What is a pawl?", "r");
       await bench.settle();
+    },
+  },
+  {
+    name: "handoff-filters",
+    about: "handoffs that filter what the next agent sees: by a function, which adds and shortens; and as text",
+    parts(bench) {
+      const last = bench.start(agentOf(steps(), { name: "last" })).agent;
+      const toLast = { name: "last", description: "Ends it.", agent: () => last, filter: "text" } as const;
+      const { agent: next } = bench.start(
+        agentOf(steps({}, {}, { calls: [call("look")] }, { calls: [transfer("last")] }), {
+          name: "next",
+          handoffs: [toLast],
+        }),
+      );
+      const toNext = { name: "next", description: "Goes on.", agent: () => next, filter: shortened };
+      const looks = { text: "Looking.", calls: [call("look"), call("data")] };
+      return agentOf(steps(looks, { calls: [transfer("next")] }), { handoffs: [toNext] });
+    },
+    async play({ ask }) {
+      await ask("Look, and hand it over.", "r");
+      await ask("And then?", "r2");
     },
   },
 ];

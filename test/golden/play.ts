@@ -78,6 +78,6 @@ async function answerAll(session: Session): Promise<void> {
     if (why === "external") await session.provideResult(callKey, "given later");
     else if (why === "tool" && questionId !== undefined)
       await session.answer(callKey, { type: "reply", value: "DE02" }, { questionId });
-    else await session.answer(callKey, { type: why === "policy" ? "approve" : "rerun" });
+    else await session.answer(callKey, { type: why === "policy" || why === "provider" ? "approve" : "rerun" });
   }
 }

@@ -8,6 +8,7 @@ import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
 import { authorScenarios } from "./author-sessions.js";
 import type { Bench, Parts } from "./bench.js";
+import { providerScenarios } from "./provider-sessions.js";
 
 export type RecordedScenario = {
   readonly name: string;
@@ -669,4 +670,5 @@ export const scenarios: readonly RecordedScenario[] = [
     },
   },
   ...authorScenarios,
+  ...providerScenarios,
 ];

@@ -4,8 +4,24 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Entry, type Event, formatVersion, type HookPoint } from "../../src/core/index.js";
-import { createMemoryStore, createRedaction, type TraceRecord, traceSession } from "../../src/index.js";
+import {
+  type Entry,
+  type Event,
+  formatVersion,
+  type HookPoint,
+  initialState,
+  transition,
+} from "../../src/core/index.js";
+import {
+  createMemoryStore,
+  createRedaction,
+  type SessionStep,
+  sessionSteps,
+  sessionTracePage,
+  type TraceRecord,
+  traceSession,
+} from "../../src/index.js";
+import type { StateAt } from "../../src/ports/store.js";
 import { readCommittedEntries } from "../../src/runtime/log/read-log.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createTracing } from "../../src/runtime/trace/tracing.js";
@@ -51,6 +67,14 @@ const storeOf = (log: Log): Store => ({
   loadAt: async () => null,
   getBlob: async () => null,
 });
+
+/** The same, with the row after each entry. */
+function storeWithRows(log: Log): Store {
+  const rows: StateAt[] = [];
+  for (const { seq, event } of log) rows.push({ seq, state: transition(rows.at(-1)?.state ?? initialState, event) });
+  const at = (seq: number) => rows[Math.min(seq, rows.length) - 1] ?? null;
+  return { ...storeOf(log), load: async () => rows.at(-1) ?? null, loadAt: async (_, seq) => at(seq) };
+}
 
 const partOf = <Type extends TraceRecord["type"]>(records: readonly TraceRecord[], type: Type) =>
   records.filter((record): record is Extract<TraceRecord, { readonly type: Type }> => record.type === type);
@@ -143,5 +167,40 @@ describe("the trace of any log", () => {
       const everywhere = new Set(log.map(({ seq }) => seq));
       expect((await tellFrom(store, log, sessionId, everywhere)).told).toEqual(await traceSession(store, sessionId));
     }
+  });
+});
+
+describe("a page from any place of a trace", () => {
+  test("has the records that a whole trace has from there on", verifies("TRC-1"), async () => {
+    await fc.assert(
+      fc.asyncProperty(logs, fc.nat(), fc.integer({ min: 1, max: 5 }), async (log, place, limit) => {
+        const store = storeWithRows(log);
+        const whole = await sessionTracePage(store, "s", { limit: 10_000 });
+        const after = place % (log.length + 1);
+        const { records } = await sessionTracePage(store, "s", { after, limit: 10_000 });
+        expect(records).toEqual(whole.records.slice(whole.records.length - records.length));
+
+        const paged: TraceRecord[] = [];
+        for (let next: number | null = 0; next !== null; ) {
+          const page = await sessionTracePage(store, "s", { after: next, limit });
+          paged.push(...page.records);
+          next = page.next;
+        }
+        expect(paged).toEqual(whole.records);
+
+        const steps: SessionStep[] = [];
+        for (let next: number | null = 0; next !== null; ) {
+          const page = await sessionSteps(store, "s", { after: next, limit });
+          steps.push(...page.steps);
+          next = page.next;
+        }
+        const traced = partOf(whole.records, "step");
+        expect(steps.map(({ runId, modelCallIndex }) => [runId, modelCallIndex])).toEqual(
+          traced.map(({ runId, modelCallIndex }) => [runId, modelCallIndex]),
+        );
+        for (const { seq } of steps) expect(log[seq - 1]?.event.type).toBe("prepared");
+      }),
+      { numRuns: 40 },
+    );
   });
 });

@@ -13,10 +13,13 @@ import {
   defineTool,
   type Hook,
   type HookContext,
+  modelRequest,
   modelRequests,
   pendingApprovals,
   recordedAttempts,
   type Store,
+  sessionSteps,
+  sessionTracePage,
   traceSession,
 } from "../../src/index.js";
 import * as models from "../../src/models/index.js";
@@ -69,7 +72,10 @@ const constants: { readonly [name: string]: unknown } = Object.fromEntries(
 /** Every exported function, by what the walk does with it. A new export belongs to one of these. */
 const functions = {
   /** Gives plain data of a session: it is walked below. */
-  walked: ["modelRequests", "pendingApprovals", "recordedAttempts", "traceSession"],
+  walked: [
+    ...["modelRequest", "modelRequests", "pendingApprovals", "recordedAttempts"],
+    ...["sessionSteps", "sessionTracePage", "traceSession"],
+  ],
   /** Makes an object whose members are walked below. */
   made: ["createAgent", "createClient", "createEngine", "createMemoryStore"],
   /** Gives text, numbers, errors, or new objects that nobody shares. */
@@ -315,8 +321,11 @@ function waysOf(agent: Agent, store: Store, id: string) {
     loadAt: () => store.loadAt(id, 5),
     read: () => store.read(id),
     verify: () => store.verify(id),
+    modelRequest: () => modelRequest(store, id, { runId: "r", modelCallIndex: 2 }),
     modelRequests: () => modelRequests(store, id),
     recordedAttempts: async () => recordedAttempts(id, await store.read(id)),
+    sessionSteps: () => sessionSteps(store, id),
+    sessionTracePage: () => sessionTracePage(store, id),
     traceSession: () => traceSession(store, id, { content: true }),
   };
   return { session, ways, members };

@@ -34,8 +34,22 @@ export type LocalRunState = {
   readonly stopWhen?: CompiledConditions;
 };
 
-/** The local state of the runs of one agent, by run id. */
+/** The local state of the runs of one agent, by `localKey`: two sessions may have runs of one id. */
 export type LocalRunStates = Map<string, LocalRunState>;
+
+export function localKey(sessionId: string, runId: string): string {
+  return JSON.stringify([sessionId, runId]);
+}
+
+/** Most agents have no run with such options. */
+export function localsOf(all: LocalRunStates, sessionId: string, runId: string): LocalRunState | undefined {
+  return all.size === 0 ? undefined : all.get(localKey(sessionId, runId));
+}
+
+/** What is kept of a run is of no use after its end. */
+export function forgetLocals(all: LocalRunStates, sessionId: string, runId: string): void {
+  if (all.size > 0) all.delete(localKey(sessionId, runId));
+}
 
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
 export function compileLocalOptions({
@@ -67,9 +81,10 @@ export function recordedConditions({ stopWhen }: LocalOptions): readonly Recorde
 /** What tools get as `context.deps` in this run (TOOL-8). */
 export function depsOf(
   { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
+  sessionId: string,
   runId: string,
 ): unknown {
-  const override = locals.get(runId)?.deps;
+  const override = localsOf(locals, sessionId, runId)?.deps;
   return override === undefined ? deps : override(deps);
 }
 

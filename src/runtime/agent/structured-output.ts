@@ -16,7 +16,7 @@ import { inTime } from "../lib/time-limit.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
 import { defaultHookTimeoutMs } from "./compile-hooks.js";
 import type { CompiledAgent } from "./compiled-agent.js";
-import type { LocalRunState, LocalRunStates } from "./local-run-options.js";
+import { type LocalRunState, type LocalRunStates, localKey, localsOf } from "./local-run-options.js";
 
 /** Added to the requests of a run whose answer must fit a schema. */
 export type AskedOutput = {
@@ -64,11 +64,12 @@ export type CheckedAnswer =
  * check more than the JSON Schema in the log can say.
  */
 export function ownSchema(
+  sessionId: string,
   runId: string,
   schema: JsonSchema,
   { locals, toolOutput }: Pick<CompiledAgent, "locals" | "toolOutput">,
 ): CompiledInput | undefined {
-  const own = locals.get(runId)?.output;
+  const own = localsOf(locals, sessionId, runId)?.output;
   if (own !== undefined || toolOutput === undefined) return own;
   return isSameJson(toolOutput.jsonSchema, schema) ? toolOutput : undefined;
 }
@@ -114,16 +115,35 @@ export function repairText(message: string): string {
   return `Your answer cannot be used: ${message}\nAnswer again with nothing but the JSON that was asked for.`;
 }
 
-/** Keeps the local options of a run while `act` carries it on, and parses its answer with the caller's schema. */
+async function whileKept(
+  key: string,
+  locals: LocalRunState,
+  all: LocalRunStates,
+  act: () => Promise<RunResult>,
+): Promise<RunResult> {
+  all.set(key, locals);
+  let goesOn = false;
+  try {
+    const result = await act();
+    goesOn = result.status === "awaiting_human" || (result.status === "interrupted" && result.resumable);
+    return result;
+  } finally {
+    if (!goesOn) all.delete(key);
+  }
+}
+
+/**
+ * Keeps the local options of a run until it ends here, and parses its answer with the caller's schema. Nothing is kept of
+ * a run that does not begin.
+ */
 export async function withOutput(
+  sessionId: string,
   runId: string,
   locals: LocalRunState,
   { locals: all, clock }: { readonly locals: LocalRunStates; readonly clock: Clock },
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
-  all.set(runId, locals);
-  const result = await act();
-  if (result.status !== "awaiting_human" && result.status !== "interrupted") all.delete(runId);
+  const result = await whileKept(localKey(sessionId, runId), locals, all, act);
   if (result.status !== "completed" || locals.output === undefined) return result;
   const { output, ...rest } = result;
   const read =

@@ -19,6 +19,13 @@ import type { EventsOptions } from "../agent/stream-types.js";
 
 const code = "bad_input";
 
+export type ModelRequestOptions = {
+  readonly runId: string;
+  readonly modelCallIndex: number;
+  /** Default: the last attempt. */
+  readonly attempt?: number;
+};
+
 type ForkOptions = { readonly at?: number; readonly sessionId?: string };
 type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
@@ -46,6 +53,11 @@ const replayRules: OptionTable<ReplayOptions> = {
   model: anything,
 };
 const requestRules: OptionTable<{ readonly after?: number }> = { after: wholeNumber(0) };
+const oneRequestRules: OptionTable<ModelRequestOptions> = {
+  runId: anyText,
+  modelCallIndex: wholeNumber(1),
+  attempt: wholeNumber(1),
+};
 const resultRules: OptionTable<ResultOptions> = { isError: trueOrFalse };
 
 /** Each throws a PawlError `bad_input`. */
@@ -62,6 +74,8 @@ export const checkCall = {
   replay: (options: ReplayOptions) => checkOptions("replay()", replayRules, options, { code }),
   modelRequests: (options: { readonly after?: number }) =>
     checkOptions("modelRequests()", requestRules, options, { code }),
+  modelRequest: (options: ModelRequestOptions) =>
+    checkOptions("modelRequest()", oneRequestRules, options, { code, otherNames: { index: "modelCallIndex" } }),
   provideResult: (options: ResultOptions) =>
     checkOptions("provideResult()", resultRules, options, { code, otherNames: { error: "isError" } }),
   shutdown: (options: GraceOptions) =>

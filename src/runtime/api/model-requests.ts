@@ -2,6 +2,7 @@
  * Rebuilds the requests of a session's model calls from its log alone, without the agent and its code (TRC-3).
  */
 
+import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventOf } from "../../core/machine/event.js";
@@ -18,6 +19,7 @@ import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { openFollower } from "../log/read-log.js";
+import { placeOfRun, rowBeforeStep } from "../log/step-places.js";
 import { findList } from "../work/message-lists.js";
 import {
   createPromptBlobs,
@@ -27,7 +29,7 @@ import {
   specificationsIn,
 } from "../work/prompt-blobs.js";
 import { requestMessages } from "../work/request-messages.js";
-import { checkCall } from "./check-call-options.js";
+import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
@@ -79,6 +81,41 @@ function createLists(sessionId: string, store: PromptBlobs["store"]) {
     if (found.type === "found") return found.messages;
     throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a copy.`);
   };
+}
+
+/** A request, and the one of the step before, as its last attempt had it; null if there is none. */
+export type RequestOfStep = { readonly request: ModelRequest; readonly before: ModelRequest | null };
+
+/**
+ * The request of one model call, as `modelRequests` gives it, and the one before it in the run. It costs the same wherever
+ * the call is. Null if there is no such request.
+ * @throws PawlError `store_failed`, `store_corrupt`
+ */
+export async function modelRequest(
+  store: Store,
+  sessionId: string,
+  options: ModelRequestOptions,
+): Promise<RequestOfStep | null> {
+  checkCall.modelRequest(options);
+  checkSessionId(sessionId);
+  const { runId, modelCallIndex, attempt } = options;
+  const checked = checkedStore(store);
+  const place = await placeOfRun(checked, sessionId, runId);
+  if (place === null) return null;
+  const after = await rowBeforeStep(checked, sessionId, place, modelCallIndex - 1, place.last);
+  let before: ModelRequest | null = null;
+  let found: ModelRequest | null = null;
+  for await (const request of modelRequests(store, sessionId, { after })) {
+    if (request.purpose === "compaction") continue;
+    const isOfRun = request.runId === runId;
+    if (found !== null && (!isOfRun || request.modelCallIndex > modelCallIndex)) break;
+    if (!isOfRun) continue;
+    if (request.modelCallIndex < modelCallIndex) before = { ...request, messages: [...request.messages] };
+    else if (request.modelCallIndex === modelCallIndex && (attempt === undefined || request.attempt === attempt))
+      found = { ...request, messages: [...request.messages] };
+    if (found !== null && attempt !== undefined) break;
+  }
+  return found === null ? null : freeze({ request: found, before });
 }
 
 function wantedModelCall(state: State) {

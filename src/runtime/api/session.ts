@@ -217,12 +217,12 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
     if (ended !== null && locals !== undefined)
-      return withOutput(ended.runId, locals, parts, async () => freeze(ended));
+      return withOutput(id, ended.runId, locals, parts, async () => freeze(ended));
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
     const present = state.status === "idle" || isResting(state) ? queued : state;
-    return present?.runId === undefined ? resumeRun() : withOutput(present.runId, locals, parts, resumeRun);
+    return present?.runId === undefined ? resumeRun() : withOutput(id, present.runId, locals, parts, resumeRun);
   }
 
   async function resumeRun(): Promise<RunResult> {

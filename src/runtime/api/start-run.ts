@@ -62,7 +62,7 @@ export function startRun(
       });
       return freeze(noteInterrupted(interrupted, result));
     };
-    return locals === undefined ? act() : withOutput(runId, locals, parts, act);
+    return locals === undefined ? act() : withOutput(sessionId, runId, locals, parts, act);
   };
   return { sessionId, runId, begin };
 }

@@ -21,8 +21,14 @@ import { endOf, messageOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { EffectContext } from "../work/effect-context.js";
 
-/** Why a call was ended. */
-export type Trip = { readonly reason: "refused" | "output_refused"; readonly message: string };
+/**
+ * What the hooks say of an attempt. `unseen`: it was ended before all of them had looked at its answer, which was whole.
+ */
+export type Verdict =
+  | { readonly type: "passed" | "unseen" }
+  | { readonly type: "tripped"; readonly reason: "refused" | "output_refused"; readonly message: string };
+
+export const passed: Verdict = { type: "passed" };
 
 type Publish = (deltas: readonly MessageDelta[]) => void;
 
@@ -33,11 +39,8 @@ export type BesideCall = {
   readonly holds: boolean;
   /** Takes deltas on their way to whoever watches. */
   readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
-  /**
-   * Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass.
-   * `cut`: the call was ended before they had answered, so nobody can say that they let the answer pass.
-   */
-  readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Trip | "cut" | null>;
+  /** Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass. */
+  readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Verdict>;
   readonly records: () => readonly HookRecord[];
 };
 
@@ -68,7 +71,7 @@ export function watchCall(
   const holds = hooks.besideLLMCall.some((hook) => hook.holds);
   const { run } = context.transcript;
   const before = run?.purpose === "continue" ? run.answer : "";
-  let trip: Trip | null = null;
+  let tripped: Verdict | null = null;
 
   const { modelCallIndex, attempt } = call;
   const about = { modelCallIndex, attempt, messages: request.messages };
@@ -101,14 +104,14 @@ export function watchCall(
   }
 
   function judge(watch: Watch, settled: SettledCall, stage: ModelStreamSubject["stage"]): void {
-    const verdict = verdictOf(settled);
-    if (verdict === null) return;
-    watch.outcome = verdict.outcome;
-    watch.message = verdict.message;
-    if (verdict.outcome !== "tripped" && !watch.hook.isClosed) return;
-    const what = verdict.outcome === "tripped" ? "tripped" : "failed";
-    const message = `the guard "${watch.hook.name}" ${what}: ${verdict.message}`;
-    trip = { reason: stage === "input" ? "refused" : "output_refused", message };
+    const objection = objectionOf(settled);
+    if (objection === null) return;
+    watch.outcome = objection.outcome;
+    watch.message = objection.message;
+    if (objection.outcome !== "tripped" && !watch.hook.isClosed) return;
+    const what = objection.outcome === "tripped" ? "tripped" : "failed";
+    const message = `the guard "${watch.hook.name}" ${what}: ${objection.message}`;
+    tripped = { type: "tripped", reason: stage === "input" ? "refused" : "output_refused", message };
     abort(cancellation, () => new DOMException(message, "AbortError"));
   }
 
@@ -116,19 +119,20 @@ export function watchCall(
     return before + untrimmedTextOf(messageOf(assembly));
   }
 
-  async function settled(assembly: MessageAssembly, publish: Publish): Promise<Trip | "cut" | null> {
+  async function settled(assembly: MessageAssembly, publish: Publish): Promise<Verdict> {
     const isWhole = endOf(assembly).type !== "failed";
-    if (isWhole && trip === null) {
+    if (isWhole && tripped === null) {
       const end = { ...about, stage: "output" as const, text: textOf(assembly), isComplete: true };
       for (const watch of watches) ask(watch, { ...end, hasCalls: goesOn(assembly) });
     }
     for (const { asked } of watches) await asked;
     stopListening();
-    if (trip !== null) return trip;
-    if (isWhole && cancellation.isCancelled) return "cut";
+    if (tripped !== null) return tripped;
     // Nobody has looked at all of an answer that failed.
-    if (isWhole && held.length > 0) publish(held);
-    return null;
+    if (!isWhole) return passed;
+    if (cancellation.isCancelled) return { type: "unseen" };
+    if (held.length > 0) publish(held);
+    return passed;
   }
 
   return {
@@ -162,10 +166,10 @@ function goesOn(assembly: MessageAssembly): boolean {
   return toolCallsOf(message).length > 0 || (end.type !== "failed" && isPaused(end.finishReason, message));
 }
 
-type Verdict = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };
+type Objection = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };
 
 /** Null: the hook lets it pass. */
-function verdictOf(settled: SettledCall): Verdict | null {
+function objectionOf(settled: SettledCall): Objection | null {
   if (settled.type !== "returned") return { outcome: settled.type, message: settled.message };
   if (settled.value === undefined) return null;
   try {

@@ -31,7 +31,7 @@ import { publishDelta, publishPartialOutput } from "../subscribers/broadcast.js"
 import { canCompact, isNearLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
-import { type BesideCall, type Trip, watchCall } from "./beside-call.js";
+import { type BesideCall, passed, type Verdict, watchCall } from "./beside-call.js";
 import { requestOf } from "./model-request.js";
 
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
@@ -72,7 +72,7 @@ export async function callModel(
     memory,
   };
   await streamInto(assembly, made.request, options);
-  const trip = beside === null ? null : await beside.settled(assembly, publish);
+  const verdict = beside === null ? passed : await beside.settled(assembly, publish);
   output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
@@ -81,47 +81,41 @@ export async function callModel(
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
   const event = settle(effect, assembly, timing, context);
-  if (beside === null) return callAfterAttempt(event, context, cancellation);
-  const looked = trip === "cut" ? unseen(event, beside, assembly, context) : guarded(event, beside, trip);
-  return callAfterAttempt(looked, context, cancellation);
+  const settled = beside === null ? event : judged(event, verdict, beside, assembly, context);
+  return callAfterAttempt(settled, context, cancellation);
 }
 
-/** The answer is whole, and the run was ended before the hooks had looked at it: it does not count. */
-function unseen(
+/** The attempt as the hooks beside it leave it: an answer that they did not let pass does not count. */
+function judged(
   event: SettledAttempt,
+  verdict: Verdict,
   { holds, records }: BesideCall,
   assembly: MessageAssembly,
   context: EffectContext,
 ): SettledAttempt {
-  const { runId, modelCallIndex, attempt, model, timing, resends, usage: used } = event;
-  const failure = {
-    kind: "cancelled",
-    message: "The run was ended before its guards had looked at the answer.",
-  } as const;
-  const next = afterFailure(failure, timing.startedAt, context);
-  const partial = holds ? undefined : cutOffText(assembly);
-  const usage = used === undefined ? used : { ...used, partial: true };
-  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends, usage, partial }) };
-  return { type: "model_failed", ...step, failure, next, hooks: records() };
-}
-
-/** The attempt as the hooks beside it leave it. */
-function guarded(event: SettledAttempt, { holds, records }: BesideCall, trip: Trip | null): SettledAttempt {
   const hooks = records();
-  if (trip === null) {
+  const { runId, modelCallIndex, attempt, model, timing, resends, usage } = event;
+  if (verdict.type === "passed") {
     if (event.type === "model_finished" || !holds) return { ...event, hooks };
-    // Nobody has looked at the text of an answer that was cut off.
+    // No hook has looked at the text of an answer that was cut off.
     const { partial: _, ...unseen } = event;
     return { ...unseen, hooks };
   }
-  const { runId, modelCallIndex, attempt, model, timing, resends, usage: used } = event;
-  const usage = used === undefined || event.type === "model_finished" ? used : { ...used, partial: true };
-  const { reason, message } = trip;
-  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends }) };
-  const failure = { kind: "cancelled", code: guardTripped, message } as const;
-  const next = { type: "give_up", reason } as const;
-  return { type: "model_failed", ...step, failure, next, hooks, ...defined({ usage }) };
+  const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends, usage }) };
+  if (verdict.type === "tripped") {
+    const { reason, message } = verdict;
+    const failure = { kind: "cancelled", code: guardTripped, message } as const;
+    return { type: "model_failed", ...step, failure, next: { type: "give_up", reason }, hooks };
+  }
+  const next = afterFailure(unseenAnswer, timing.startedAt, context);
+  const partial = holds ? undefined : cutOffText(assembly);
+  return { type: "model_failed", ...step, failure: unseenAnswer, next, hooks, ...defined({ partial }) };
 }
+
+const unseenAnswer: ModelFailure = {
+  kind: "cancelled",
+  message: "The run was ended before its guards had looked at the answer.",
+};
 
 /** Only an answer with a shape is read while it comes. It may continue the answers before it. */
 function outputReader(

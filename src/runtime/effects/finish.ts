@@ -24,12 +24,12 @@ type Finishing = Extract<Preparing, { for: "finish" }>;
 
 function* checkedEnd(
   { runId, reason, counters }: Finishing,
-  { transcript, parts }: EffectContext,
+  { sessionId, transcript, parts }: EffectContext,
 ): Coroutine<EventBody> {
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(sessionId, runId, schema, parts), parts.clock));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = repairText(checked.message);

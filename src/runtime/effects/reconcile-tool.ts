@@ -86,7 +86,7 @@ function askOutside(
     signal: signalOf(own),
     sessionId,
     runId,
-    deps: depsOf(parts, runId),
+    deps: depsOf(parts, sessionId, runId),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;

@@ -54,7 +54,7 @@ export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext 
     attempt,
     sessionId,
     runId,
-    deps: depsOf(parts, runId),
+    deps: depsOf(parts, sessionId, runId),
     services: parts.services,
     progress: (note) => publishProgress(hearers, callKey, note),
     get messages() {

@@ -145,7 +145,7 @@ function createContext(context: EffectContext): OwnHookContext {
   const hookContext: HookContext = Object.freeze({
     sessionId,
     runId,
-    deps: depsOf(parts, runId),
+    deps: depsOf(parts, sessionId, runId),
     get signal() {
       return signalOf(cancellation);
     },

@@ -11,6 +11,7 @@ import type { Preparing } from "../../core/machine/state.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { PlainStopCondition, StepView } from "../../ports/stop-condition.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
+import { localsOf } from "../agent/local-run-options.js";
 import { type CompiledCondition, type CompiledConditions, plainConditionsIn } from "../agent/stop-conditions.js";
 import { checkAnswer, ownSchema } from "../agent/structured-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -60,7 +61,7 @@ const missingText =
   "This process does not have the function that the run was started with. The conditions of the agent count instead. Give stopWhen to resume() to have it back.";
 
 /** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
-function conditionsOf({ parts, transcript }: EffectContext): {
+function conditionsOf({ sessionId, parts, transcript }: EffectContext): {
   readonly conditions: CompiledConditions;
   readonly missing: readonly string[];
 } {
@@ -72,7 +73,7 @@ function conditionsOf({ parts, transcript }: EffectContext): {
     return { conditions: parts.isReplay === true ? ofAgent.filter(isPlain) : ofAgent, missing: none };
   const plain = plainConditionsIn(recorded);
   if (parts.isReplay === true || plain.length === recorded.length) return { conditions: plain, missing: none };
-  const local = parts.locals.get(run.runId)?.stopWhen;
+  const local = localsOf(parts.locals, sessionId, run.runId)?.stopWhen;
   if (local !== undefined) return { conditions: local, missing: none };
   const missing = recorded.flatMap((one) => ("function" in one ? [one.function] : []));
   return { conditions: [...plain, ...ofAgent], missing };
@@ -147,13 +148,13 @@ function recordOf(
 function* endOf(
   { runId, modelCallIndex }: StepPreparing,
   condition: string,
-  { transcript, parts }: EffectContext,
+  { sessionId, transcript, parts }: EffectContext,
 ): Coroutine<EventBody> {
   const end = { type: "run_finished", runId, modelCallIndex, condition } as const;
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { ...end, reason: "stop_condition" };
   const answer = transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(sessionId, runId, schema, parts), parts.clock));
   if (checked.ok) return { ...end, reason: "stop_condition", output: checked.value };
   const message = `The stop condition ${condition} held, and the text so far cannot be used: ${checked.message}`;
   return { ...end, reason: "invalid_output", fault: { code: "invalid_output", message, retryable: false } };

@@ -44,7 +44,7 @@ export function followedSource(sessionId: string, store: Store, clock: Clock, se
 function createFollowed(sessionId: string, store: Store, toldUpTo: number): FollowedSession {
   return {
     sessionId,
-    parts: { store, listeners: [] },
+    parts: { store, listeners: [], locals: new Map() },
     memory: null,
     waiters: [],
     signals: [],

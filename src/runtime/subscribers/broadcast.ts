@@ -2,7 +2,7 @@
  * Publishes the events of a session to its subscribers, listeners and waiters in this process.
  *
  * 1. Each entry is published once and in the order of the log, whether this process or another committed it.
- * 2. Waiters for a run get its end together with the subscribers.
+ * 2. Waiters for a run get its end together with the subscribers. Nothing of the run is kept here after it.
  */
 
 import { freeze, freezeInside } from "../../core/data/freeze.js";
@@ -12,6 +12,7 @@ import { createTranscript, type Transcript } from "../../core/transcript/transcr
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
@@ -43,7 +44,7 @@ export type Broadcast = Subscribers &
   WaitedFor &
   Signalled &
   Source & {
-    readonly parts: Pick<CompiledAgent, "store" | "listeners">;
+    readonly parts: Pick<CompiledAgent, "store" | "listeners" | "locals">;
     stepListeners: readonly EntryListener[];
     /** Null if no listener wants traces. */
     readonly tracing: Tracing | null;
@@ -60,6 +61,7 @@ function settleEnded(audience: Broadcast, events: readonly PublicEvent[]): void 
   for (const event of events)
     if (event.type === "final") {
       forgetSignals(audience, event.runId);
+      forgetLocals(audience.parts.locals, audience.sessionId, event.runId);
       settleRun(audience, event.result, event.seq);
     }
 }

@@ -5,6 +5,7 @@
  */
 import type { ProviderToolReference } from "../../ports/model.js";
 import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
+import { toModelMessages } from "./ai-sdk-messages.js";
 
 /** The properties of an AI SDK tool that Pawl uses, in versions 5, 6 and 7. */
 export type AiSdkTool = {
@@ -18,17 +19,18 @@ export type AiSdkTool = {
   readonly args?: unknown;
 };
 
-/** The options of `execute` that Pawl can give. */
-type ExecutionOptions = {
+/** The options of `execute` and of `needsApproval` that Pawl can give. */
+type CallOptions = {
   readonly toolCallId: string;
-  readonly messages: readonly unknown[];
   readonly abortSignal: AbortSignal;
+  /** What the model was sent when it asked for the call, as `ModelMessage`s. */
+  readonly messages: readonly unknown[];
   readonly experimental_context: unknown;
 };
 
 /**
- * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and no
- * messages. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and the
+ * conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
  * Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
  *
  * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
@@ -36,7 +38,7 @@ type ExecutionOptions = {
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   // Called as methods: a tool may be an instance of a class.
-  const execute = methodOf<(input: unknown, options: ExecutionOptions) => unknown>(aiTool, aiTool.execute);
+  const execute = methodOf<(input: unknown, options: CallOptions) => unknown>(aiTool, aiTool.execute);
   const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
   const finish = async (input: unknown, output: unknown, { toolCallId }: ToolContext): Promise<unknown> =>
     toModelOutput === undefined ? output : fromModelOutput(await toModelOutput({ toolCallId, input, output }));
@@ -74,14 +76,23 @@ function methodOf<Method>(tool: AiSdkTool, method: unknown): Method | undefined 
 }
 
 function needsApprovalOf(tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
-  const needsApproval = methodOf<(input: unknown, options: object) => unknown>(tool, tool.needsApproval);
+  const needsApproval = methodOf<(input: unknown, options: CallOptions) => unknown>(tool, tool.needsApproval);
   if (needsApproval === undefined) return tool.needsApproval === true;
-  return async (input, { toolCallId, deps }) =>
-    (await needsApproval(input, { toolCallId, messages: [], experimental_context: deps })) === true;
+  return async (input, context) => (await needsApproval(input, optionsOf(context))) === true;
 }
 
-function optionsOf({ toolCallId, signal, deps }: ToolContext): ExecutionOptions {
-  return { toolCallId, messages: [], abortSignal: signal, experimental_context: deps };
+/** The messages are converted only for code that reads them. */
+function optionsOf(context: Pick<ToolContext, "toolCallId" | "signal" | "deps" | "messages">): CallOptions {
+  let made: readonly unknown[] | undefined;
+  return {
+    toolCallId: context.toolCallId,
+    abortSignal: context.signal,
+    experimental_context: context.deps,
+    get messages() {
+      made ??= toModelMessages(context.messages);
+      return made;
+    },
+  };
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -77,9 +77,13 @@ type OpenStep = {
   readonly states: StateChange[];
 };
 
-export function createTraceBuilder({ sessionId, redact, content }: TraceBuilderOptions): TraceBuilder {
+/** @param begun the run in which the entries begin; null: they begin before a run */
+export function createTraceBuilder(
+  { sessionId, redact, content }: TraceBuilderOptions,
+  begun: { readonly runId: string; readonly startedAt: number } | null = null,
+): TraceBuilder {
   const writer = content ? contentWriter(redact) : null;
-  let run: OpenRun | null = null;
+  let run: OpenRun | null = begun === null ? null : { ...begun, restarts: 0, hooks: [], states: [] };
   let step: OpenStep | null = null;
   let finishing = false;
   /** The last model call of the run. */

@@ -1,16 +1,24 @@
 /**
  * The trace of a session, read from its log.
  */
-import { aFunction, anything, checkOptions, numberFrom, type OptionTable, trueOrFalse } from "../../check-options.js";
+import {
+  aFunction,
+  anyText,
+  anything,
+  checkOptions,
+  numberFrom,
+  type OptionTable,
+  trueOrFalse,
+  wholeNumber,
+} from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
 import { problemOfId, refusedId } from "../../core/data/ids.js";
-import { isResting } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import type { LogStore } from "../log/read-entries.js";
-import { readCommittedEntries } from "../log/read-log.js";
 import { createRedaction, guarded, type Redact } from "../observers/redact.js";
-import { createTraceBuilder } from "./builder.js";
+import type { TraceBuilderOptions } from "./builder.js";
+import { readTrace, startOfRun, startOfStep, type Traced, type TraceStart } from "./trace-pages.js";
 
 export type TraceOptions = {
   /** Redacts all texts. Default: removes keys of known shapes. */
@@ -23,6 +31,18 @@ export type TraceOptions = {
   readonly after?: number;
   /** The most records. Default: no limit. */
   readonly limit?: number;
+};
+
+/** The options of `sessionTracePage`: `runId` leaves out other runs. Default of `limit`: 100. */
+export type TracePageOptions = Pick<TraceOptions, "redact" | "after" | "limit"> & { readonly runId?: string };
+
+export type TracePage = { readonly records: LoopTrace; readonly next: number | null };
+
+const pageRules: OptionTable<TracePageOptions> = {
+  redact: aFunction,
+  after: numberFrom(0),
+  limit: wholeNumber(1),
+  runId: anyText,
 };
 
 const traceRules: OptionTable<TraceOptions> = {
@@ -39,23 +59,62 @@ const traceRules: OptionTable<TraceOptions> = {
  */
 export async function traceSession(store: LogStore, sessionId: string, options: TraceOptions = {}): Promise<LoopTrace> {
   checkOptions("traceSession()", traceRules, options, { code: "bad_input" });
-  const problem = problemOfId(sessionId);
-  if (problem !== null) throw new PawlError("bad_input", refusedId("session", sessionId, problem));
+  checkId(sessionId);
   const { redact = createRedaction(), content = false, asOf, after = 0, limit = Number.POSITIVE_INFINITY } = options;
-  const builder = createTraceBuilder({ sessionId, redact: guarded(redact), content });
-  const records: TraceRecord[] = [];
-  for await (const committed of readCommittedEntries(store, sessionId, await startOfRun(store, sessionId, after))) {
-    const completed = builder.add(committed);
-    if (committed.entry.seq > after) records.push(...completed);
-    if (records.length >= limit) return freeze(records.slice(0, limit));
-  }
-  const open = asOf === undefined ? null : builder.underWay(asOf);
-  return freeze(open === null ? records : [...records, open]);
+  const building = { sessionId, redact: guarded(redact), content };
+  const { records } = await tracePage(store, building, { asOf, after, limit });
+  return freeze(records.slice(0, limit));
 }
 
-/** The entry before the run to which an entry belongs. */
-async function startOfRun(store: LogStore, sessionId: string, seq: number): Promise<number> {
-  const state = seq <= 0 ? null : ((await store.loadAt(sessionId, seq))?.state ?? null);
-  if (state === null) return 0;
-  return state.status === "idle" || isResting(state) ? state.seq : state.startSeq - 1;
+function checkId(sessionId: string): void {
+  const problem = problemOfId(sessionId);
+  if (problem !== null) throw new PawlError("bad_input", refusedId("session", sessionId, problem));
+}
+
+/** As `traceSession`, by page. @returns `next`: where the next page begins; null if this is the last one */
+export async function sessionTracePage(
+  store: LogStore,
+  sessionId: string,
+  options: TracePageOptions = {},
+): Promise<TracePage> {
+  checkOptions("sessionTracePage()", pageRules, options, { code: "bad_input" });
+  checkId(sessionId);
+  const { redact = createRedaction(), after = 0, limit = 100, runId } = options;
+  const building = { sessionId, redact: guarded(redact), content: false };
+  return freeze(await tracePage(store, building, { asOf: undefined, after, limit, runId }));
+}
+
+type Page = Required<Pick<TraceOptions, "after" | "limit">> & {
+  readonly asOf: number | undefined;
+  readonly runId?: string | undefined;
+};
+
+/** A page ends with an entry, so it may have a few records more than asked for. */
+async function tracePage(store: LogStore, building: TraceBuilderOptions, page: Page): Promise<TracePage> {
+  const { sessionId } = building;
+  const from = await startOfStep(store, sessionId, page.after);
+  const { run } = from;
+  if (run === null) return pageFrom(store, building, page, from);
+  const found = await pageFrom(store, building, page, from);
+  // What is told of a run at its end needs all of it.
+  const hasEnd = found.records.some((record) => record.type === "run_finished" && record.runId === run.runId);
+  return hasEnd ? pageFrom(store, building, page, await startOfRun(store, sessionId, page.after)) : found;
+}
+
+async function pageFrom(
+  store: LogStore,
+  building: TraceBuilderOptions,
+  { after, limit, asOf, runId }: Page,
+  from: TraceStart,
+): Promise<TracePage> {
+  const records: TraceRecord[] = [];
+  let underWay: Traced["underWay"] = () => null;
+  for await (const { seq, records: completed, underWay: openStep } of readTrace(store, from, building)) {
+    underWay = openStep;
+    if (seq <= after) continue;
+    for (const record of completed) if (runId === undefined || record.runId === runId) records.push(record);
+    if (records.length >= limit) return { records, next: seq };
+  }
+  const open = asOf === undefined ? null : underWay(asOf);
+  return { records: open === null ? records : [...records, open], next: null };
 }

@@ -1,7 +1,15 @@
 /**
  * The frames of a stream, and reading them from server-sent events.
  */
-import type { MessageDelta, PublicEvent, Snapshot, Status, StreamItem } from "../../index.js";
+import type {
+  FamilyItem,
+  MessageDelta,
+  PublicEvent,
+  SessionSummary,
+  Snapshot,
+  Status,
+  StreamItem,
+} from "../../index.js";
 
 /** Where the deltas of a session come from: this process, another one, or nowhere: then only the log is told. */
 export type LiveSource = "here" | "peer" | "none";
@@ -21,9 +29,30 @@ export type SnapshotFrame = Snapshot;
 /** `n` deltas of one text as one: `delta.seq` is the number of the last of them. */
 export type DeltaFrame = { readonly type: "delta"; readonly n: number; readonly delta: MessageDelta };
 
+/** What a stream of all sessions tells beside the events of one. */
+export type ListFrame =
+  /** Comes first, and after it everything that changes. So a list that is loaded after it misses nothing. */
+  | { readonly type: "list_open"; readonly approvals: ApprovalCount | null }
+  /** A session that has begun or changed, as the list of sessions has it. */
+  | { readonly type: "session"; readonly session: ListedSession }
+  /** How many calls wait for an answer that the reader may give. */
+  | ({ readonly type: "approvals" } & ApprovalCount)
+  /** Sessions are gone, or too many have changed: load the list again. */
+  | { readonly type: "list_changed" };
+
+/** `more`: there are more than these. */
+export type ApprovalCount = { readonly count: number; readonly more: boolean };
+
+export type ListedSession = Omit<SessionSummary, "holder"> & { readonly isHeld: boolean };
+
+/** An item of a stream with child sessions: it says of which session it is. */
+export type FamilyFrame = FamilyItem & { readonly n?: number };
+
 export type FrameData =
   | PublicEvent
   | ControlFrame
+  | ListFrame
+  | FamilyFrame
   | SnapshotFrame
   | DeltaFrame
   | Exclude<StreamItem, PublicEvent | Snapshot | { readonly type: "delta" }>;

@@ -3,10 +3,14 @@
  */
 export { type Followed, type FollowOptions, followSession, StreamRefused } from "./follow.js";
 export {
+  type ApprovalCount,
   type ByeReason,
   type ControlFrame,
   type DeltaFrame,
+  type FamilyFrame,
   type FrameData,
+  type ListedSession,
+  type ListFrame,
   type LiveSource,
   readFrames,
   type SnapshotFrame,

@@ -7,7 +7,7 @@
  * 3. What is late for an attempt that has ended changes nothing.
  */
 import type { AssistantMessage, AssistantPart, MessageDelta, PublicEvent, Snapshot } from "../../index.js";
-import type { StreamFrame } from "./frames.js";
+import type { FamilyFrame, FrameData, StreamFrame } from "./frames.js";
 
 /** The message that is being streamed, as far as it has come. `seq` is the number of its last delta. */
 export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "open"> & {
@@ -23,6 +23,8 @@ export type Applied = "event" | "partial" | "control" | "ignored" | "reconnect";
 export type StreamView = {
   readonly apply: (frame: StreamFrame) => Applied;
   readonly partial: () => PartialMessage | null;
+  /** The message that a session below is streaming, in a stream with children. */
+  readonly partialOf: (sessionId: string) => PartialMessage | null;
   /** The id of the last event of the log: where to go on from. Null before the first. */
   readonly lastId: () => string | null;
 };
@@ -40,6 +42,7 @@ type Growing = { type: "text" | "reasoning"; text: string } | { readonly type: "
 
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
+  const below = new Map<string, StreamView>();
   let building: Building | null = null;
   let ended: Attempt | null = null;
 
@@ -72,8 +75,18 @@ export function createStreamView(lastId: string | null = null): StreamView {
     return "partial";
   }
 
+  /** In a stream with children, an id is a place in all of its sessions. Within each session, its events rise. */
+  function applyOfFamily({ id, data }: StreamFrame & { readonly data: FamilyFrame }): Applied {
+    const view = below.get(data.sessionId) ?? createStreamView();
+    below.set(data.sessionId, view);
+    if (id !== undefined) last = id;
+    const place = "seq" in data ? { id: `${data.seq}.${data.index}` } : {};
+    return view.apply({ ...place, data: withoutFamily(data) });
+  }
+
   function apply(frame: StreamFrame): Applied {
     const { data } = frame;
+    if ("depth" in data) return applyOfFamily({ ...frame, data });
     switch (data.type) {
       case "delta":
         return applyDelta(data.delta, data.n);
@@ -83,6 +96,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
         return "partial";
       case "reset":
         last = null;
+        below.clear();
         building = null;
         ended = null;
         return "control";
@@ -91,7 +105,13 @@ export function createStreamView(lastId: string | null = null): StreamView {
     }
   }
 
-  return { apply, partial: () => (building === null ? null : partialOf(building)), lastId: () => last };
+  const partial = () => (building === null ? null : partialOf(building));
+  return { apply, partial, partialOf: (sessionId) => below.get(sessionId)?.partial() ?? null, lastId: () => last };
+}
+
+/** The data as a stream of that session alone would have it. */
+function withoutFamily({ sessionId: _, depth: _depth, parent: _parent, ...data }: FamilyFrame): FrameData {
+  return data as FrameData;
 }
 
 /** The attempt that an event ends, or whose message it has. */
@@ -126,6 +146,11 @@ export function isBehind(id: string, last: string): boolean {
   const [seq = 0, index = 0] = id.split(".").map(Number);
   const [lastSeq = 0, lastIndex = 0] = last.split(".").map(Number);
   return seq > lastSeq || (seq === lastSeq && index > lastIndex);
+}
+
+/** The place behind all events of an entry. */
+export function behindEntry(seq: number | string): string {
+  return `${seq}.999999999`;
 }
 
 function begin({ runId, modelCallIndex, attempt }: Attempt): Building {

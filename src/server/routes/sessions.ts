@@ -17,6 +17,9 @@ const statuses = [
 /** Sessions that a page looks at before it is given out, although it is not full: `may` is asked for each. */
 const mostLookedAt = 2_000;
 
+/** Sessions that are read at a time if few of them may be wanted. */
+const lookedAtOnce = 200;
+
 type ListPlace = { readonly updatedAt: number; readonly sessionId: string };
 
 export const sessionRoutes: readonly Route[] = [
@@ -30,6 +33,7 @@ export const sessionRoutes: readonly Route[] = [
       status: oneOf("Only sessions of this status.", ...statuses),
       agent: text("Only sessions of this agent."),
       parent: text("Only sessions that this session started."),
+      q: text("Only sessions with this text in their title or id, in whatever case.", 200),
       limit: whole("The most sessions.", 1, 500),
       cursor: text("The `next` of the page before.", 2_000),
     }),
@@ -118,10 +122,11 @@ async function list({ principal, query }: Asked, context: ServerContext) {
     status,
     agent,
     parent,
+    q,
     limit = 50,
     cursor,
   } = query as {
-    readonly [Name in "agent" | "parent" | "cursor"]?: string;
+    readonly [Name in "agent" | "parent" | "q" | "cursor"]?: string;
   } & { readonly status?: Status; readonly limit?: number };
   const most = Math.min(limit, limits.maxPage);
   const filters: Parameters<Store["list"]>[0] = {
@@ -133,16 +138,18 @@ async function list({ principal, query }: Asked, context: ServerContext) {
   let after = placeIn<ListPlace>(cursor, { updatedAt: "number", sessionId: "string" });
   let isWhole = false;
   for (let looked = 0; found.length < most && looked < mostLookedAt && !isWhole; ) {
-    const page = await store.list({ ...filters, limit: most, ...(after === undefined ? {} : { after }) });
+    const limit = q === undefined ? most : lookedAtOnce;
+    const page = await store.list({ ...filters, limit, ...(after === undefined ? {} : { after }) });
     for (const summary of page) {
       if (found.length === most) break;
       after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
       const info = await infoOf(context, summary);
+      looked += 1;
+      if (q !== undefined && !hasText(q, summary.sessionId, info)) continue;
       if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
         found.push(shown(context, listed(summary, info)));
-      looked += 1;
     }
-    isWhole = page.length < most && found.length < most;
+    isWhole = page.length < limit && found.length < most;
   }
   return {
     status: 200,
@@ -150,7 +157,13 @@ async function list({ principal, query }: Asked, context: ServerContext) {
   } as const;
 }
 
-function listed(
+function hasText(wanted: string, sessionId: string, info: SessionInfo | null): boolean {
+  const text = wanted.toLowerCase();
+  return [sessionId, info?.title ?? ""].some((one) => one.toLowerCase().includes(text));
+}
+
+/** A session as lists show it. */
+export function listed(
   { sessionId, status, activity, seq, createdAt, updatedAt, inbox, holder }: SessionSummary,
   info: SessionInfo | null,
 ) {

@@ -1,12 +1,16 @@
 /**
  * What is to be seen of a session: its events by page, and its stream.
  */
-import { PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { type FamilyItem, PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { behindEntry } from "../client/view.js";
+import { familyStream } from "../family-stream.js";
 import { controlFrame } from "../frames.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import type { Answer, Asked, Route } from "../route.js";
+import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { ServerError } from "../server-error.js";
 import { flag, objectOf, oneOf, text, whole } from "../shape.js";
-import { type OpenStream, watch } from "../watch.js";
+import type { Sink } from "../sink.js";
+import { type OpenStream, type WatchOptions, type WatchSource, watch } from "../watch.js";
 import { eventPlace } from "./paging.js";
 
 export const watchingRoutes: readonly Route[] = [
@@ -35,10 +39,13 @@ export const watchingRoutes: readonly Route[] = [
     about:
       "The stream of a session, as server-sent events: the log first, then live. `Last-Event-ID` is the place to go on from.",
     query: objectOf({
-      after: text("The place to go on from, `seq.index`.", 40),
+      after: text("The place to go on from: an id of this stream, `seq.index`.", 256 * 1_024),
       runId: text("Only what belongs to this run.", 200),
       deltas: flag("0: only events of the log."),
       until: oneOf("The stream ends with the run: that of `runId`, or the one under way.", "run"),
+      children: flag(
+        "1: the sessions below, too. Each item says of which session it is, and ids are places in all of them.",
+      ),
     }),
     gives: { 200: "text/event-stream" },
     handle: stream,
@@ -74,50 +81,108 @@ async function page({ principal, params, query }: Asked, context: ServerContext)
   return { status: 200, json: { events, next: null } } as const;
 }
 
-async function stream(asked: Asked, context: ServerContext) {
+async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
   const { principal, params, query, request } = asked;
   const read = await sessionFor(context, principal, "read", params.id ?? "");
-  const {
-    runId,
-    deltas = true,
-    until,
-  } = query as {
-    readonly runId?: string;
-    readonly deltas?: boolean;
-    readonly until?: "run";
-  };
-  const given = eventPlace(request.headers.get("last-event-id") ?? (query.after as string | undefined));
+  const given = request.headers.get("last-event-id") ?? (query.after as string | undefined);
+  if (query.children === true) return streamOfFamily(asked, context, read, given);
+  const source = await watchSource(context, read, given, query);
+  return streamed(asked, context, read, (sink) => watch(source.source, source.options, sink));
+}
+
+export type WatchedQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
+
+/** What a stream of one session is made of. @param given the place that the reader goes on from */
+export async function watchSource(
+  context: ServerContext,
+  read: ReadSession,
+  given: string | undefined,
+  { runId, deltas = true, until }: WatchedQuery,
+): Promise<{ readonly source: WatchSource; readonly options: WatchOptions }> {
+  const place = eventPlace(given);
   const { seq, status } = await read.session.state();
-  const isReset = given !== null && Number(given.split(".")[0]) > seq;
-  const after = isReset ? null : given === null || given.includes(".") ? given : `${given}.${Number.MAX_SAFE_INTEGER}`;
-  const opened = {
-    after,
-    isReset,
-    runId,
-    deltas,
-    until: until === undefined ? undefined : await runToWatch(context, read, runId),
-  };
-  const giveBack = context.usage.takeStream(principal.id);
+  const isReset = place !== null && Number(place.split(".")[0]) > seq;
+  const after = isReset ? null : place === null || place.includes(".") ? place : behindEntry(place);
   const { id } = read.asked;
   const source = {
     hub: () => context.hubs.of(id),
-    logged: (place: string | null, run: string | undefined) => logged(context, read, place, run),
+    logged: (from: string | null, run: string | undefined) => logged(context, read, from, run),
     opening: async () => controlFrame({ type: "open", seq, status, live: await context.hubs.live(id) }),
     mostUnsent: context.settings.limits.maxUnsentBytes,
   };
-  const mayStay = () => isAllowed(context, principal, "read", read.asked);
+  const watched = until === undefined ? undefined : await runToWatch(context, read, runId);
+  return { source, options: { after, isReset, runId, deltas, until: watched } };
+}
+
+async function streamOfFamily(
+  asked: Asked,
+  context: ServerContext,
+  read: ReadSession,
+  after: string | undefined,
+): Promise<Answer> {
+  const { runId, deltas, until } = asked.query as WatchedQuery;
+  if ((runId ?? deltas ?? until) !== undefined)
+    throw new ServerError("bad_input", "The query: runId, deltas and until do not go with children.");
+  const agent = context.agents.get(read.asked.info?.agent ?? "");
+  if (agent === undefined)
+    throw new ServerError("agent_mismatch", `The agent of session ${read.asked.id} is not in this process.`);
+  const left = new AbortController();
+  const { seq, status } = await read.session.state();
+  const opening = controlFrame({ type: "open", seq, status, live: await context.hubs.live(read.asked.id) });
+  const place = after === undefined || after === "" ? {} : { after };
+  const items = agent.session(read.asked.id).events({ ...place, children: true, signal: left.signal });
+  const mayRead = async (id: string) => {
+    const summary = await context.settings.store.describe(id);
+    if (summary === null) return false;
+    return isAllowed(context, asked.principal, "read", { id, info: await infoOf(context, summary) });
+  };
+  // A cursor that is none is refused before the stream begins.
+  const first = await refusingBadCursor(items, left);
+  const rules = { redact: context.settings.redact, mayRead };
+  return streamed(asked, context, read, (sink) => familyStream(first, opening, left, rules, sink));
+}
+
+/** Asks for the first item, which tells whether the place is one; it waits for no item that is not there yet. */
+async function refusingBadCursor(
+  items: AsyncGenerator<FamilyItem, void, undefined>,
+  left: AbortController,
+): Promise<AsyncIterable<FamilyItem>> {
+  const asking = items.next();
+  const refused = asking.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const error = await Promise.race([refused, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
+  if (error instanceof PawlError && error.code === "bad_input") {
+    left.abort();
+    throw new ServerError("bad_cursor", "A place in a stream with children is the id of one of its events.");
+  }
+  return (async function* () {
+    for (let next = await asking; next.done !== true; next = await items.next()) yield next.value;
+  })();
+}
+
+/** A stream that counts among those of the principal, and ends when the principal may no longer read. */
+export function streamed(
+  { principal }: Pick<Asked, "principal">,
+  context: ServerContext,
+  read: ReadSession | null,
+  open: (sink: Sink) => OpenStream,
+): Answer {
+  const giveBack = context.usage.takeStream(principal.id);
+  const mayStay = async () => read === null || isAllowed(context, principal, "read", read.asked);
   return {
     status: 200,
-    stream(sink): OpenStream {
-      const open = watch(source, opened, sink);
-      const forget = context.streams.add(open, mayStay);
+    stream(sink) {
+      const opened = open(sink);
+      const forget = context.streams.add(opened, mayStay);
       sink.onClose(() => {
         forget();
         giveBack();
       });
-      return open;
+      return opened;
     },
-  } as const satisfies Awaited<ReturnType<Route["handle"]>>;
+  };
 }
 
 /** The run whose end ends the stream; null if it has ended, or if none is under way. */

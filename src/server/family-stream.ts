@@ -1,0 +1,101 @@
+/**
+ * The stream of a session and the sessions below it. Each reader has items of its own: there is no hub. A reader that does
+ * not keep up is told `lagged`, and goes on from the logs.
+ */
+import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
+import { beatFrame, controlFrame, retryFrame } from "./frames.js";
+import { enoughUnsent, type Sink } from "./sink.js";
+import type { OpenStream } from "./watch.js";
+
+export type FamilyRules = {
+  readonly redact: Redact;
+  /** Whether a session of the family may be shown. Asked once for each. */
+  readonly mayRead: (sessionId: string) => Promise<boolean>;
+};
+
+const encoder = new TextEncoder();
+
+/**
+ * @param opening the first frame
+ * @param left is aborted when the stream has ended
+ */
+export function familyStream(
+  items: AsyncIterable<FamilyItem>,
+  opening: Uint8Array,
+  left: AbortController,
+  { redact, mayRead }: FamilyRules,
+  sink: Sink,
+): OpenStream {
+  let isQuiet = true;
+  let isOver = false;
+  const write = (bytes: Uint8Array): void => {
+    isQuiet = false;
+    sink.write(bytes);
+  };
+
+  function end(bytes: Uint8Array): void {
+    if (isOver) return;
+    isOver = true;
+    write(bytes);
+    sink.end();
+    left.abort();
+  }
+
+  async function pump(): Promise<void> {
+    const shown = createFamilyRedaction(redact);
+    const readable = new Map<string, boolean>();
+    write(retryFrame);
+    write(opening);
+    for await (const item of items) {
+      const { sessionId } = item;
+      const isReadable = readable.get(sessionId) ?? (await mayRead(sessionId));
+      readable.set(sessionId, isReadable);
+      if (!isReadable) continue;
+      for (const one of shown(item)) {
+        if (isOver) return;
+        write(frameOf(one));
+      }
+      if (sink.unsent() > enoughUnsent) await sink.drained();
+    }
+    end(controlFrame({ type: "bye", why: "drain", retryMs: 1_500 }));
+  }
+
+  sink.onClose(() => {
+    isOver = true;
+    left.abort();
+  });
+  pump().catch(() => end(controlFrame({ type: "bye", why: "error", retryMs: 1_500 })));
+  return {
+    bye: (why, retryMs = 1_500) => end(controlFrame({ type: "bye", why, retryMs })),
+    beat() {
+      if (isQuiet && !isOver) sink.write(beatFrame);
+      isQuiet = true;
+    },
+  };
+}
+
+function frameOf(item: FamilyItem): Uint8Array {
+  const id = "cursor" in item ? `id: ${item.cursor}\n` : "";
+  const data = item.type === "delta" ? { n: 1, ...item } : item;
+  return encoder.encode(`${id}data: ${JSON.stringify(data)}\n\n`);
+}
+
+/** Texts are held back apart for each session. */
+function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly FamilyItem[] {
+  const bySession = new Map<string, (item: StreamItem) => readonly StreamItem[]>();
+  return (item) => {
+    if (item.type === "children_omitted") return [item];
+    const { sessionId, parent, depth } = item;
+    const clean = bySession.get(sessionId) ?? createStreamRedaction(redact);
+    bySession.set(sessionId, clean);
+    const family = { sessionId, depth, ...(parent === undefined ? {} : { parent }) };
+    const cursor = "cursor" in item ? { cursor: item.cursor } : {};
+    const cleaned = clean(item as StreamItem).map((one) => {
+      const isEvent = "seq" in one;
+      return { ...one, ...family, ...(isEvent ? cursor : {}) } as FamilyItem;
+    });
+    // The end of a run ends what is held back of its session.
+    if (item.type === "final") bySession.delete(sessionId);
+    return cleaned;
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * Lists of sessions, and the stream of a whole page: what changes, what waits, and one session in it.
+ */
+import { describe, expect, test } from "vitest";
+import { createAgent, defineTool, type Store } from "../../src/index.js";
+import type { Followed } from "../../src/server/client/index.js";
+import type { Principal } from "../../src/server/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { withServer } from "./rig.js";
+
+const pay = defineTool({
+  name: "pay",
+  description: "Pays.",
+  input: { type: "object" },
+  needsApproval: true,
+  execute: () => "paid",
+});
+
+const payer = (store: Store) =>
+  createAgent({
+    name: "payer",
+    store,
+    model: createScriptedModel(({ messages }) =>
+      messages.at(-1)?.role === "user" ? { calls: [{ name: "pay" }] } : { text: "Paid." },
+    ),
+    tools: [pay],
+  });
+
+/** Reads frames until one is found. */
+async function until(followed: AsyncGenerator<Followed>, wanted: (data: Record<string, unknown>) => boolean) {
+  for (;;) {
+    const next = await followed.next();
+    if (next.done === true) throw new Error("The stream has ended.");
+    const data = next.value.frame.data as unknown as Record<string, unknown>;
+    if (wanted(data)) return data;
+  }
+}
+
+const people: { readonly [token: string]: Principal } = {
+  ada: { id: "ada", scopes: ["read", "run", "approve"] },
+  eve: { id: "eve", scopes: ["read", "run", "approve"] },
+  bob: { id: "bob", scopes: ["read", "run"] },
+};
+const authenticate = (request: Request) => people[request.headers.get("authorization")?.slice(7) ?? ""] ?? null;
+
+describe.each(bothStores)("lists on $name", ({ open }) => {
+  test("find sessions by words of their title and by id, page by page", verifies("SRV-1"), async () => {
+    await withStore(open, (store) =>
+      withServer({ store }, async ({ ask }) => {
+        const model = createScriptedModel(() => ({ text: "Done." }));
+        const agent = createAgent({ name: "writer", store, model });
+        const inputs = ["Tidy the kitchen", "Paint the fence", "Tidy the attic", "Feed the cat"];
+        for (const [index, input] of inputs.entries()) await agent.run(input, { sessionId: `s${index}` });
+        const find = async (query: string) => {
+          const ids: string[] = [];
+          for (let cursor = ""; ; ) {
+            const page = (await ask("GET", `/v1/sessions?limit=1&${query}${cursor}`)).json;
+            ids.push(...page.sessions.map(({ sessionId }: { sessionId: string }) => sessionId));
+            if (page.next === null) return ids.toSorted();
+            cursor = `&cursor=${page.next}`;
+          }
+        };
+        expect(await find("q=tidy")).toEqual(["s0", "s2"]);
+        expect(await find("q=S3")).toEqual(["s3"]);
+        expect(await find("q=nobody")).toEqual([]);
+        expect(await find("q=the&agent=writer")).toEqual(["s0", "s1", "s2", "s3"]);
+        expect(await find("q=the&agent=other")).toEqual([]);
+      }),
+    );
+  });
+
+  test("one stream tells what changes, how many calls wait, and a session", verifies("SRV-1"), async () => {
+    await withStore(open, (store) =>
+      withServer({ store, agents: [payer(store)] }, async ({ ask, follow }) => {
+        const first = (await ask("POST", "/v1/sessions", { agent: "payer", input: "Pay." })).json;
+        await ask("GET", `/v1/sessions/${first.sessionId}/runs/${first.runId}?wait=30`);
+        const list = follow(`/v1/stream?session=${first.sessionId}`);
+        const opened = await until(list, ({ type }) => type === "list_open");
+        expect(opened).toEqual({ type: "list_open", approvals: { count: 1, more: false } });
+        const second = (await ask("POST", "/v1/sessions", { agent: "payer", input: "Pay." })).json;
+        await until(
+          list,
+          ({ type, session }) =>
+            type === "session" && (session as { sessionId: string }).sessionId === second.sessionId,
+        );
+        expect(await until(list, ({ type }) => type === "approvals")).toMatchObject({ count: 2 });
+        const { callKey, inputHash } = (await ask("GET", `/v1/approvals?session=${first.sessionId}`)).json.approvals[0];
+        const path = `/v1/sessions/${first.sessionId}/answers`;
+        await ask("POST", path, { callKey, inputHash, decision: { type: "approve" } });
+        const told = new Set<unknown>();
+        await until(list, ({ type, count }) => {
+          told.add(type === "approvals" ? `approvals ${count}` : type);
+          return told.has("final") && told.has("approvals 1");
+        });
+        await list.return(undefined);
+      }),
+    );
+  });
+
+  test("tells a principal only of its own", verifies("SEC-3#server"), async () => {
+    await withStore(open, (store) =>
+      withServer({ store, agents: [payer(store)], authenticate }, async ({ ask, follow }) => {
+        const eve = follow("/v1/stream", { token: "eve" });
+        const bob = follow("/v1/stream", { token: "bob" });
+        const ada = follow("/v1/stream", { token: "ada" });
+        expect(await until(ada, () => true)).toEqual({ type: "list_open", approvals: { count: 0, more: false } });
+        expect(await until(eve, () => true)).toMatchObject({ type: "list_open" });
+        expect(await until(bob, () => true)).toEqual({ type: "list_open", approvals: null });
+        const begin = (name: string) =>
+          ask("POST", "/v1/sessions", { agent: "payer", input: "Pay." }, { authorization: `Bearer ${name}` });
+        const mine = (await begin("ada")).json.sessionId;
+        await until(ada, ({ type, count }) => type === "approvals" && count === 1);
+        const others = (await begin("eve")).json.sessionId;
+        const seen: unknown[] = [];
+        await until(eve, (data) => {
+          seen.push(data);
+          return data.type === "approvals" && data.count === 1;
+        });
+        expect(JSON.stringify(seen)).toContain(others);
+        expect(JSON.stringify(seen)).not.toContain(mine);
+        const last = (await begin("bob")).json.sessionId;
+        const told = await until(bob, ({ type }) => type === "session");
+        expect(told).toMatchObject({ session: { sessionId: last } });
+        const refused = await ask("GET", `/v1/stream?session=${mine}`, undefined, { authorization: "Bearer eve" });
+        expect(refused).toMatchObject({ status: 404, json: { error: { code: "no_session" } } });
+        for (const one of [ada, bob, eve]) await one.return(undefined);
+      }),
+    );
+  });
+});
