@@ -30,6 +30,7 @@ const steps = [
   { name: "api:check", needs: ["build", "check-tools"] },
   { name: "diagram:check", needs: ["build"] },
   { name: "examples", needs: ["build", "check-tools"] },
+  { name: "chat", needs: ["build", "check-tools"], alone: true },
   { name: "runtimes", needs: ["build", "check-tools"], alone: true },
   { name: "chaos", needs: ["build"], alone: true },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
