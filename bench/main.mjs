@@ -11,6 +11,8 @@ const benches = {
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
+  server:
+    "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--write: into the docs)",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
   "worst-input": "the worst inputs of each built-in tool beside an abort: how soon the run ends, and the longest block",

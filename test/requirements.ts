@@ -449,7 +449,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SRV-2#processes",
   "SRV-3",
   "SEC-19#processes",
-  "SEC-1#token",
+  "SEC-1",
   "SEC-2",
   "SEC-3#server",
   "SEC-4",
@@ -521,6 +521,11 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-2",
   "PROT-3",
   "PROT-4",
+  "SRV-1",
+  "SRV-5",
+  "SRV-6",
+  "SRV-7",
+  "SEC-5#server",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

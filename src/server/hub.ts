@@ -2,7 +2,7 @@
  * A session that somebody watches in this process: one follower of its log, one source of deltas, any number of watchers.
  *
  * 1. A frame is made once, and each watcher is sent the same bytes.
- * 2. Text deltas of one part that come within 25 ms share a frame.
+ * 2. Text deltas of one part that come within 25 ms after a frame share the next one.
  * 3. The hub holds the message that is being streamed, by the rule of clients, so that a watcher who joins is told it.
  * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
  */
@@ -62,13 +62,27 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
     for (const watcher of watchers) watcher.send(frame);
   }
 
-  function flush(): void {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
+  function sendGathered(): void {
     if (gathered === null) return;
     const frame = gathered;
     gathered = null;
     publish(deltaFrame(frame));
+  }
+
+  function flush(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    sendGathered();
+  }
+
+  /** The first text goes out at once. What comes soon after it waits, and shares the next frame. */
+  function gather(): void {
+    if (timer !== null || gathered === null) return;
+    sendGathered();
+    timer = setTimeout(() => {
+      timer = null;
+      gather();
+    }, gatherMs);
   }
 
   function takeDelta(item: Extract<StreamItem, { readonly type: "delta" }>): void {
@@ -79,7 +93,7 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
     gathered = joined ?? { type: "delta", n: 1, delta };
     const isText = delta.kind === "text-delta" || delta.kind === "reasoning-delta" || delta.kind === "tool-input-delta";
     if (!isText) flush();
-    else timer ??= setTimeout(flush, gatherMs);
+    else gather();
   }
 
   function take(item: StreamItem): void {

@@ -81,6 +81,9 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   );
 }
 
+/** How long the last of a stream may take to leave, in milliseconds. */
+const mostFlushMs = 5_000;
+
 function sinkOf(response: ServerResponse): Sink {
   return {
     write(bytes) {
@@ -101,6 +104,11 @@ function sinkOf(response: ServerResponse): Sink {
     },
     end() {
       response.end();
+      if (response.destroyed || response.writableFinished) return;
+      // Whoever does not read would keep the connection for ever.
+      const timer = setTimeout(() => response.destroy(), mostFlushMs);
+      timer.unref();
+      response.once("close", () => clearTimeout(timer));
     },
     onClose(act) {
       if (response.destroyed || response.writableFinished) act();

@@ -56,7 +56,7 @@ async function serve(world: World, args: readonly string[] = [], options: RunOpt
 describe("pawl serve", () => {
   test(
     "serves the agent of the folder, whose changes wait for a yes",
-    verifies("SRV-7", "SEC-5#server", "SEC-1#token"),
+    verifies("SRV-7", "SRV-6", "SEC-5#server", "SEC-1#token"),
     async () => {
       const world = createWorld(files);
       const { running, url, token, ask, stderr } = await serve(world);
@@ -170,7 +170,8 @@ describe("pawl serve", () => {
     const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: "List the files" });
     const path = `/v1/sessions/${json.sessionId}/runs/${json.runId}`;
     expect((await ask("GET", path)).status).toBe(202);
-    expect((await world.pawl(["worker", "--once", "--model", "demo"])).code).toBe(0);
+    const worked = await world.pawl(["worker", "--once"], { env: { PAWL_MODEL: "demo" } });
+    expect(worked).toMatchObject({ code: 0 });
     expect((await ask("GET", `${path}?wait=30`)).json).toMatchObject({ status: "completed" });
     running.kill("SIGTERM");
     expect((await running.ended).code).toBe(0);
