@@ -65,7 +65,7 @@ describe("a question of a tool that goes on running, below a run", verifies("AGE
     const all = [];
     for await (const one of pendingApprovals(store)) all.push(one);
     expect(all).toMatchObject([{ ...question, session: { agent: "payer" } }]);
-    await until(() => items.some(({ type }) => type === "approval_requested"));
+    await until(async () => items.some(({ type }) => type === "approval_requested"));
     expect(typesOf(items)).not.toContain("suspended");
     const [{ callKey } = { callKey: "" }] = await session.pendingApprovals();
     expect(ofType(items, "approval_requested")).toMatchObject([{ ...question, callKey, childId: expect.any(String) }]);

@@ -56,7 +56,7 @@ function filters(chance: Chance): Pick<Handoff, "filter"> {
     });
     return [said("You take over", chance.pick([1, 300])), ...short];
   };
-  return { filter: chance.pick(["all", "text", "last_turn", shortened] as const) };
+  return { filter: chance.pick<NonNullable<Handoff["filter"]>>(["all", "text", "last_turn", shortened]) };
 }
 
 /** A conversation from elsewhere; none in most sessions. */
@@ -191,7 +191,7 @@ async function play(seed: number): Promise<Played> {
   };
 }
 
-const transfers = ["transfer_to_own", "transfer_to_other"];
+const transfers = ["transfer_to_own", "transfer_to_other"] as const;
 
 test("requests are made again from the log, as the models got them", {
   ...verifies("TRC-3", "LOOP-16", "LOOP-20", "AGENT-1", "LOOP-19", "CTX-11"),

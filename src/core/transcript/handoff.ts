@@ -66,9 +66,10 @@ function replaceMessages(transcript: Transcript, seq: number, refs: readonly Mes
 function withIdsOfCalls(placed: readonly Placed[]): readonly Placed[] {
   return placed.map((one, index) => {
     const calls = placed[index - 1]?.message;
-    if (one.message.role !== "tool" || calls?.role !== "assistant") return one;
-    const message = withIdsOf(calls, one.message);
-    const isSame = message.parts.every((part, at) => part.toolCallId === one.message.parts[at]?.toolCallId);
+    const results = one.message;
+    if (results.role !== "tool" || calls?.role !== "assistant") return one;
+    const message = withIdsOf(calls, results);
+    const isSame = message.parts.every(({ toolCallId }, at) => toolCallId === results.parts[at]?.toolCallId);
     return isSame ? one : { ...one, message };
   });
 }
