@@ -60,7 +60,7 @@ async function createPlace(index) {
   const place = { port: 0, child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
   async function live() {
     const random = createRandom(seed, "server", index, place.lives);
-    const life = { commits: random.whole(20, 400), end: random.one(Object.keys(ends)) };
+    const life = { commits: random.whole(10, 250), end: random.one(Object.keys(ends)) };
     place.lives += 1;
     if (place.isLast) life.end = "none";
     const options = { path, journal, seed, port: place.port, token, life };
