@@ -4,7 +4,9 @@ export type Mutant = {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  readonly check: "seeds" | "crashes" | "conformance";
+  readonly check: "seeds" | "crashes" | "conformance" | "tests";
+  /** With the check `tests`: the file that finds it. */
+  readonly tests?: string;
 };
 
 export declare const mutants: readonly Mutant[];

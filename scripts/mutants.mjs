@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   options: { only: { type: "string", default: "" }, write: { type: "boolean", default: false } },
 });
 const chosen = mutants.filter(({ name }) => options.only.split(",").some((part) => name.includes(part)));
-const checks = new Map(chosen.map((mutant) => [`${mutant.check} ${storeOf(mutant)}`, mutant]));
+const checks = new Map(chosen.map((mutant) => [`${mutant.check} ${mutant.tests ?? storeOf(mutant)}`, mutant]));
 
 compileSimulation();
 rmSync(folder, { recursive: true, force: true });
@@ -67,24 +67,48 @@ async function judge(mutant, copyFolder) {
   const { file, find, replace } = mutant;
   const source = readFileSync(file, "utf8");
   if (source.split(find).length !== 2) throw new Error(`"${mutant.name}" has no place, or several, in ${file}.`);
+  if (mutant.check === "tests") return await judgeByTests(mutant);
   const target = join(copyFolder, file.replace(/\.ts$/, ".js"));
   const before = readFileSync(target);
   writeFileSync(target, compiled(source.replace(find, () => replace)));
-  const { code, output } = await run(copyFolder, mutant);
+  const { code, output } = await run(["scripts/mutant-check.mjs", copyFolder, mutant.check, storeOf(mutant)]);
   writeFileSync(target, before);
   return { ...mutant, isKilled: code !== 0, by: code === null ? "it never ends" : output.trim() };
 }
 
-function run(copyFolder, mutant) {
+/** The tests load the source itself, with the defect put in on the way. */
+async function judgeByTests(mutant) {
+  const { tests, file, find, replace } = mutant;
+  const vitest = join("node_modules", "vitest", "vitest.mjs");
+  const { code, output } = await run(
+    [vitest, "run", "--config", "scripts/mutants.vitest.mjs", "--reporter", "json", tests],
+    { PAWL_MUTANT: JSON.stringify({ file, find, replace }) },
+  );
+  if (code === null) return { ...mutant, isKilled: true, by: "it never ends" };
+  const [failed] = JSON.parse(output.slice(output.indexOf("{")))
+    .testResults.flatMap(({ assertionResults, message }) =>
+      assertionResults.length > 0 ? assertionResults : [{ status: "failed", title: tests, failureMessages: [message] }],
+    )
+    .filter(({ status }) => status === "failed");
+  const [first = ""] = (failed?.failureMessages[0] ?? "").split("\n");
+  // What Vitest says of a test that took too long.
+  const why = first.endsWith("STACK_TRACE_ERROR") ? "it never ends" : first;
+  return { ...mutant, isKilled: code !== 0, by: failed === undefined ? output.trim() : `${failed.title}: ${why}` };
+}
+
+function run(program, env = {}) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["scripts/mutant-check.mjs", copyFolder, mutant.check, storeOf(mutant)], {
+    const child = spawn(process.execPath, program, {
       stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
     });
     let output = "";
-    for (const stream of [child.stdout, child.stderr])
+    // What tests print is no part of their report.
+    for (const stream of env.PAWL_MUTANT === undefined ? [child.stdout, child.stderr] : [child.stdout])
       stream.setEncoding("utf8").on("data", (text) => {
         output += text;
       });
+    child.stderr.resume();
     const tooLong = setTimeout(() => child.kill("SIGKILL"), longestMs);
     child.on("close", (code) => {
       clearTimeout(tooLong);
@@ -95,7 +119,8 @@ function run(copyFolder, mutant) {
 
 function pageOf(all) {
   const rows = all.map(
-    ({ name, file, check, by }) => `| ${name} | \`${file.slice("src/".length)}\` | ${check} | ${cell(by)} |`,
+    ({ name, file, check, tests, by }) =>
+      `| ${name} | \`${file.slice("src/".length)}\` | ${tests === undefined ? check : `\`${tests}\``} | ${cell(by)} |`,
   );
   return `# Mutants
 
@@ -103,7 +128,7 @@ Defects that are put into the source one at a time, and the check that finds eac
 \`scripts/mutants-list.mjs\`; a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
 
 *seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
-that every store passes, of which \`test/stores/mutants.long.test.ts\` shows the same with more defects of the memory store.
+that every store passes, of which \`test/stores/mutants.long.test.ts\` shows the same with more defects of the memory store. A file is one of tests.
 
 | defect | in | found by | which says |
 |---|---|---|---|

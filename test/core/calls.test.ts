@@ -52,6 +52,33 @@ function results(session: Session): readonly string[] {
   return last?.role === "tool" ? last.parts.map((part) => textOfOutput(part.output)) : [];
 }
 
+test(
+  "a tool that goes on with its questions may have several open, and each ends with its own answer",
+  verifies("TOOL-13#mcp"),
+  () => {
+    const session = calling(1);
+    allows(session, 1);
+    const { runId } = runOf(session.state);
+    const callKey = keyOf(session, 1);
+    const openIn = () => {
+      const [call] = "calls" in session.state ? session.state.calls : [];
+      return call?.status === "running" ? call.held?.map(({ step }) => step) : undefined;
+    };
+    for (const step of ["who", "when", "where"])
+      happen(session, { type: "tool_asked", runId, callKey, attempt: 1, step, message: `${step}?`, held: true });
+    expect(openIn()).toEqual(["who", "when", "where"]);
+    for (const [questionId, left] of [
+      ["when", ["who", "where"]],
+      ["where", ["who"]],
+      ["who", undefined],
+    ] as const) {
+      const answer = { type: "reply", value: 1 } as const;
+      happen(session, { type: "answered", runId, callKey, answerId: questionId, answer, questionId });
+      expect(openIn()).toEqual(left);
+    }
+  },
+);
+
 describe("calls side by side", () => {
   test("run up to the limit, and the next in order starts in the commit that frees a slot", verifies("TOOL-7"), () => {
     const session = calling(4, { toolConcurrency: 2 });

@@ -30,8 +30,8 @@ import {
 } from "./session.js";
 
 /** The parts of a transcript that a filter changes. */
-const partsOf = ({ messages, seqs, origins, ids, compaction, appended, later, run }: Transcript) => ({
-  ...{ messages, seqs, origins, ids, compaction, appended, later },
+const partsOf = ({ messages, seqs, origins, ids, compaction, appended, later, sources, run }: Transcript) => ({
+  ...{ messages, seqs, origins, ids, compaction, appended, later, sources },
   lastPrompt: run?.lastPrompt,
 });
 
@@ -129,6 +129,24 @@ test(
     expect(partsOf(await reread(session))).toEqual(partsOf(session.transcript));
   },
 );
+
+test("a prompt that the list leaves out is not known any more", verifies("AGENT-1"), async () => {
+  const session = startedSession();
+  step(session, { text: "half of", finish: "length" });
+  step(session, { text: " it", calls: ["look"] });
+  expect(session.transcript.run?.lastPrompt).not.toBeNull();
+  allows(session, 1);
+  finishes(session, 1);
+  step(session, { calls: ["transfer_to_b"] });
+  allows(session, 1, { recover: "rerun", handoff: "b" });
+  handOver(session, ({ transcript: { seqs } }) => seqs.slice(-2).map((seq): MessageRef => [seq, 0, 1]));
+  expect(placesOf(session).map(([role]) => role)).toEqual(["assistant", "tool"]);
+  prepared(session);
+  fails(session, { type: "compact" });
+  compacts(session, compactionRange(session.transcript, session.transcript.seqs[0] ?? 0));
+  expect(placesOf(session).map(([role]) => role)).toEqual(["user", "assistant", "tool"]);
+  expect(partsOf(await reread(session))).toEqual(partsOf(session.transcript));
+});
 
 test("the list is a copy of nothing: messages of the conversation stay the same objects", verifies("AGENT-1"), () => {
   let before: readonly object[] = [];

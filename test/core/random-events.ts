@@ -22,6 +22,7 @@ import {
 import { referencesTo } from "../../src/core/transcript/message-references.js";
 import { type Chance, createChance } from "./chance.js";
 import { blobOfData, changesOf, randomPatch } from "./random-data.js";
+import { namedSources } from "./random-sources.js";
 import {
   afterFailure,
   randomAnswer,
@@ -242,6 +243,7 @@ function preparation(session: Session, chance: Chance): EventBody {
     ...(own.once(4) ? { messages: randomReferences(session, own) } : {}),
     ...(own.once(4) ? { model: own.pick(["fast", "smart"]) } : {}),
     ...(own.once(4) ? { settings: own.once(3) ? null : { temperature: own.below(2) } } : {}),
+    ...namedSources(session, runId),
   };
 }
 
@@ -261,6 +263,7 @@ function compaction(session: Session, chance: Chance): EventBody {
     ...retained,
     ...counted,
     ...blobOfData(session),
+    ...(transcript.sources === null ? {} : { sources: transcript.sources }),
   };
 }
 

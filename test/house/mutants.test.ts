@@ -1,7 +1,7 @@
 /**
  * The mutants that the checks are known to find still have their places in the source; `npm run mutants` applies them.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { mutants } from "../../scripts/mutants-list.mjs";
@@ -13,7 +13,9 @@ test("there are twenty or more, each with a name of its own", () => {
   expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
 });
 
-test.each(mutants)("$name: its place is in $file once", ({ file, find, replace }) => {
+test.each(mutants)("$name: its place is in $file once", ({ file, find, replace, check, tests }) => {
+  expect(tests === undefined).toBe(check !== "tests");
+  if (tests !== undefined) expect(existsSync(join(root, tests)), tests).toBe(true);
   expect(readFileSync(join(root, file), "utf8").split(find)).toHaveLength(2);
   expect(replace).not.toBe(find);
 });

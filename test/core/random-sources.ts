@@ -1,0 +1,71 @@
+/**
+ * Texts of context sources that the entry of a model call names, and what must hold of them. They are drawn from a chance
+ * of their own: the sessions that a seed draws stay as they are.
+ */
+import type { Entry, Event, EventOf } from "../../src/core/index.js";
+import { changesOfSources, type SourceReference } from "../../src/core/machine/sources.js";
+import { createChance } from "./chance.js";
+import { check } from "./check.js";
+import type { Session } from "./session.js";
+
+type Named = Pick<EventOf<"prepared">, "sources" | "changedSources">;
+
+/** Nothing, mostly; else other texts than before, as an agent would name them. */
+export function namedSources({ transcript: { sources: known }, state, at }: Session, runId: string): Named {
+  const chance = createChance(11 * state.seq + at);
+  if (!chance.once(3)) return {};
+  const list = ["rules", "notes", "skills"].flatMap((name): readonly SourceReference[] => {
+    if (chance.once(3)) return [];
+    const blob = String(chance.below(3)).repeat(64);
+    return [{ name, path: `/${name}`, blob, bytes: 9, trust: chance.once(4) ? "project" : "user" }];
+  });
+  const changes = known === null ? [] : changesOfSources(known.list, list);
+  if (known?.runId === runId && changes.length === 0) return {};
+  return { sources: list, ...(changes.length === 0 ? {} : { changedSources: changes }) };
+}
+
+/** Whether the texts that count may be others after an event. */
+export function changesSources({ type }: Event): boolean {
+  return type === "prepared" || type === "compacted" || type === "handed_off" || type === "run_started";
+}
+
+/** The texts that count are those that the log named last, unless another agent has begun or taken over since. */
+export function checkSources({ transcript: { sources }, log }: Pick<Session, "transcript" | "log">): void {
+  const last = log.findLast((entry) => namesTexts(entry) || isOfOtherAgent(entry, log))?.event;
+  if (last?.type !== "prepared") {
+    check(sources === null, "texts of another agent count");
+    return;
+  }
+  check(sources?.runId === last.runId && sources.list === last.sources, "other texts count than the log names");
+  checkChanges(last, textsBefore(log));
+}
+
+function namesTexts({ event }: Entry): boolean {
+  return event.type === "prepared" && event.sources !== undefined;
+}
+
+function isOfOtherAgent({ event }: Entry, log: Session["log"]): boolean {
+  if (event.type === "handed_off") return true;
+  if (event.type !== "run_started") return false;
+  const queued = log[(event.queuedSeq ?? 0) - 1]?.event;
+  const options = event.options ?? (queued?.type === "run_queued" ? queued.options : undefined);
+  return options?.agent !== undefined;
+}
+
+/** The texts that counted when the last ones were named. */
+function textsBefore(log: Session["log"]): readonly SourceReference[] | undefined {
+  const naming = log.findLastIndex(namesTexts);
+  const before = log.slice(0, naming).findLast((entry) => namesTexts(entry) || isOfOtherAgent(entry, log))?.event;
+  return before?.type === "prepared" ? before.sources : undefined;
+}
+
+/** Each text that is new, gone or different is said to be, and no other one. */
+function checkChanges({ sources = [], changedSources = [] }: Named, before: readonly SourceReference[] | undefined) {
+  for (const name of ["rules", "notes", "skills"]) {
+    const [old, now] = [before?.find((one) => one.name === name), sources.find((one) => one.name === name)];
+    const isSame = old?.blob === now?.blob && old?.trust === now?.trust;
+    const expected = old === undefined ? "added" : now === undefined ? "removed" : "changed";
+    const said = changedSources.find((one) => one.name === name)?.change;
+    check(said === (before === undefined || isSame ? undefined : expected), `the change of ${name} is told wrongly`);
+  }
+}
