@@ -163,18 +163,19 @@ describe("pawl serve", () => {
     expect(() => statSync(socketPath)).toThrow();
   });
 
-  test("without work posts and reads, and a worker carries the runs out", verifies("SRV-7"), async () => {
+  test("without work posts and reads, and another server carries the runs out", verifies("SRV-7"), async () => {
     const world = createWorld(files);
     const { running, ask, stderr } = await serve(world, ["--no-work"]);
     expect(stderr()).toContain("Runs are carried out elsewhere.");
     const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: "List the files" });
     const path = `/v1/sessions/${json.sessionId}/runs/${json.runId}`;
     expect((await ask("GET", path)).status).toBe(202);
-    const worked = await world.pawl(["worker", "--once"], { env: { PAWL_MODEL: "demo" } });
-    expect(worked).toMatchObject({ code: 0 });
+    const working = await serve(world);
     expect((await ask("GET", `${path}?wait=30`)).json).toMatchObject({ status: "completed" });
-    running.kill("SIGTERM");
-    expect((await running.ended).code).toBe(0);
+    for (const one of [running, working.running]) {
+      one.kill("SIGTERM");
+      expect((await one.ended).code).toBe(0);
+    }
   });
 
   test("serves what a module gives: an agent, a list, an engine, or a function", verifies("SRV-7"), async () => {
