@@ -7,7 +7,15 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Agent, type Client, createClient, createWorker, PawlError, type Worker } from "../index.js";
+import {
+  type Agent,
+  type Client,
+  createClient,
+  createWorker,
+  PawlError,
+  type Worker,
+  type WorkerReport,
+} from "../index.js";
 import { createHubs } from "./hubs.js";
 import { createListWatch } from "./list-watch.js";
 import { createLoneRuns, type LoneRuns } from "./lone-runs.js";
@@ -29,7 +37,7 @@ import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { infoOf, type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
-import { type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { type LogLine, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
 import { parseQuery } from "./shape.js";
 import { createWebSink } from "./sink.js";
 import { createOpenStreams } from "./streams.js";
@@ -97,17 +105,31 @@ export function createServer(options: ServerOptions): Server {
   };
 }
 
-function workerOf({ store, agents, limits }: ServerSettings): Worker {
-  return createWorker({ store, agents, concurrency: limits.runs });
+/** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
+function workerOf({ store, agents, limits, log }: ServerSettings): Worker {
+  const onReport = (report: WorkerReport) => {
+    if (report.type === "store_failed") log(workLine(null, report.error));
+    // What has no agent here belongs to another process.
+    else if (report.type === "refused" && codeOf(report.error) !== "agent_mismatch")
+      log(workLine(report.sessionId, report.error));
+  };
+  return createWorker({ store, agents, concurrency: limits.runs, onReport });
 }
 
-/** A worker whose store fails is tried again: the server goes on answering what it can. */
 async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
   try {
     await worker.run();
   } catch (error) {
-    log({ at: Date.now(), requestId: "", principal: null, action: "work", sessionId: null, status: 500, error });
+    log(workLine(null, error));
   }
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof PawlError ? error.code : null;
+}
+
+function workLine(sessionId: string | null, error: unknown): LogLine {
+  return { at: Date.now(), requestId: "", principal: null, action: "work", sessionId, status: 500, error };
 }
 
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
