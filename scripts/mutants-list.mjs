@@ -277,7 +277,7 @@ export const mutants = [
   },
   {
     name: "a wait on a child that asks does not count as asking",
-    file: "src/core/machine/state.ts",
+    file: "src/core/machine/call-state.ts",
     find: 'call.status === "waiting" && call.askedAt !== undefined',
     replace: 'call.status === "waiting" && call.on === "external"',
     check: "seeds",

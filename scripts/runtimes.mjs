@@ -16,9 +16,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { createServer } from "node:http";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { delimiter, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
+import { chromium } from "./chromium.mjs";
 import { runProgram } from "./runtimes/edge-program.mjs";
 
 const folder = resolve("temp/runtimes");
@@ -146,24 +147,6 @@ async function collect(stream) {
   const chunks = [];
   for await (const chunk of stream) chunks.push(chunk);
   return chunks;
-}
-
-function chromium() {
-  const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
-  const find = () => {
-    const folders = (process.env.PATH ?? "").split(delimiter);
-    return names.flatMap((name) => folders.map((path) => join(path, name))).find((file) => existsSync(file));
-  };
-  const present = process.env.CHROMIUM ?? find();
-  if (present !== undefined) return present;
-  if (process.getuid?.() === 0 && spawnSync("apt-get", ["--version"]).status === 0) {
-    console.error("Installing Chromium with apt-get …");
-    spawnSync("apt-get", ["update"], { stdio: "ignore" });
-    spawnSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { stdio: "ignore" });
-    const installed = find();
-    if (installed !== undefined) return installed;
-  }
-  throw new Error("This check needs Chromium. Install it (apt-get install chromium), or name it in CHROMIUM.");
 }
 
 /** Bundles the program as an application of that runtime does. Tells the size of Pawl in it. */

@@ -297,6 +297,8 @@ const rows = {
   "SEC-17":
     "What a folder brings (`.mcp.json`, permissions, skills, hooks, `AGENTS.md` that asks for tools) is untrusted: nothing of it is started, allowed or obeyed beyond text before the person has trusted this folder, has seen it whole, and again whenever it changed; never by `--yes`.",
   // SRV: the server
+  "SEC-19":
+    "Between processes: the holder's live stream is given only to peers with the secret, at addresses that were allowed; a database user needs no more than its own tables; connections to PostgreSQL verify certificates unless told otherwise.",
   "SRV-1":
     "`createServer` of `pawl/server` is a `fetch` handler with the routes of server.md section 2, mounted in Hono, Express, Next.js and `node:http` under any base path; described by OpenAPI 3.1 made from the schemas that check requests; every answer of the tests validates against it.",
   "SRV-2":
@@ -352,6 +354,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
   // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
   "SEC-17": ["library", "command-line"],
+  // processes: the live stream between processes of a server; database: users and certificates.
+  "SEC-19": ["processes", "database"],
   "PROT-4": ["stdio", "http"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
@@ -442,6 +446,9 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "HITL-5",
   "HITL-6",
   "SRV-2#one-process",
+  "SRV-2#processes",
+  "SRV-3",
+  "SEC-19#processes",
   "SEC-1#token",
   "SEC-2#requests",
   "SEC-3#server",

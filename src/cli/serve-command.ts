@@ -15,6 +15,9 @@ export const addServe: Add = (program, terminal, finish) => {
     .option("--socket <path>", "listen on a Unix socket instead")
     .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new one)")
     .option("--no-work", "only read and post: a worker elsewhere carries the runs out")
+    .option("--peer-secret-file <path>", "the file with the secret that all processes of the server share (--peers)")
+    .option("--peers <addresses>", "the addresses of the other processes; * stands for a part of a name", addresses)
+    .option("--peer-address <address>", "where they reach this one, for example http://10.0.0.5:4111")
     .option("--root <folder>", "the folder to work on (default: this one)");
   addPermissions(addModel(command))
     .addHelpText(
@@ -31,6 +34,10 @@ Calls that need approval wait: pawl approvals, or GET /v1/approvals.
       finish(await serve(module, options, terminal)),
     );
 };
+
+function addresses(text: string): readonly string[] {
+  return text.split(",").map((one) => one.trim());
+}
 
 function portNumber(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);

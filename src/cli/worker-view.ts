@@ -10,19 +10,19 @@ import { oneLine, visible } from "./text.js";
 export type WorkerView = {
   /** Gets the events of the sessions that the worker drives. */
   readonly observer: Observer;
-  /** @param text why a session was refused */
+  /** @param text why a session was refused, or what the store said */
   readonly report: (report: WorkerReport, text: string) => void;
 };
 
-/** Prints the events of the sessions as the library gives them, and reports of type `taken`, `left` and `refused`. */
+/** Prints the events of the sessions as the library gives them, and reports of each type. */
 export function createJsonWorkerView(terminal: Terminal): WorkerView {
   return {
     observer: { onEvent: terminal.json },
     report(report, text) {
-      if (report.type !== "refused") return terminal.json(report);
-      const { type, sessionId, error } = report;
+      if (report.type === "taken" || report.type === "left") return terminal.json(report);
+      const { error, ...rest } = report;
       const code = error instanceof Error && "code" in error ? { code: error.code } : {};
-      terminal.json({ type, sessionId, ...code, message: text });
+      terminal.json({ ...rest, ...code, message: text });
     },
   };
 }
@@ -56,12 +56,12 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
     write(event.sessionId, rendererOf(event.sessionId).show(redaction.value(event)));
 
   function report(report: WorkerReport, text: string): void {
-    const { sessionId } = report;
     switch (report.type) {
       case "taken":
-        line(sessionId, style("dim", "taken up"));
+        line(report.sessionId, style("dim", "taken up"));
         break;
       case "left": {
+        const { sessionId } = report;
         const result = redaction.value(report.result);
         const isOver = result.status !== "awaiting_human" && result.status !== "interrupted";
         if (!isOver) write(sessionId, rendererOf(sessionId).end(result, Date.now()));
@@ -71,8 +71,13 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         break;
       }
       case "refused":
-        line(sessionId, `${style("red", "refused")}: ${oneLine(redaction.text(text))}`);
+        line(report.sessionId, `${style("red", "refused")}: ${oneLine(redaction.text(text))}`);
         break;
+      case "store_failed": {
+        const again = `Asking again in ${report.retryInMs / 1_000} s.`;
+        terminal.err(`${style("red", "The store failed")}: ${oneLine(redaction.text(text))} ${again}\n`);
+        break;
+      }
     }
   }
 

@@ -23,8 +23,13 @@ export type WorkingAgent = {
 export type WorkerReport =
   | { readonly type: "taken"; readonly sessionId: string; readonly agent: string }
   | { readonly type: "left"; readonly sessionId: string; readonly result: RunResult }
-  /** The worker has no agent of that name, or the session failed to resume. This worker does not try it again. */
-  | { readonly type: "refused"; readonly sessionId: string; readonly error: unknown };
+  /**
+   * The session could not be carried on. If the store failed, this worker tries again after `retryInMs`, in milliseconds.
+   * Null: it does not try again, for example because it has no agent of that name.
+   */
+  | { readonly type: "refused"; readonly sessionId: string; readonly error: unknown; readonly retryInMs: number | null }
+  /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
+  | { readonly type: "store_failed"; readonly error: unknown; readonly retryInMs: number };
 
 export type WorkerOptions = {
   readonly store: Store;
@@ -48,14 +53,18 @@ export type Worker = {
    * @throws PawlError `bad_configuration` if handoffs lead to two agents of one name, or if the store fails
    */
   readonly runUntilIdle: () => Promise<void>;
-  /** Drives sessions as they become due, until `stop`. @throws PawlError if the store fails */
+  /**
+   * Drives sessions as they become due, until `stop`. If the store fails, the worker asks it again: after 1 s, then less
+   * and less often, down to every 30 s.
+   * @throws PawlError `bad_configuration` as above; `store_closed`
+   */
   readonly run: () => Promise<void>;
   /**
    * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
    * that is interrupted then is due again.
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
-  /** How many sessions this worker drives now, and which it has refused. */
+  /** How many sessions this worker drives now, and which it has refused and not carried on since. */
   readonly status: () => { readonly running: number; readonly refused: readonly string[] };
 };
 
@@ -77,13 +86,28 @@ export function checkGrace(what: "stop()" | "shutdown()", options: Grace): void 
   checkOptions(what, graceRules, options, { code: "bad_input", otherNames });
 }
 
+/** How often a session was refused in a row, and until when: by the clock's `elapsed`. */
+type Refusal = { readonly times: number; readonly until: number };
+
+/** The store may have failed for a moment. A session that is about to begin may be empty for one. */
+function mayPass(error: unknown): boolean {
+  return error instanceof PawlError && (error.code === "store_failed" || error.code === "no_session");
+}
+
+const firstRetryMs = 1_000;
+const longestRetryMs = 30_000;
+
+function retryMs(failures: number): number {
+  return Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1));
+}
+
 type WorkerDefaults = { readonly clock: Clock; readonly isDead: (holder: Holder) => boolean };
 
 export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDefaults): Worker {
   checkOptions("createWorker()", workerOptionRules, options);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   const running = new Map<string, Promise<void>>();
-  const refused = new Set<string>();
+  const refused = new Map<string, Refusal>();
   const agents = new Set<WorkingAgent>();
   let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
   let stopped = false;
@@ -126,9 +150,20 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
       agents.add(agent);
       for (const id of sessionIds) if (!stopped) await resume(id, agent, sessionIds.length === 1);
     } catch (error) {
-      refused.add(sessionId);
-      onReport({ type: "refused", sessionId, error });
+      refuse(sessionId, error);
     }
+  }
+
+  function refuse(sessionId: string, error: unknown): void {
+    const times = (refused.get(sessionId)?.times ?? 0) + 1;
+    const retryInMs = mayPass(error) ? retryMs(times) : null;
+    refused.set(sessionId, { times, until: clock.elapsed() + (retryInMs ?? Number.POSITIVE_INFINITY) });
+    onReport({ type: "refused", sessionId, error, retryInMs });
+  }
+
+  function isRefused(sessionId: string): boolean {
+    const refusal = refused.get(sessionId);
+    return refusal !== undefined && clock.elapsed() < refusal.until;
   }
 
   /** @param withNext whether runs that are queued behind the present one are driven, too */
@@ -138,6 +173,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     try {
       for (let hasNext = true; hasNext; ) {
         const result = await session.resume();
+        refused.delete(sessionId);
         onReport({ type: "left", sessionId, result });
         hasNext = !stopped && withNext && (result.status === "completed" || result.status === "failed");
       }
@@ -152,7 +188,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     const due = await store.due(clock.now(), concurrency + running.size + refused.size, isDead);
     for (const sessionId of due) {
       if (stopped || running.size >= concurrency) return;
-      if (running.has(sessionId) || refused.has(sessionId)) continue;
+      if (running.has(sessionId) || isRefused(sessionId)) continue;
       const driving = drive(sessionId).finally(() => {
         running.delete(sessionId);
         wake();
@@ -169,20 +205,32 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
   async function run(): Promise<void> {
     if (typeof options.agents !== "function") index(options.agents);
     const unwatch = store.watch(() => wake());
+    let failures = 0;
     try {
       while (!stopped) {
-        await takeDue();
-        await nextWake();
+        try {
+          await takeDue();
+          failures = 0;
+          await nextWake(pollMs);
+        } catch (error) {
+          if (error instanceof PawlError && error.code === "store_closed") throw error;
+          failures += 1;
+          const retryInMs = retryMs(failures);
+          onReport({ type: "store_failed", error, retryInMs });
+          await nextWake(retryInMs, { byStop: true });
+        }
       }
     } finally {
       unwatch();
     }
   }
 
-  function nextWake(): Promise<void> {
+  /** @param byStop whether only `stop` ends the wait early, and no change in the store does */
+  function nextWake(ms: number, { byStop = false } = {}): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = clock.after(pollMs, resolve);
+      const cancel = clock.after(ms, resolve);
       wake = () => {
+        if (byStop && !stopped) return;
         cancel();
         resolve();
       };
@@ -199,7 +247,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     await Promise.all(running.values());
   }
 
-  const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused]) });
+  const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused.keys()]) });
 
   return { runUntilIdle, run, stop, status };
 }

@@ -6,7 +6,7 @@
  * 3. The hub holds the message that is being streamed, by the rule of clients, so that a watcher who joins is told it.
  * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
  */
-import type { PublicEvent, StreamItem } from "../index.js";
+import type { StreamItem } from "../index.js";
 import {
   type ByeReason,
   createStreamView,
@@ -28,10 +28,11 @@ export type Watcher = {
 };
 
 export type HubSource = {
-  /** The items of the session behind the present end of its log, until the signal is aborted. */
-  readonly items: (signal: AbortSignal) => AsyncIterable<StreamItem>;
-  /** Where deltas come from now. */
-  readonly live: () => Promise<LiveSource>;
+  /**
+   * The items of the session behind the present end of its log, until the signal is aborted. `onLive` is told where live
+   * items come from, at first and whenever that changes.
+   */
+  readonly items: (signal: AbortSignal, onLive: (live: LiveSource) => void) => AsyncIterable<StreamItem>;
 };
 
 export type Hub = {
@@ -89,15 +90,13 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
     flush();
     if ("seq" in item) {
       view.apply({ id: `${item.seq}.${item.index}`, data: item });
-      if (changesHolder(item)) void look();
     } else if (item.type === "snapshot") view.apply({ data: item });
     publish(itemFrame(item));
   }
 
-  /** Looks where deltas come from, and says so if it has changed. */
-  async function look(): Promise<void> {
-    const found = await source.live().catch(() => live);
+  function tellLive(found: LiveSource): void {
     if (found === live || over.signal.aborted) return;
+    flush();
     live = found;
     for (const watcher of watchers) watcher.tell(controlFrame({ type: "live", live }));
   }
@@ -105,7 +104,7 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
   async function follow(): Promise<void> {
     let why: ByeReason = "drain";
     try {
-      for await (const item of source.items(over.signal)) take(item);
+      for await (const item of source.items(over.signal, tellLive)) take(item);
     } catch {
       why = "error";
     }
@@ -147,9 +146,4 @@ function joinedWith({ n, delta }: DeltaFrame, next: DeltaFrame["delta"]): DeltaF
     delta.runId === next.runId && delta.modelCallIndex === next.modelCallIndex && delta.attempt === next.attempt;
   if (!isSame || next.seq !== delta.seq + 1 || "providerMetadata" in delta || "providerMetadata" in next) return null;
   return { type: "delta", n: n + 1, delta: { ...next, text: delta.text + next.text } };
-}
-
-/** Events after which another process may hold the session, or nobody. */
-function changesHolder({ type }: PublicEvent): boolean {
-  return type === "run_started" || type === "restarted" || type === "suspended" || type === "final";
 }

@@ -1,9 +1,11 @@
 /**
  * The hubs of a server, by session: made when somebody begins to watch, forgotten when the last watcher has left.
  */
-import { type Agent, type Client, isHeldHere, type Redact, type Store } from "../index.js";
+import type { Agent, Client, Redact } from "../index.js";
 import type { LiveSource } from "./client/index.js";
-import { createHub, type Hub } from "./hub.js";
+import { behindEntry } from "./client/view.js";
+import { createHub, type Hub, type HubSource } from "./hub.js";
+import type { Links } from "./peers/links.js";
 import { redacted } from "./redacted-items.js";
 
 export type Hubs = {
@@ -12,12 +14,10 @@ export type Hubs = {
 };
 
 export type HubParts = {
-  readonly store: Store;
+  readonly links: Links;
   readonly client: Client;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly redact: Redact;
-  /** Whether this process carries runs out. */
-  readonly works: boolean;
 };
 
 export function createHubs(parts: HubParts): Hubs {
@@ -27,9 +27,10 @@ export function createHubs(parts: HubParts): Hubs {
     const { seq, session } = await parts.client.session(sessionId).state();
     const agent = session === null ? undefined : parts.agents.get(session.agent);
     const followed = agent?.session(sessionId) ?? parts.client.session(sessionId);
-    const items = (signal: AbortSignal) => redacted(followed.events({ after: seq, signal }), parts.redact);
-    const live = () => liveSource(sessionId, parts);
-    return createHub({ items, live }, await live(), () => hubs.delete(sessionId));
+    const place = behindEntry(seq);
+    const items: HubSource["items"] = (signal, onLive) =>
+      redacted(parts.links.items(followed, place, { signal, onLive }), parts.redact);
+    return createHub({ items }, await parts.links.live(sessionId), () => hubs.delete(sessionId));
   }
 
   return {
@@ -41,15 +42,9 @@ export function createHubs(parts: HubParts): Hubs {
       opening.catch(() => hubs.delete(sessionId));
       return opening;
     },
-    live: (sessionId) => liveSource(sessionId, parts),
+    async live(sessionId) {
+      const known = await hubs.get(sessionId)?.catch(() => undefined);
+      return known?.live() ?? parts.links.live(sessionId);
+    },
   };
-}
-
-/** Deltas come from the process that holds the session. If nobody does, this one will, if it has the agent. */
-async function liveSource(sessionId: string, { store, agents, works }: HubParts): Promise<LiveSource> {
-  const summary = await store.describe(sessionId);
-  if (summary === null) return "none";
-  const { holder, info } = summary;
-  if (holder !== null) return isHeldHere(holder) ? "here" : "none";
-  return works && info !== null && agents.has(info.agent) ? "here" : "none";
 }

@@ -9,6 +9,8 @@ export type OriginRules = {
   readonly hosts: readonly string[] | undefined;
   /** Other origins whose pages may ask: they get CORS headers. */
   readonly origins: readonly string[];
+  /** The address at which the other processes of this server reach it is a name of it, too. */
+  readonly peers?: { readonly address: string | null } | null;
 };
 
 const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -17,9 +19,9 @@ const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[
  * @param port the port that the server listens on; null if it is not known here
  * @throws ServerError `forbidden`
  */
-export function checkOrigin(request: Request, { hosts, origins }: OriginRules, port: number | null): void {
+export function checkOrigin(request: Request, { hosts, origins, peers }: OriginRules, port: number | null): void {
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
-  if (!isOurHost(host, hosts, port))
+  if (!isOurHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
     throw new ServerError("forbidden", "The Host of the request is not one of this server's. See its option hosts.");
   const origin = request.headers.get("origin");
   if (origin !== null && origins.includes(origin)) return;
@@ -35,6 +37,11 @@ function isOurHost(host: string, hosts: readonly string[] | undefined, port: num
   const parsed = parse(`http://${host}`);
   if (parsed === null || parsed.host !== host.replace(/:80$/, "") || !loopbackNames.has(parsed.hostname)) return false;
   return port === null || Number(parsed.port === "" ? 80 : parsed.port) === port;
+}
+
+function peerHost(address: string | null): string | null {
+  if (address === null) return null;
+  return address.startsWith("unix:") ? "localhost" : (parse(address)?.host ?? null);
 }
 
 function originHost(origin: string): string | null {

@@ -5,6 +5,7 @@ import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, W
 import { redactJson } from "../index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
+import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
@@ -18,8 +19,11 @@ export type ServerContext = {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly worker: Worker | null;
   readonly hubs: Hubs;
+  readonly links: Links;
   readonly list: ListWatch;
   readonly streams: OpenStreams;
+  /** Those that other processes of this server read. */
+  readonly peerStreams: OpenStreams;
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */

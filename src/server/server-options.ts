@@ -2,6 +2,7 @@
  * The options of a server, checked, and their defaults.
  */
 import { type Agent, createRedaction, type Engine, PawlError, type Redact, type Store } from "../index.js";
+import { type PeerOptions, type Peers, peersOf } from "./peers/peer-options.js";
 import { type Authenticate, byToken, isToken, type May } from "./principal.js";
 
 export type ServerLimits = {
@@ -65,6 +66,11 @@ type Common = {
   /** After this silence a stream gets a comment, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
   readonly log?: (line: LogLine) => void;
+  /**
+   * The other processes of this server, which share its store. With it, a stream here has the deltas of a session that
+   * another process holds. Agents get `peers.address` unless they have it: the server uses copies of them then.
+   */
+  readonly peers?: PeerOptions;
 };
 
 export type ServerOptions = Common &
@@ -86,6 +92,7 @@ export type ServerSettings = {
   readonly redact: Redact;
   readonly heartbeatMs: number;
   readonly log: (line: LogLine) => void;
+  readonly peers: Peers | null;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -102,7 +109,7 @@ const defaultLimits: Required<ServerLimits> = {
 
 const optionNames: ReadonlySet<string> = new Set([
   ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
-  ...["redact", "heartbeatMs", "log"],
+  ...["redact", "heartbeatMs", "log", "peers"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -110,8 +117,8 @@ export function settingsOf(options: ServerOptions): ServerSettings {
   checkNames("createServer()", options, optionNames);
   const { engine, limits = {}, basePath = "", heartbeatMs = 15_000 } = options;
   const store = engine?.store ?? options.store;
-  const agents = engine?.agents ?? options.agents;
-  if (store === undefined || agents === undefined)
+  const given = engine?.agents ?? options.agents;
+  if (store === undefined || given === undefined)
     throw misconfigured("createServer() needs a store and agents, or an engine. The list of agents may be empty.");
   if (typeof basePath !== "string" || !/^(?:\/[\w.-]+)*$/.test(basePath))
     throw misconfigured("basePath is a path such as /pawl, without a slash at its end.");
@@ -121,9 +128,10 @@ export function settingsOf(options: ServerOptions): ServerSettings {
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
       throw misconfigured(`limits.${name} is ${String(value)}; it must be a whole number, 1 or more.`);
+  const peers = peersOf(options.peers);
   return {
     store,
-    agents,
+    agents: given.map((agent) => reachable(agent, peers)),
     work: options.work ?? true,
     authenticate: authenticationOf(options),
     may: options.may ?? null,
@@ -134,7 +142,14 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     redact: options.redact ?? createRedaction(),
     heartbeatMs,
     log: options.log ?? (() => {}),
+    peers,
   };
+}
+
+/** The agent with the address at which other processes reach this server. */
+function reachable(agent: Agent, peers: Peers | null): Agent {
+  const address = peers?.address ?? null;
+  return address === null || agent.options.address === address ? agent : agent.with({ address });
 }
 
 /** There is no server without authentication, also not on this machine alone (SEC-1). */

@@ -7,12 +7,14 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Agent, createClient, createWorker, PawlError, type Worker } from "../index.js";
+import { type Agent, createClient, createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
 import { createHubs } from "./hubs.js";
 import { createListWatch } from "./list-watch.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
+import { createLinks } from "./peers/links.js";
+import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
 import { type Answer, type Asked, findRoute, type Route } from "./route.js";
@@ -26,7 +28,7 @@ import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { infoOf, type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
-import { type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { type LogLine, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
 import { parseQuery } from "./shape.js";
 import { createWebSink } from "./sink.js";
 import { createOpenStreams } from "./streams.js";
@@ -56,6 +58,7 @@ const routes: readonly Route[] = Object.freeze([
   ...approvalRoutes,
   ...inspectingRoutes,
   ...chatRoutes,
+  liveRoute,
 ]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
@@ -75,6 +78,7 @@ export function createServer(options: ServerOptions): Server {
     context.streams.endAll("drain", drainSpreadMs);
     await worker?.stop({ graceMs });
     await working;
+    context.peerStreams.endAll("drain", 0);
   }
 
   return {
@@ -91,23 +95,39 @@ export function createServer(options: ServerOptions): Server {
   };
 }
 
-function workerOf({ store, agents, limits }: ServerSettings): Worker {
-  return createWorker({ store, agents, concurrency: limits.runs });
+/** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
+function workerOf({ store, agents, limits, log }: ServerSettings): Worker {
+  const onReport = (report: WorkerReport) => {
+    if (report.type === "store_failed") log(workLine(null, report.error));
+    // What has no agent here belongs to another process.
+    else if (report.type === "refused" && codeOf(report.error) !== "agent_mismatch")
+      log(workLine(report.sessionId, report.error));
+  };
+  return createWorker({ store, agents, concurrency: limits.runs, onReport });
 }
 
-/** A worker whose store fails is tried again: the server goes on answering what it can. */
 async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
   try {
     await worker.run();
   } catch (error) {
-    log({ at: Date.now(), requestId: "", principal: null, action: "work", sessionId: null, status: 500, error });
+    log(workLine(null, error));
   }
 }
 
+function codeOf(error: unknown): string | null {
+  return error instanceof PawlError ? error.code : null;
+}
+
+function workLine(sessionId: string | null, error: unknown): LogLine {
+  return { at: Date.now(), requestId: "", principal: null, action: "work", sessionId, status: 500, error };
+}
+
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
-  const { store, limits, heartbeatMs, redact } = settings;
+  const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
+  const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
+  const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const list = createListWatch({
     store,
     infoOf: (summary) => infoOf({ settings }, summary),
@@ -121,8 +141,10 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     worker,
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
-    hubs: createHubs({ store, client, agents, redact, works: worker !== null }),
-    streams: createOpenStreams({ heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now }),
+    links,
+    hubs: createHubs({ links, client, agents, redact }),
+    streams: createOpenStreams(streamRules),
+    peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };

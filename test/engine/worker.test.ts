@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore, createWorker, defineTool, type WorkerReport } from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createMemoryStore,
+  createWorker,
+  defineTool,
+  PawlError,
+  type Store,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { deferred } from "../support/agents.js";
+import { verifies } from "../verifies.js";
 
 const anHour = 3_600_000;
 
@@ -85,6 +96,64 @@ test("a session whose agent is not here is left to others", async () => {
   expect(reports).toMatchObject([{ type: "refused", sessionId: "s", error: { code: "agent_mismatch" } }]);
   expect(await store.inbox("s")).toHaveLength(1);
   await agent.shutdown();
+});
+
+/** A session that is due, a store whose `name` fails once, and what a worker over it reports until the run has ended. */
+async function carriedOnDespite(name: "due" | "load", failure: Error): Promise<readonly WorkerReport[]> {
+  const memory = createMemoryStore();
+  const script = createScriptedModel([{ text: "Done." }]);
+  await createClient({ store: memory }).session("s").send("Hello.", { agent: "mine", model: "m" });
+  let failures = 0;
+  const failing = async (...given: readonly unknown[]) => {
+    failures += 1;
+    if (failures === 1) throw failure;
+    return (memory[name] as (...all: readonly unknown[]) => Promise<unknown>)(...given);
+  };
+  const store = { ...memory, [name]: failing } as Store;
+  const reports: WorkerReport[] = [];
+  const left = deferred();
+  const agent = createAgent({ name: "mine", model: script, store: memory });
+  const worker = createWorker({
+    store,
+    agents: [agent],
+    onReport(report) {
+      reports.push(report);
+      if (report.type === "left") left.resolve();
+    },
+  });
+  const working = worker.run();
+  await left.promise;
+  expect(worker.status().refused).toEqual([]);
+  await worker.stop();
+  await working;
+  return reports;
+}
+
+test("a worker asks a store again that has failed", verifies("REC-2"), async () => {
+  const failure = new PawlError("store_failed", "The disk is gone.");
+  expect(await carriedOnDespite("due", failure)).toMatchObject([
+    { type: "store_failed", error: failure, retryInMs: 1_000 },
+    { type: "taken", sessionId: "s" },
+    { type: "left", result: { status: "completed" } },
+  ]);
+});
+
+test("a session that a worker could not read for a moment is carried on", verifies("REC-2"), async () => {
+  const failure = new PawlError("store_failed", "The disk is gone.");
+  expect(await carriedOnDespite("load", failure)).toMatchObject([
+    { type: "refused", sessionId: "s", error: failure, retryInMs: 1_000 },
+    { type: "taken", sessionId: "s" },
+    { type: "left", result: { status: "completed" } },
+  ]);
+});
+
+test("a worker ends when its store is closed", async () => {
+  const store: Store = {
+    ...createMemoryStore(),
+    due: () => Promise.reject(new PawlError("store_closed", "The store is closed.")),
+  };
+  const worker = createWorker({ store, agents: [] });
+  await expect(worker.run()).rejects.toMatchObject({ code: "store_closed" });
 });
 
 function agentLimits() {

@@ -27,6 +27,9 @@ export type ServeOptions = DriveOptions & {
   /** Set to false by `--no-work`. */
   readonly work?: boolean;
   readonly root?: string;
+  readonly peers?: readonly string[];
+  readonly peerAddress?: string;
+  readonly peerSecretFile?: string;
 };
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -37,7 +40,7 @@ export async function serve(module: string | undefined, options: ServeOptions, t
   const { token, isGiven } = tokenFor(options);
   const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
-  const common = { work: options.work !== false, token, log, ...hostsFor(options) };
+  const common = { work: options.work !== false, token, log, ...hostsFor(options), ...peersFor(options) };
   const server = createServer({ ...served.what, ...common });
   const http = createHttpServer(server.listener);
   try {
@@ -75,6 +78,19 @@ function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: 
 /** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
 function hostsFor({ host, port, socket }: ServeOptions): Pick<ServerOptions, "hosts"> {
   return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
+}
+
+/** @throws PawlError `bad_configuration` */
+function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<ServerOptions, "peers"> {
+  if (peerSecretFile === undefined) {
+    if (peers === undefined && peerAddress === undefined) return {};
+    throw new PawlError(
+      "bad_configuration",
+      "--peers and --peer-address need the secret that all processes share: --peer-secret-file.",
+    );
+  }
+  const secret = readFileSync(peerSecretFile, "utf8").trim();
+  return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
 async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<Served> {

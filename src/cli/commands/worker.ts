@@ -52,7 +52,7 @@ function greeting({ once, yes, allowShell }: WorkerCommandOptions): string {
 }
 
 function textOf(report: WorkerReport): string {
-  return report.type === "refused" ? describeError(report.error, false) : "";
+  return report.type === "refused" || report.type === "store_failed" ? describeError(report.error, false) : "";
 }
 
 /** On Ctrl-C and on SIGTERM: takes no more sessions, lets tools that run finish, and exits. */

@@ -8,6 +8,7 @@
  * 3. A name belongs to one agent of a graph. An agent that `with` has changed takes the place of the one that it was made
  *    from.
  */
+import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
 import type { ParentLink } from "./agent-family.js";
 import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
@@ -16,7 +17,7 @@ import type { Handoff, HandoffAgent } from "./handoffs.js";
 /** What an agent hands to those that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
-  "store" | "clock" | "makeId" | "leaseMs" | "listeners" | "redact" | "locals"
+  "store" | "clock" | "makeId" | "leaseMs" | "address" | "listeners" | "redact" | "locals"
 > & { readonly graph: AgentGraph };
 
 type Binding = {
@@ -104,8 +105,9 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
       if (binding === undefined) return undefined;
       const known = compiled.get(name);
       if (known !== undefined) return known;
-      const { store, clock, makeId, leaseMs, listeners, redact, locals } = first;
-      const inherited = { store, clock, makeId, leaseMs, listeners, redact, locals, graph };
+      const { store, clock, makeId, leaseMs, address, listeners, redact, locals } = first;
+      const shared = { store, clock, makeId, leaseMs, ...defined({ address }) };
+      const inherited = { ...shared, listeners, redact, locals, graph };
       const parts = binding.compile(inherited, links);
       compiled.set(name, parts);
       return parts;

@@ -95,7 +95,7 @@ function taskOf(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
 
-type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs">;
+type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address">;
 
 /** Binds the agent behind a tool to its parent, and to the store and clock of the parent's process. */
 export type BindChild = (link: ParentLink, shared: Shared, output: CompiledInput | undefined) => BoundChild;

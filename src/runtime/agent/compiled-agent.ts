@@ -56,6 +56,8 @@ export type CompiledAgent = {
   readonly clock: Clock;
   readonly makeId: MakeId;
   readonly leaseMs: number;
+  /** Where other processes reach this one. */
+  readonly address?: string;
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
   readonly family: AgentFamily;
@@ -93,6 +95,16 @@ export function checkLease(leaseMs: number): number {
 }
 
 const shortestLeaseMs = 100;
+
+/** @throws PawlError `bad_configuration` for an address that no process can be reached at */
+export function checkAddress(address: string | undefined): string | undefined {
+  if (address === undefined || (address.length <= 500 && /^(?:https?:\/\/[^/\s]|unix:\/)\S*$/.test(address)))
+    return address;
+  throw new PawlError(
+    "bad_configuration",
+    `address is ${JSON.stringify(address.slice(0, 100))}; it must be like http://10.0.0.5:4111, https://host or unix:/path.`,
+  );
+}
 
 /**
  * @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name.

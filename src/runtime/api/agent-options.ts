@@ -74,6 +74,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly makeId?: MakeId;
     /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
     readonly leaseMs?: number;
+    /**
+     * Where other processes reach this one: `http://10.0.0.5:4111`, `https://…` or `unix:/path`. Whoever reads the store
+     * sees it in the record of the lease. A server of another process gets deltas there (`createServer({ peers })`).
+     */
+    readonly address?: string;
   };
 
 const optionRules: OptionTable<AgentOptions<unknown>> = {
@@ -100,6 +105,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   clock: anObject,
   makeId: aFunction,
   leaseMs: anything,
+  address: anyText,
   usage: anything,
   toolOutput: anything,
   tokens: anObject,

@@ -191,7 +191,7 @@ function assemble<ModelLike>(
   const sessions = new Map<string, LocalSession>();
   const interrupted: InterruptedRuns = new Map();
   let ending: Promise<void> | null = null;
-  const holder = surroundings.createHolder();
+  const holder = { ...surroundings.createHolder(), ...defined({ address: parts.address }) };
   const keeper = createLeaseKeeper({ store, clock, leaseMs, holder, isDead: surroundings.isDead });
   const place: SessionHost = {
     keeper,

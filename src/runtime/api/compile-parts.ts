@@ -14,7 +14,14 @@ import type { Inherited } from "../agent/agent-graph.js";
 import { familyOf } from "../agent/agent-tool.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import { compileHooks } from "../agent/compile-hooks.js";
-import { type AgentGraph, type CompiledAgent, checkLease, checkName, compileTools } from "../agent/compiled-agent.js";
+import {
+  type AgentGraph,
+  type CompiledAgent,
+  checkAddress,
+  checkLease,
+  checkName,
+  compileTools,
+} from "../agent/compiled-agent.js";
 import { conditionalHandoffs, handoffTools } from "../agent/handoffs.js";
 import { limitsOf } from "../agent/limits.js";
 import { compileSettings } from "../agent/model-settings.js";
@@ -68,6 +75,7 @@ export function compileParts<ModelLike>(
     clock: checkedClock(options.clock ?? systemClock),
     makeId: options.makeId ?? makeRandomId,
     leaseMs: checkLease(leaseMs),
+    ...defined({ address: checkAddress(options.address) }),
   };
   const services = compileServices(options, surroundings.listPrices, shared.store);
   const context = compileContext(options.context);

@@ -148,6 +148,11 @@ export function isBehind(id: string, last: string): boolean {
   return seq > lastSeq || (seq === lastSeq && index > lastIndex);
 }
 
+/** The place behind all events of an entry. */
+export function behindEntry(seq: number | string): string {
+  return `${seq}.999999999`;
+}
+
 function begin({ runId, modelCallIndex, attempt }: Attempt): Building {
   return { runId, modelCallIndex, attempt, seq: 0, parts: [], open: new Map(), inputs: new Map() };
 }

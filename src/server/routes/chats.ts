@@ -4,11 +4,13 @@
  * 1. The client names the chat. Its session is a hash of the principal and that name, so no two principals share one.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
+import type { EventsOptions } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
+import { behindEntry } from "../client/view.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
 import type { Principal } from "../principal.js";
 import { redacted } from "../redacted-items.js";
@@ -178,10 +180,16 @@ function postedSession(
     if (!mayApprove) throw new ServerError("forbidden", "This needs the scope approve.");
     await sessionFor(context, principal, "answer", id);
   };
+  const events = (options: EventsOptions = {}) => {
+    const { follow = true, after, signal } = options;
+    return follow
+      ? context.links.items(followed, behind(after), { signal })
+      : followed.events({ after: after ?? 0, follow });
+  };
   return {
     ...session,
     send: (input, options) => session.send(input, { ...options, ...naming, by: principal.id }),
-    events: ((options) => redacted(followed.events(options), settings.redact, mayApprove)) as PostedSession["events"],
+    events: ((options) => redacted(events(options), settings.redact, mayApprove)) as PostedSession["events"],
     pendingApprovals: async () => {
       const waiting = await session.pendingApprovals();
       return mayApprove ? waiting : (shown(context, waiting) as typeof waiting);
@@ -195,6 +203,11 @@ function postedSession(
       return session.provideResult(callKey, output, options);
     },
   };
+}
+
+/** The place behind an entry, or behind an event of it. */
+function behind(after: number | string = 0): string {
+  return typeof after === "number" || !after.includes(".") ? behindEntry(after) : after;
 }
 
 function streamed(

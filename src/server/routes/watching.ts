@@ -2,6 +2,7 @@
  * What is to be seen of a session: its events by page, and its stream.
  */
 import { type FamilyItem, PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { behindEntry } from "../client/view.js";
 import { familyStream } from "../family-stream.js";
 import { controlFrame } from "../frames.js";
 import type { Answer, Asked, Route } from "../route.js";
@@ -101,7 +102,7 @@ export async function watchSource(
   const place = eventPlace(given);
   const { seq, status } = await read.session.state();
   const isReset = place !== null && Number(place.split(".")[0]) > seq;
-  const after = isReset ? null : place === null || place.includes(".") ? place : `${place}.${Number.MAX_SAFE_INTEGER}`;
+  const after = isReset ? null : place === null || place.includes(".") ? place : behindEntry(place);
   const { id } = read.asked;
   const source = {
     hub: () => context.hubs.of(id),

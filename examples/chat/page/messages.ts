@@ -1,0 +1,63 @@
+/**
+ * What Pawl adds to the messages of the AI SDK.
+ */
+import type { DynamicToolUIPart, UIMessage } from "ai";
+
+/** The part data-pawl-question. `answer` is there once somebody has answered. */
+export type Question = {
+  readonly callKey: string;
+  readonly why: "policy" | "provider" | "recovery" | "tool";
+  readonly question?: string;
+  readonly questionId?: string;
+  readonly inputHash?: string;
+  readonly schema?: { readonly type?: string; readonly enum?: readonly string[] };
+  readonly answer?: string;
+  readonly note?: string;
+};
+
+export type Decision =
+  | { readonly type: "approve" | "rerun" }
+  | { readonly type: "deny" | "fail" | "decline"; readonly note?: string }
+  | { readonly type: "modify"; readonly input: unknown }
+  | { readonly type: "reply"; readonly value: unknown };
+
+export type Metadata = {
+  readonly sessionId?: string;
+  readonly status?: string;
+  readonly reason?: string;
+  readonly error?: string;
+};
+
+export type Message = UIMessage<
+  Metadata,
+  {
+    "pawl-question": Question;
+    "pawl-progress": { readonly callKey: string; readonly note: string };
+    "pawl-compacted": { readonly tokensBefore?: number; readonly tokensAfter?: number };
+  }
+>;
+
+export type ToolCall = DynamicToolUIPart;
+
+const over: ReadonlySet<string> = new Set(["output-available", "output-error", "output-denied"]);
+
+/** Whether the call has its result. */
+export function isOver(call: ToolCall): boolean {
+  return over.has(call.state) && !("preliminary" in call && call.preliminary === true);
+}
+
+/** The questions of a call that nobody has answered. */
+export function openQuestions({ parts }: Message, call: ToolCall): readonly Question[] {
+  if (isOver(call)) return [];
+  return parts.flatMap((part) =>
+    part.type === "data-pawl-question" && part.data.callKey === call.toolCallId && part.data.answer === undefined
+      ? [part.data]
+      : [],
+  );
+}
+
+export function isWaiting(message: Message | undefined): boolean {
+  return (
+    message?.parts.some((part) => part.type === "dynamic-tool" && openQuestions(message, part).length > 0) === true
+  );
+}

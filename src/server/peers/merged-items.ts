@@ -1,0 +1,245 @@
+/**
+ * The items of a session in the order in which they were said: events from the store, live items from the process that
+ * holds it.
+ *
+ * 1. A live item waits until the events before it are told. If they are late, they are read from the store.
+ * 2. A live item of what has ended in the log is dropped: a delta never comes after the commit of its message.
+ * 3. Each event is told once. What waits is bounded: if too much does, all of it gives way to a snapshot.
+ */
+import type { PublicEvent, StreamItem } from "../../index.js";
+import type { LiveSource } from "../client/index.js";
+import { isBehind } from "../client/view.js";
+import { endIn, type LiveItem } from "./link-frames.js";
+import type { LinkListener, SessionLink } from "./session-link.js";
+
+export type MergedSource = {
+  /** The items as this process follows them: all events, and live items if it holds the session itself. */
+  readonly followed: AsyncGenerator<StreamItem, void, undefined>;
+  /** The events behind a place, to the present end of the log. */
+  readonly logged: (after: string) => AsyncIterable<StreamItem>;
+  readonly link: SessionLink;
+  /** The place behind which `followed` begins. */
+  readonly after: string;
+  readonly onLive?: (live: LiveSource) => void;
+};
+
+/** How many live items may wait for their place in the log, or for the consumer. */
+const mostWaiting = 4_096;
+
+export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamItem, void, undefined> {
+  const { logged, link } = source;
+  let told = source.after;
+  /** The link's mark behind which the log was looked through for what has ended. */
+  let joinedAt: string | null = null;
+  const bell = createBell();
+  const waiting = createWaiting(link);
+  const followed = createPending(source.followed, bell.ring);
+  const listener: LinkListener = {
+    item(item, mark) {
+      waiting.add(item, mark);
+      bell.ring();
+    },
+    told: () => bell.ring(),
+    reset() {
+      joinedAt = null;
+      waiting.reset();
+    },
+    live: (live) => source.onLive?.(live),
+  };
+
+  /** False for an event that was told before. */
+  function isNew(item: StreamItem): boolean {
+    if (!("seq" in item)) return true;
+    const place = placeOf(item);
+    if (!isBehind(place, told)) return false;
+    told = place;
+    waiting.ended(item);
+    link.saw(item);
+    return true;
+  }
+
+  link.join(listener);
+  try {
+    for (;;) {
+      const mark = link.mark();
+      if (mark !== null && isBehind(mark, told)) {
+        for await (const event of logged(told)) if (isNew(event)) yield event;
+        // Everything up to the mark was committed before it was said.
+        if (isBehind(mark, told)) told = mark;
+        continue;
+      }
+      if (mark !== null && waiting.isJoining() && mark !== joinedAt && isBehind(told, mark)) {
+        // The link is behind: what it says until it has caught up may be of messages that are committed already.
+        joinedAt = mark;
+        for await (const event of logged(mark))
+          if ("seq" in event && !isBehind(placeOf(event), told)) waiting.ended(event);
+        continue;
+      }
+      const item = waiting.next();
+      if (item !== null) {
+        yield item;
+        continue;
+      }
+      const next = followed.take();
+      if (next === null) await bell.rung();
+      else if (next.done === true) return;
+      else if (isNew(next.value)) yield next.value;
+    }
+  } finally {
+    link.leave(listener);
+    await source.followed.return();
+  }
+}
+
+function placeOf({ seq, index }: PublicEvent): string {
+  return `${seq}.${index}`;
+}
+
+/** Wakes one who waits. If it rings while nobody waits, the next one does not wait. */
+function createBell(): { readonly ring: () => void; readonly rung: () => Promise<void> } {
+  let isRung = false;
+  let wake: (() => void) | null = null;
+  return {
+    ring() {
+      isRung = true;
+      wake?.();
+    },
+    rung: () =>
+      new Promise((resolve) => {
+        wake = () => {
+          wake = null;
+          isRung = false;
+          resolve();
+        };
+        if (isRung) wake();
+      }),
+  };
+}
+
+type Followed = AsyncGenerator<StreamItem, void, undefined>;
+
+/** The next item of a generator, which is asked for one at a time. `take` gives null until it is there. */
+function createPending(
+  items: Followed,
+  ring: () => void,
+): { readonly take: () => Awaited<ReturnType<Followed["next"]>> | null } {
+  let isAsked = false;
+  let arrived: (() => Awaited<ReturnType<Followed["next"]>>) | null = null;
+  const arrive = (give: NonNullable<typeof arrived>) => {
+    arrived = give;
+    ring();
+  };
+  return {
+    take() {
+      if (arrived !== null) {
+        const give = arrived;
+        arrived = null;
+        isAsked = false;
+        return give();
+      }
+      if (!isAsked)
+        items.next().then(
+          (result) => arrive(() => result),
+          (error: unknown) =>
+            arrive(() => {
+              throw error;
+            }),
+        );
+      isAsked = true;
+      return null;
+    },
+  };
+}
+
+type Waiting = {
+  readonly add: (item: LiveItem, mark: string) => void;
+  /** Forgets what waits: the next item is the message as far as it has come. */
+  readonly reset: () => void;
+  /** Whether the next item is the message as far as it has come. */
+  readonly isJoining: () => boolean;
+  /** Tells of an event: what it ends is not told any more. */
+  readonly ended: (event: PublicEvent) => void;
+  /** The next item; every event up to the link's mark must be told. Null if nothing waits. */
+  readonly next: () => StreamItem | null;
+};
+
+function createWaiting(link: SessionLink): Waiting {
+  let items: { readonly item: LiveItem; readonly mark: string }[] = [];
+  let head = 0;
+  let joining = true;
+  /** What has ended, by the place of the event that says so. Forgotten when the link has come as far. */
+  const over = new Map<string, string>();
+  let restarted: string | null = null;
+
+  function clear(): void {
+    items = [];
+    head = 0;
+  }
+
+  function isOver(item: LiveItem, mark: string): boolean {
+    for (const [what, place] of over) if (!isBehind(place, mark)) over.delete(what);
+    if (restarted !== null && isBehind(restarted, mark)) return true;
+    return over.size > 0 && namesOf(item).some((name) => over.has(name));
+  }
+
+  return {
+    add(item, mark) {
+      // The snapshot that is to come includes it.
+      if (joining) return;
+      if (items.length - head >= mostWaiting) {
+        clear();
+        joining = true;
+      } else items.push({ item, mark });
+    },
+    reset() {
+      clear();
+      over.clear();
+      joining = true;
+    },
+    isJoining: () => joining,
+    ended(event) {
+      if (link.mark() === null) return;
+      const place = placeOf(event);
+      if (event.type === "restarted") restarted = place;
+      if (event.type === "call_complete") over.set(`call ${event.callKey}`, place);
+      const end = endIn(event);
+      if (end === null) return;
+      over.set(end.type === "final" ? `run ${end.runId}` : attemptOf(end), place);
+    },
+    next() {
+      const mark = link.mark();
+      if (mark === null) return null;
+      if (joining) {
+        joining = false;
+        const snapshot = link.snapshot();
+        return snapshot === null || isOver(snapshot, mark) ? null : snapshot;
+      }
+      while (head < items.length) {
+        const found = items[head];
+        head += 1;
+        if (head === items.length) clear();
+        if (found !== undefined && !isOver(found.item, found.mark)) return found.item;
+      }
+      return null;
+    },
+  };
+}
+
+type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
+  return `attempt ${runId}/${modelCallIndex}/${attempt}`;
+}
+
+/** What an item belongs to: if any of it has ended, the item comes too late. */
+function namesOf(item: LiveItem): readonly string[] {
+  switch (item.type) {
+    case "delta":
+      return [attemptOf(item.delta), `run ${item.delta.runId}`];
+    case "snapshot":
+    case "partial_output":
+      return [attemptOf(item), `run ${item.runId}`];
+    default:
+      return [`call ${item.callKey}`, `run ${item.callKey.split("/").slice(0, -2).join("/")}`];
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The processes of a server that share a store: how they reach each other, and which of them may (SEC-19).
+ */
+import { PawlError } from "../../index.js";
+import { createPasses, type Passes } from "./passes.js";
+
+export type PeerOptions = {
+  /**
+   * Where the other processes reach this server: `http://10.0.0.5:4111`, with the base path if there is one, or
+   * `unix:/path`. It stands in the record of each session that this process holds. Default: none. Then this process shows
+   * what others stream, and nobody is shown what it streams.
+   */
+  readonly address?: string;
+  /** The same in all processes: at least 32 characters. It is never sent. `createToken()` makes one. */
+  readonly secret: string;
+  /**
+   * The addresses that this process may connect to. In a text, `*` stands for a part of a name: `http://10.0.0.*:4111`.
+   */
+  readonly allow: readonly string[] | ((address: string) => boolean);
+};
+
+export type Peers = {
+  readonly address: string | null;
+  /** Whether this process may connect to an address that it found in a store. */
+  readonly isAllowed: (address: string) => boolean;
+  readonly passes: Passes;
+};
+
+const optionNames: ReadonlySet<string> = new Set(["address", "secret", "allow"]);
+const shortestSecret = 32;
+const longestAddress = 500;
+
+/** @throws PawlError `bad_configuration` */
+export function peersOf(options: PeerOptions | undefined): Peers | null {
+  if (options === undefined) return null;
+  if (typeof options !== "object" || options === null) throw misconfigured("peers must be an object.");
+  for (const name of Object.keys(options))
+    if (!optionNames.has(name))
+      throw misconfigured(
+        `peers has no option ${JSON.stringify(name.slice(0, 100))}. It has ${[...optionNames].join(", ")}.`,
+      );
+  const { address, secret, allow } = options;
+  if (typeof secret !== "string" || secret.length < shortestSecret)
+    throw misconfigured(`peers.secret is a text of at least ${shortestSecret} characters. createToken() makes one.`);
+  if (address !== undefined && !isAddress(address))
+    throw misconfigured(
+      "peers.address is like http://10.0.0.5:4111 or unix:/path: in lower case, without a slash at its end, and without a standard port, password or query.",
+    );
+  const isNamed = typeof allow === "function" ? allow : isOneOf(allow);
+  return {
+    address: address ?? null,
+    isAllowed: (other) => isAddress(other) && isNamed(other),
+    passes: createPasses(secret),
+  };
+}
+
+/** Whether a text names a server in the one way in which an address is written, so that two texts can be compared. */
+export function isAddress(text: string): boolean {
+  if (typeof text !== "string" || text.length > longestAddress) return false;
+  if (text.startsWith("unix:/")) return !/[\s\0]|\/\.{1,2}(?:\/|$)/.test(text);
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, origin, pathname } = new URL(text);
+  if ((protocol !== "http:" && protocol !== "https:") || username !== "" || password !== "") return false;
+  return text === `${origin}${pathname === "/" ? "" : pathname}` && !text.endsWith("/");
+}
+
+function isOneOf(allow: readonly string[]): (address: string) => boolean {
+  const isUsable =
+    Array.isArray(allow) && allow.every((one) => typeof one === "string" && one.length <= longestAddress);
+  if (!isUsable) throw misconfigured("peers.allow is a list of addresses, or a function that is given one.");
+  const patterns = allow.map((one) => new RegExp(`^${one.split("*").map(escaped).join("[A-Za-z0-9_-]+")}$`));
+  return (address) => patterns.some((pattern) => pattern.test(address));
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+function misconfigured(message: string): PawlError {
+  return new PawlError("bad_configuration", message);
+}

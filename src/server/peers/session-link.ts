@@ -1,0 +1,204 @@
+/**
+ * Where the live items of a session come from, and one connection to the process that holds it, however many watch here.
+ *
+ * 1. It looks at the store when it begins, when an event tells that another process may hold the session now, and when the
+ *    connection has ended: at once, and then every second while a process that may be reached holds the session.
+ * 2. It keeps the message that is being streamed, so that whoever joins is told it.
+ * 3. What it says of the log are places only: events come from the store.
+ */
+import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
+import { createStreamView, type LiveSource, type StreamView } from "../client/index.js";
+import { behindEntry } from "../client/view.js";
+import type { LinkFrame, LiveItem } from "./link-frames.js";
+
+export type LinkListener = {
+  /** An item, said after the event of `mark`. */
+  readonly item: (item: LiveItem, mark: string) => void;
+  /** The log has come further, as the process says that holds the session. */
+  readonly told: () => void;
+  /** What came before is void: a connection began or ended. Go on from `snapshot()`. */
+  readonly reset: () => void;
+  readonly live: (live: LiveSource) => void;
+};
+
+export type SessionLink = {
+  readonly join: (listener: LinkListener) => void;
+  readonly leave: (listener: LinkListener) => void;
+  /** Tells of an event of the log. */
+  readonly saw: (event: PublicEvent) => void;
+  /** The place in the log after which the last item was said; null without a connection. */
+  readonly mark: () => string | null;
+  /** The message that is being streamed, as far as the connection told it. */
+  readonly snapshot: () => Snapshot | null;
+};
+
+export type LinkParts = {
+  readonly describe: () => Promise<SessionSummary | null>;
+  /** Whether a process is this one. */
+  readonly isHere: (holder: Holder) => boolean;
+  /** Where the live items come from if no other process can tell them. */
+  readonly liveHere: (summary: SessionSummary | null) => LiveSource;
+  /** The address of a process that this one may ask; null if there is none. */
+  readonly addressOf: (holder: Holder) => string | null;
+  readonly connect: (address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
+  /** Called when the last listener has left. */
+  readonly onEmpty: () => void;
+};
+
+type Connected = { readonly holderId: string; readonly over: AbortController; isOpen: boolean };
+
+const lookEveryMs = 1_000;
+
+export function createSessionLink(parts: LinkParts): SessionLink {
+  const listeners = new Set<LinkListener>();
+  let live: LiveSource | null = null;
+  let connected: Connected | null = null;
+  let mark: string | null = null;
+  let view: StreamView = createStreamView();
+  let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
+  let looking: "no" | "once" | "again" = "no";
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let isOver = false;
+  /** The last entry of the log at the last look. */
+  let lookedAt = 0;
+  let brokeAt = Number.NEGATIVE_INFINITY;
+
+  function setLive(found: LiveSource): void {
+    if (found === live) return;
+    live = found;
+    for (const listener of listeners) listener.live(found);
+  }
+
+  function reset(): void {
+    mark = null;
+    view = createStreamView();
+    for (const listener of listeners) listener.reset();
+  }
+
+  function disconnect(): void {
+    if (connected === null) return;
+    connected.over.abort();
+    connected = null;
+    reset();
+  }
+
+  async function look(): Promise<void> {
+    if (looking !== "no") {
+      looking = "again";
+      return;
+    }
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    do {
+      looking = "once";
+      await lookOnce();
+    } while ((looking as string) === "again" && !isOver);
+    looking = "no";
+  }
+
+  async function lookOnce(): Promise<void> {
+    let summary: SessionSummary | null;
+    try {
+      summary = await parts.describe();
+    } catch {
+      lookLater();
+      return;
+    }
+    if (isOver) return;
+    lookedAt = summary?.seq ?? 0;
+    const found = summary?.holder ?? null;
+    const address = found === null ? null : parts.addressOf(found);
+    holder = found === null ? "nobody" : parts.isHere(found) ? "here" : address === null ? "unreachable" : "peer";
+    if (found === null || address === null || holder !== "peer") {
+      disconnect();
+      setLive(parts.liveHere(summary));
+    } else if (connected?.holderId !== found.id) {
+      disconnect();
+      setLive("none");
+      void listen(address, found.id);
+    }
+  }
+
+  function lookLater(): void {
+    if (isOver || timer !== null) return;
+    timer = setTimeout(() => {
+      timer = null;
+      void look();
+    }, lookEveryMs);
+  }
+
+  async function listen(address: string, holderId: string): Promise<void> {
+    const own: Connected = { holderId, over: new AbortController(), isOpen: false };
+    connected = own;
+    try {
+      for await (const frame of parts.connect(address, own.over.signal)) {
+        if (connected !== own) return;
+        take(frame, own);
+      }
+    } catch {
+      // A connection that breaks is like one that ends: the store says who holds the session now.
+    }
+    if (connected !== own) return;
+    // A connection that breaks again and again is not made at once each time.
+    const isFirst = own.isOpen && Date.now() - brokeAt >= lookEveryMs;
+    brokeAt = Date.now();
+    disconnect();
+    setLive("none");
+    if (isFirst) void look();
+    else lookLater();
+  }
+
+  function take(frame: LinkFrame, own: Connected): void {
+    if (frame.type === "open") {
+      own.isOpen = true;
+      reset();
+      mark = behindEntry(frame.seq);
+      setLive("peer");
+      for (const listener of listeners) listener.told();
+      return;
+    }
+    if (mark === null) return;
+    if (frame.type === "told") {
+      mark = frame.place;
+      // The view needs no more of an event than what it ends.
+      if (frame.ends !== undefined) view.apply({ id: frame.place, data: frame.ends as PublicEvent });
+      for (const listener of listeners) listener.told();
+      return;
+    }
+    if (frame.type === "delta") view.apply({ data: { type: "delta", n: 1, delta: frame.delta } });
+    if (frame.type === "snapshot") view.apply({ data: frame });
+    for (const listener of listeners) listener.item(frame, mark);
+  }
+
+  return {
+    join(listener) {
+      listeners.add(listener);
+      if (live !== null) listener.live(live);
+      else void look();
+    },
+    leave(listener) {
+      listeners.delete(listener);
+      if (listeners.size > 0 || isOver) return;
+      isOver = true;
+      if (timer !== null) clearTimeout(timer);
+      disconnect();
+      parts.onEmpty();
+    },
+    saw(event) {
+      if (event.seq <= lookedAt) return;
+      if (changesHolder(event) || (holder === "nobody" && connected === null)) void look();
+    },
+    mark: () => mark,
+    snapshot() {
+      const partial = view.partial();
+      if (partial === null) return null;
+      const { seq, ...rest } = partial;
+      return { type: "snapshot", ...rest, deltaSeq: seq };
+    },
+  };
+}
+
+/** Events after which another process may hold the session, or nobody. */
+function changesHolder({ type }: PublicEvent): boolean {
+  return type === "run_started" || type === "restarted" || type === "suspended" || type === "final";
+}

@@ -1,0 +1,94 @@
+/**
+ * Several servers of one store, which reach each other on loopback: as several processes would, but for what tells one
+ * process from another. Each has an address of its own.
+ */
+import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { onTestFinished } from "vitest";
+import type { Agent, Store } from "../../src/index.js";
+import { type Followed, followSession } from "../../src/server/client/index.js";
+import { createServer, createToken, type PeerOptions, type ServerOptions } from "../../src/server/index.js";
+import type { Answered } from "./rig.js";
+
+export const token = createToken();
+export const secret = createToken();
+
+export type PeerRig = {
+  readonly url: string;
+  /** The sessions whose live items other servers asked this one for, in order. */
+  readonly asked: readonly string[];
+  readonly ask: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+  readonly follow: (path: string, options?: { readonly after?: string }) => AsyncGenerator<Followed>;
+  /** Breaks off all connections. */
+  readonly cut: () => void;
+  readonly close: () => Promise<void>;
+};
+
+export type PeerRigOptions = Omit<ServerOptions, "peers" | "engine" | "token"> & {
+  readonly store: Store;
+  readonly agents?: readonly Agent[];
+  /** Overrides of what the server is told of the others. */
+  readonly peers?: Partial<PeerOptions>;
+  /** Listens on a Unix socket, too, which is its address. */
+  readonly socket?: string;
+};
+
+export async function peerOfTest({ agents = [], peers, socket, ...options }: PeerRigOptions): Promise<PeerRig> {
+  const asked: string[] = [];
+  let listener: RequestListener | null = null;
+  const onRequest: RequestListener = (request, response) => {
+    if (request.url?.startsWith("/v1/live/") === true) asked.push(request.url.slice("/v1/live/".length));
+    listener?.(request, response);
+  };
+  const http = createHttpServer(onRequest);
+  const url = await listening(http);
+  const unix = socket === undefined ? null : createHttpServer(onRequest);
+  if (unix !== null) await new Promise<void>((resolve) => unix.listen(socket, resolve));
+  const address = socket === undefined ? url : `unix:${socket}`;
+  const known = { address, secret, allow: ["http://127.0.0.1:*", "unix:/*/*/*"], ...peers };
+  const server = createServer({ ...options, agents, token, peers: known } as ServerOptions);
+  listener = server.listener;
+  const left = new AbortController();
+  const rig: PeerRig = {
+    url,
+    asked,
+    async ask(method, path, body, headers = {}) {
+      const type = body === undefined ? {} : { "content-type": "application/json" };
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...type, ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+      return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
+    },
+    follow: (path, { after } = {}) =>
+      followSession({
+        url: `${url}${path}`,
+        headers: { authorization: `Bearer ${token}` },
+        signal: left.signal,
+        retryMs: 1,
+        ...(after === undefined ? {} : { after }),
+      }),
+    cut() {
+      http.closeAllConnections();
+      unix?.closeAllConnections();
+    },
+    async close() {
+      left.abort();
+      await server.close({ graceMs: 100 });
+      for (const one of [http, unix]) {
+        one?.closeAllConnections();
+        if (one !== null) await new Promise((resolve) => one.close(resolve));
+      }
+    },
+  };
+  onTestFinished(rig.close);
+  return rig;
+}
+
+async function listening(http: HttpServer): Promise<string> {
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const address = http.address();
+  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+}
