@@ -6,6 +6,7 @@ import { redactJson } from "../index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
+import type { LoneRuns } from "./lone-runs.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
@@ -27,6 +28,8 @@ export type ServerContext = {
   readonly streams: OpenStreams;
   /** Those that other processes of this server read. */
   readonly peerStreams: OpenStreams;
+  /** Null if runs that nobody watches go on. */
+  readonly alone: LoneRuns | null;
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */

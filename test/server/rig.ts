@@ -45,7 +45,10 @@ export type Rig = {
 export type Answered = { readonly status: number; readonly json: any; readonly headers: Headers };
 
 export type RigOptions = Partial<
-  Pick<ServerOptions, "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs" | "secret" | "redact">
+  Pick<
+    ServerOptions,
+    "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs" | "abortWhenAlone" | "secret" | "redact"
+  >
 > & {
   readonly store?: Store;
   readonly agents?: readonly Agent[];
