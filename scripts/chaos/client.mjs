@@ -56,7 +56,8 @@ export function createClient({ seed, index, world, isOver }) {
     const runId = `${sessionId}-r`;
     const answer = await ask("POST", "/v1/sessions", body, { "idempotency-key": runId });
     if (answer === null) return;
-    if (answer.status >= 300) return world.fail(`a session could not begin: ${JSON.stringify(answer)}`);
+    if (answer.status !== 201 || answer.json.runId !== runId)
+      return world.fail(`a session could not begin: ${JSON.stringify(answer)}`);
     done.runs.push({ sessionId, runId: answer.json.runId, text: body.input });
     world.sessions.add(sessionId);
   }
