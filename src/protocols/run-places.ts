@@ -15,10 +15,20 @@ export async function sendRun(
   session: PostedSession,
   input: Parameters<Session["send"]>[0],
   runId: string,
-): Promise<RunPlace> {
+): Promise<RunPlace & { readonly isNew: boolean }> {
   const before = await seqOf(session);
   const { isNew } = await session.send(input, { runId });
-  return { runId, after: isNew ? before : await startOf(session, runId) };
+  return { runId, isNew, after: isNew ? before : await startOf(session, runId) };
+}
+
+/** The run of this name, else the present or last one, from its start: for those who lost its stream. */
+export async function joinedRun(session: PostedSession, runId: string): Promise<RunPlace> {
+  const state = await session.state();
+  if (!("startSeq" in state)) throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message.`);
+  if (state.runId !== runId)
+    for await (const event of session.events({ follow: false }))
+      if (event.type === "run_started" && event.runId === runId) return { runId, after: event.seq - 1 };
+  return { runId: state.runId, after: state.startSeq - 1 };
 }
 
 /** The run that is under way or waits, from its start; null if there is none. */

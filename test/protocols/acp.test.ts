@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { type AcpAgent, type AcpHost, serveAcp } from "../../src/protocols/acp/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { askPerson } from "../../src/tools/index.js";
+import { askPerson, todo } from "../../src/tools/index.js";
 import { createEcho } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { connectClient, type Person, saidIn, streamPair } from "./acp-client.js";
@@ -93,6 +93,44 @@ describe("a prompt", () => {
       { sessionUpdate: "tool_call_update", status: "completed", rawOutput: "Edited a.ts", content: diff },
     ]);
     expect(editor.updates).toContainEqual({ sessionUpdate: "usage_update", used: 15, size: 1_000 });
+  });
+
+  test("shows the plan that the agent keeps, and what the session has cost", verifies("PROT-3"), async () => {
+    const plan = (...statuses: readonly string[]) => ({
+      calls: [{ name: "todo", input: { items: statuses.map((status, at) => ({ text: `Part ${at + 1}`, status })) } }],
+      usage: { inputTokens: 10, outputTokens: 2, costUsd: 0.25 },
+    });
+    const store = createMemoryStore();
+    const script = [
+      plan("in_progress", "open"),
+      plan("done", "in_progress"),
+      // A call that is refused keeps no plan.
+      plan("done", "unheard-of"),
+      { text: "Done.", usage: { inputTokens: 10, outputTokens: 2, costUsd: 0.25 } },
+      { text: "More." },
+    ];
+    const agent = createAgent({ name: "pawl", root: cwd, model: createScriptedModel(script), tools: [todo()], store });
+    const made = { agent, store, paid: [] };
+    const editor = await editorOf(made, {}, { contextWindow: 1_000 });
+    const { sessionId } = await editor.request("session/new", open);
+    await editor.prompt(sessionId, "Go.");
+    const plans = (updates: readonly sdk.SessionUpdate[]) =>
+      updates.flatMap((update) => (update.sessionUpdate === "plan" ? [update.entries] : []));
+    const entry = (content: string, status: string) => ({ content, priority: "medium", status });
+    const kept = [
+      [entry("Part 1", "in_progress"), entry("Part 2", "pending")],
+      [entry("Part 1", "completed"), entry("Part 2", "in_progress")],
+    ];
+    expect(plans(editor.updates)).toEqual(kept);
+    const costs = () =>
+      editor.updates.flatMap((update) => (update.sessionUpdate === "usage_update" ? [update.cost?.amount] : []));
+    expect(costs()).toEqual([0.25, 0.5, 0.75, 1]);
+    // A model without a price: the sum is not known any more.
+    await editor.prompt(sessionId, "More.");
+    expect(costs().at(-1)).toBeUndefined();
+    const later = await editorOf(made);
+    await later.request("session/load", { sessionId, ...open });
+    expect(plans(later.updates)).toEqual(kept);
   });
 
   test("sends texts, links and images to the model", async () => {

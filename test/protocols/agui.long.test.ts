@@ -2,11 +2,11 @@
  * The `HttpAgent` of AG-UI 1.0, unmodified, against durable sessions over HTTP.
  */
 import { describe, expect, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
 import { serverOfTest } from "../server/rig.js";
-import { createEcho } from "../support/agents.js";
+import { createEcho, deferred } from "../support/agents.js";
 import { checkTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
 
@@ -21,6 +21,7 @@ type HttpAgent = {
   readonly messages: readonly Message[];
   readonly pendingInterrupts: readonly Interrupt[];
   addMessage(message: Message): void;
+  abortRun(): void;
   runAgent(parameters?: object, subscriber?: object): Promise<{ readonly result: unknown }>;
 };
 const { HttpAgent }: { HttpAgent: new (options: object) => HttpAgent } = await import(
@@ -118,6 +119,58 @@ describe("an HttpAgent", () => {
     expect(interrupt).toMatchObject({ reason: "input_required", message: expect.stringContaining("Which day?") });
     await client.runAgent({ resume: [{ interruptId: interrupt?.id, status: "resolved", payload: "Monday" }] });
     expect(client.messages.at(-1)?.content).toContain("Monday");
+  });
+
+  test.each([
+    { how: "with the same run", named: true },
+    { how: "as it comes", named: false },
+  ])("that lost its stream asks again $how, and has each message once", verifies("PROT-2"), async ({ named }) => {
+    const gate = deferred();
+    async function* slow() {
+      yield { kind: "text-start", id: "1" } as const;
+      for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
+      await gate.promise;
+      yield { kind: "text-delta", id: "1", text: "the end." } as const;
+      yield { kind: "text-end", id: "1" } as const;
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+    }
+    const { agent } = agentOf([
+      { text: "Before." },
+      { reasoning: "I look.", text: "First.", calls: [{ name: "echo", input: { a: 1 } }] },
+      { deltas: slow() },
+    ]);
+    const rig = await serverOfTest({ store: agent.options.store as Store, agents: [agent] });
+    const headers = { authorization: `Bearer ${rig.token}` };
+    const client = new HttpAgent({ url: `${rig.url}/v1/agui/desk`, threadId: "thread-1", headers });
+    say(client, "Begin.");
+    await client.runAgent();
+    say(client, "Go.");
+    const runId = "run-of-mine";
+    const begun = deferred();
+    const onTextMessageContentEvent = ({ event }: { readonly event: { readonly delta: string } }) => {
+      if (event.delta.includes("long")) begun.resolve();
+    };
+    const running = client.runAgent({ runId }, { onTextMessageContentEvent }).catch(() => "lost");
+    await begun.promise;
+    // The client's package leaves a rejection unhandled if the server breaks off, so the client does.
+    client.abortRun();
+    await running;
+    expect(JSON.stringify(client.messages)).toContain("A long beginning");
+    const again = client.runAgent(named ? { runId } : {});
+    gate.resolve();
+    await again;
+    const said = client.messages.map(({ role, content = "" }) => `${role}: ${content}`);
+    expect(said).toEqual([
+      "user: Begin.",
+      "assistant: Before.",
+      "user: Go.",
+      "reasoning: I look.",
+      "assistant: First.",
+      "assistant: ",
+      'tool: echo {"a":1}',
+      "assistant: A long beginning, and then the end.",
+    ]);
+    expect((await rig.ask("GET", "/v1/sessions")).json.sessions).toHaveLength(1);
   });
 
   test("refuses what is not taken", verifies("PROT-2"), async () => {

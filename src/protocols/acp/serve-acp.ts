@@ -144,6 +144,8 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
       asked(async ({ mcpServers = [], ...params }) => {
         const session = await open(params.sessionId, { ...params, mcpServers }, false);
         session.shown = (await session.session.state()).seq;
+        // What it has cost so far is not read.
+        session.updates.spent.costUsd = null;
         return {};
       }),
     )

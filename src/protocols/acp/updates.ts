@@ -7,11 +7,13 @@
 import type {
   ClientCapabilities,
   ContentBlock,
+  PlanEntry,
   SessionUpdate,
   ToolCallContent,
   ToolCallStatus,
 } from "@agentclientprotocol/sdk";
 import type { PublicEvent, ToolOutput, UserMessage } from "../../index.js";
+import type { TodoItem } from "../../tools/index.js";
 import type { FlowItem, PlainItem } from "../message-flow.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
 import { type CallView, viewOfCall } from "./call-view.js";
@@ -25,10 +27,16 @@ export type UpdateState = {
   /** The model's context window in tokens, if it is known. */
   readonly contextWindow: number | undefined;
   readonly calls: Map<string, CallView>;
+  /** The plans of calls of `todo` that have no result yet. */
+  readonly plans: Map<string, readonly PlanEntry[]>;
+  readonly spent: {
+    /** What the session has cost in US dollars; null once that is not known. */
+    costUsd: number | null;
+  };
 };
 
-export function createUpdateState(fields: Omit<UpdateState, "calls">): UpdateState {
-  return { ...fields, calls: new Map() };
+export function createUpdateState(fields: Omit<UpdateState, "calls" | "plans" | "spent">): UpdateState {
+  return { ...fields, calls: new Map(), plans: new Map(), spent: { costUsd: 0 } };
 }
 
 export function updatesOf(item: FlowItem, state: UpdateState): readonly SessionUpdate[] {
@@ -74,6 +82,8 @@ function wholeCall(callKey: string, name: string, input: unknown, state: UpdateS
   const { title, kind, locations, content } = view;
   const isNew = !state.calls.has(callKey);
   state.calls.set(callKey, view);
+  const plan = planIn(name, input);
+  if (plan !== null) state.plans.set(callKey, plan);
   return [
     {
       sessionUpdate: isNew ? "tool_call" : "tool_call_update",
@@ -153,7 +163,7 @@ function plainUpdates(item: PlainItem, state: UpdateState): readonly SessionUpda
         change(item.callKey, "in_progress", state),
       ];
     case "tool_result":
-      return [resultOf(item.callKey, item.output, item.isError, state)];
+      return [resultOf(item.callKey, item.output, item.isError, state), ...planUpdate(item, state)];
     case "progress":
       return [change(item.callKey, "in_progress", state, item.note)];
     case "preliminary":
@@ -179,10 +189,39 @@ function plainUpdates(item: PlainItem, state: UpdateState): readonly SessionUpda
 }
 
 function usageUpdate(
-  { usage: { inputTokens = 0, outputTokens = 0 } }: Extract<PublicEvent, { readonly type: "step_finished" }>,
-  { contextWindow: size }: UpdateState,
+  { usage: { inputTokens = 0, outputTokens = 0, costUsd } }: Extract<PublicEvent, { readonly type: "step_finished" }>,
+  { contextWindow: size, spent }: UpdateState,
 ): readonly SessionUpdate[] {
-  return size === undefined ? [] : [{ sessionUpdate: "usage_update", used: inputTokens + outputTokens, size }];
+  spent.costUsd = spent.costUsd === null || costUsd === undefined ? null : spent.costUsd + costUsd;
+  if (size === undefined) return [];
+  const cost = spent.costUsd === null ? {} : { cost: { amount: spent.costUsd, currency: "USD" } };
+  return [{ sessionUpdate: "usage_update", used: inputTokens + outputTokens, size, ...cost }];
+}
+
+const planStatuses = { open: "pending", in_progress: "in_progress", done: "completed" } as const;
+
+/** The plan that a call of `todo` sends; null for any other call. */
+function planIn(name: string, input: unknown): readonly PlanEntry[] | null {
+  const items =
+    name === "todo" && input !== null && typeof input === "object" ? (input as { items?: unknown }).items : null;
+  if (!Array.isArray(items)) return null;
+  const entries = items.flatMap((item: Partial<TodoItem> | null): readonly PlanEntry[] => {
+    const status = item?.status === undefined ? undefined : planStatuses[item.status];
+    return typeof item?.text === "string" && status !== undefined
+      ? [{ content: item.text, priority: "medium", status }]
+      : [];
+  });
+  return entries.length === items.length ? entries : null;
+}
+
+/** The plan holds once the call has kept it. */
+function planUpdate(
+  { callKey, isError }: Extract<PublicEvent, { readonly type: "tool_result" }>,
+  { plans }: UpdateState,
+): readonly SessionUpdate[] {
+  const entries = plans.get(callKey);
+  plans.delete(callKey);
+  return entries === undefined || isError ? [] : [{ sessionUpdate: "plan", entries: [...entries] }];
 }
 
 function notice(

@@ -2,13 +2,14 @@
  * AG-UI 1.0 over durable sessions: what its `HttpAgent` posts, and the events that it reads.
  *
  * 1. A thread is a session, and a request is a run. A request that is sent again starts no second run.
- * 2. An interrupt is a call that waits. `resume` answers it, in days and from any process, and the run goes on.
+ * 2. A client that lost its stream asks again, and is told the whole run: first the messages before it, then its events.
+ * 3. An interrupt is a call that waits. `resume` answers it, in days and from any process, and the run goes on.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { type RunFlowOptions, runFlow } from "../run-flow.js";
-import { answerRun, type PostedSession, sendRun } from "../run-places.js";
+import { answerRun, joinedRun, type PostedSession, sendRun } from "../run-places.js";
 import { type AguiEvent, type AguiRun, aguiEvents, callKeyOf, interruptIdOf } from "./events.js";
-import { type AguiBody, aguiRequest, type ResumeEntry } from "./request.js";
+import { type AguiBody, type AguiRequest, aguiRequest, messagesBefore, type ResumeEntry } from "./request.js";
 
 export type AguiOptions = {
   /** Who answers. The log records it. */
@@ -27,24 +28,45 @@ export async function postAgui(
 ): Promise<AsyncGenerator<AguiEvent, void, undefined>> {
   const { threadId, runId } = body;
   const request = aguiRequest(body);
-  const flow =
-    request.type === "resume"
-      ? await answerRun(
-          session,
-          request.entries.map((entry) => ({ ...entry, callKey: callKeyOf(entry.interruptId) })),
-          ({ interruptId }, waiting) => waiting.find((one) => interruptIdOf(one) === interruptId),
-          (entry, asked) => giveAnswer(session, asked, entry, by),
-        )
-      : await sendRun(session, request.input, runId);
-  return events(session, { threadId, runId, calls: new Map() }, { ...flow, signal });
+  const { flow, isRepeated } = await flowOf(request, body, session, by);
+  const before = isRepeated ? messagesBefore(flow.runId, body) : null;
+  return events(session, { threadId, runId, messagesOf: flow.runId, calls: new Map() }, { ...flow, signal }, before);
 }
 
+async function flowOf(
+  request: AguiRequest,
+  { runId }: AguiBody,
+  session: PostedSession,
+  by: string,
+): Promise<{ readonly flow: RunFlowOptions; readonly isRepeated: boolean }> {
+  switch (request.type) {
+    case "message": {
+      const { isNew, ...flow } = await sendRun(session, request.input, runId);
+      return { flow, isRepeated: !isNew };
+    }
+    case "join":
+      return { flow: await joinedRun(session, runId), isRepeated: true };
+    case "resume": {
+      const flow = await answerRun(
+        session,
+        request.entries.map((entry) => ({ ...entry, callKey: callKeyOf(entry.interruptId) })),
+        ({ interruptId }, waiting) => waiting.find((one) => interruptIdOf(one) === interruptId),
+        (entry, asked) => giveAnswer(session, asked, entry, by),
+      );
+      return { flow, isRepeated: false };
+    }
+  }
+}
+
+/** @param before the messages before the run, for a client that has a part of it; null if it has none */
 async function* events(
   session: PostedSession,
   run: AguiRun,
   flow: RunFlowOptions,
+  before: readonly unknown[] | null,
 ): AsyncGenerator<AguiEvent, void, undefined> {
   yield { type: "RUN_STARTED", threadId: run.threadId, runId: run.runId };
+  if (before !== null) yield { type: "MESSAGES_SNAPSHOT", messages: before };
   for await (const item of runFlow(session, flow)) yield* aguiEvents(item, run);
 }
 

@@ -17,6 +17,8 @@ export type AguiEvent = { readonly type: string; readonly [field: string]: unkno
 export type AguiRun = {
   readonly threadId: string;
   readonly runId: string;
+  /** The run of the session. Its messages have the same ids in each request. */
+  readonly messagesOf: string;
   /** The calls that have begun in this stream, and what of their input was sent. */
   readonly calls: Map<string, "nothing" | "some" | "all">;
 };
@@ -48,8 +50,8 @@ export function aguiEvents(item: FlowItem | Waiting, run: AguiRun): readonly Agu
 
 type PartItem = Extract<FlowItem, { readonly type: "part_started" | "part_added" | "part_ended" }>;
 
-function partEvents(item: PartItem, { runId }: AguiRun): readonly AguiEvent[] {
-  const messageId = `${runId}/${item.part}`;
+function partEvents(item: PartItem, { messagesOf }: AguiRun): readonly AguiEvent[] {
+  const messageId = `${messagesOf}/${item.part}`;
   const isText = item.kind === "text";
   switch (item.type) {
     case "part_started":

@@ -16,9 +16,11 @@ export type AguiBody = {
   readonly [field: string]: unknown;
 };
 
-type AguiRequest =
+export type AguiRequest =
   | { readonly type: "message"; readonly input: Input }
-  | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] };
+  | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] }
+  /** A client that lost its stream in the middle posts what it has of the answer. */
+  | { readonly type: "join" };
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -33,8 +35,25 @@ export function aguiRequest(body: AguiBody): AguiRequest {
   if (resume.length > 0) return { type: "resume", entries: resume.map(entryIn) };
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
   const last: unknown = messages.at(-1);
-  if (!isFields(last) || last.role !== "user") return refuse("The last message is not a user's");
+  if (!isFields(last)) return refuse("There is no message");
+  if (answering.has(last.role)) return { type: "join" };
+  if (last.role !== "user") return refuse("The last message is not a user's");
   return { type: "message", input: [{ role: "user", parts: partsIn(last.content) }] };
+}
+
+/** The roles of what an agent says and does. */
+const answering: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning", "activity"]);
+
+/**
+ * The messages that the client posted, without what it has of a run: the stream tells all of that anew. A client keeps its
+ * reasoning unless it is told another one, so that is emptied.
+ */
+export function messagesBefore(runId: string, { messages }: AguiBody): readonly unknown[] {
+  const posted: readonly unknown[] = Array.isArray(messages) ? messages : [];
+  return posted.flatMap((message) => {
+    if (!isFields(message) || typeof message.id !== "string" || !message.id.startsWith(`${runId}/`)) return [message];
+    return message.role === "reasoning" ? [{ ...message, content: "" }] : [];
+  });
 }
 
 function refuse(what: string): never {

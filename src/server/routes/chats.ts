@@ -186,7 +186,11 @@ function postedSession(
   };
   return {
     ...session,
-    send: (input, options) => session.send(input, { ...options, ...naming, by: principal.id }),
+    async send(input, options) {
+      const sent = await session.send(input, { ...options, ...naming, by: principal.id });
+      context.alone?.begun(id, sent.runId);
+      return sent;
+    },
     events: ((options) => redacted(events(options), settings.redact, mayApprove)) as PostedSession["events"],
     pendingApprovals: async () => {
       const waiting = await session.pendingApprovals();
@@ -224,7 +228,9 @@ function streamed(
     stream(sink) {
       const open = eventStream(events, left, sink, format);
       const forget = context.streams.add(open, mayStay);
+      const leave = context.alone?.joined(sessionId);
       sink.onClose(() => {
+        leave?.();
         forget();
         giveBack();
       });
