@@ -7,12 +7,7 @@ import { join } from "node:path";
 import { questionsAbout } from "./sizes.mjs";
 
 /** A path, or `path#name` for a function → why it is one idea. */
-const reasons = {
-  "src/core/machine/state.ts": "the shape of the state: one type with its parts",
-  "src/core/view/entry-events.ts": "what the world sees of each event, one short function for each",
-  "src/runtime/replay/recall.ts#presentEvent": "one switch over all events: the compiler names one that is missing",
-  "src/core/view/entry-events.ts#bodiesOf": "one switch over all events: the compiler names one that is missing",
-};
+const reasons = {};
 
 const files = readdirSync("src", { recursive: true })
   .filter((file) => file.endsWith(".ts"))

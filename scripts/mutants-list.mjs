@@ -277,7 +277,7 @@ export const mutants = [
   },
   {
     name: "a wait on a child that asks does not count as asking",
-    file: "src/core/machine/state.ts",
+    file: "src/core/machine/call-state.ts",
     find: 'call.status === "waiting" && call.askedAt !== undefined',
     replace: 'call.status === "waiting" && call.on === "external"',
     check: "seeds",
@@ -463,8 +463,8 @@ export const mutants = [
   {
     name: "what a guard refuses counts",
     file: "src/runtime/effects/beside-call.ts",
-    find: "if (verdict === null) return;",
-    replace: 'if (verdict === null || stage === "output") return;',
+    find: "if (objection === null) return;",
+    replace: 'if (objection === null || stage === "output") return;',
     check: "seeds",
   },
   {
@@ -621,5 +621,21 @@ export const mutants = [
     replace: "",
     check: "tests",
     tests: "test/core/handoff-lists.seeds.test.ts",
+  },
+  {
+    name: "a question that is asked anew after a crash takes no answer",
+    file: "src/runtime/api/answers.ts",
+    find: 'call.status === "running" ? `/${call.attempt}` : ""',
+    replace: '""',
+    check: "tests",
+    tests: "test/runtime/held-questions.test.ts",
+  },
+  {
+    name: "a compaction that was given up goes on asking",
+    file: "src/runtime/effects/compact.ts",
+    find: "abort(wanted);",
+    replace: "",
+    check: "tests",
+    tests: "test/runtime/compaction.test.ts",
   },
 ];

@@ -1,13 +1,16 @@
 /**
  * Every request that a model got is made again from the log alone: with messages, models, settings, prompts and tools
- * that hooks change, steers, second runs, compactions, failed attempts, and processes that leave and come.
+ * that hooks change, handoffs with filters, texts of context sources, conversations from elsewhere, steers, second runs,
+ * compactions, failed attempts, and processes that leave and come.
  */
 import { expect, test } from "vitest";
 import {
   type ContextManager,
   createAgent,
   createMemoryStore,
+  type Handoff,
   type Hook,
+  type Message,
   type Model,
   type ModelCallChange,
   type ModelRequest,
@@ -43,7 +46,40 @@ const manager: ContextManager = {
   },
 };
 
-async function play(seed: number): Promise<{ readonly sent: number; readonly summaries: number }> {
+/** What the next agent is shown: the whole, a part of it, or a list with messages of its own. */
+function filters(chance: Chance): Pick<Handoff, "filter"> {
+  const shortened: Handoff["filter"] = ({ messages }) => {
+    const short = messages.map((message): Message => {
+      if (message.role !== "tool") return message;
+      const parts = message.parts.map((part) => ({ ...part, output: { type: "text" as const, text: "(cut)" } }));
+      return { role: "tool", parts };
+    });
+    return [said("You take over", chance.pick([1, 300])), ...short];
+  };
+  return { filter: chance.pick<NonNullable<Handoff["filter"]>>(["all", "text", "last_turn", shortened]) };
+}
+
+/** A conversation from elsewhere; none in most sessions. */
+function historyOf(chance: Chance): { readonly history?: readonly Message[] } {
+  if (!chance.once(3)) return {};
+  const answer: Message = {
+    role: "assistant",
+    parts: [
+      { type: "text", text: chance.once(2) ? long : "Before." },
+      { type: "tool_call", toolCallId: "before", name: "echo", input: { n: 1 } },
+    ],
+  };
+  const output = { type: "text", text: "echo" } as const;
+  const result: Message = {
+    role: "tool",
+    parts: [{ type: "tool_result", toolCallId: "before", name: "echo", output }],
+  };
+  return { history: [said("Once"), answer, result, said("And then", chance.pick([1, 400]))] };
+}
+
+type Played = { readonly [Kind in "sent" | "summaries" | "handoffs" | "seeded" | "sources"]: number };
+
+async function play(seed: number): Promise<Played> {
   const chance = createChance(seed);
   const store = createMemoryStore();
   const sent: ModelRequest[] = [];
@@ -52,38 +88,67 @@ async function play(seed: number): Promise<{ readonly sent: number; readonly sum
   const answer = (request: ModelRequest): ScriptedStep => {
     const copy = { ...request, messages: [...request.messages] };
     sent.push(copy);
-    if (request.purpose === "compaction") {
-      if (leaving) lost.add(copy);
-      return chance.once(6) ? busy : { text: "Summed up." };
-    }
+    if (request.purpose === "compaction") return chance.once(6) ? busy : { text: "Summed up." };
     if (chance.once(7)) return busy;
     if (chance.once(9)) return { error: { kind: "auth", message: "no" } };
+    if (chance.once(6)) return { text: "Yours.", calls: [{ name: chance.pick(transfers), input: { message: "" } }] };
     return chance.once(5)
       ? { text: "Done." }
       : { calls: [{ name: "echo", input: { n: chance.below(9) } }], text: long, usage: {} };
   };
   const busy: ScriptedStep = { error: { kind: "overloaded", message: "busy" } };
-  let leaving = false;
+  const noteLost = async () => {
+    const summaries = sent.filter(({ purpose }) => purpose === "compaction");
+    if (summaries.length === 0) return;
+    const listed = (await collect(modelRequests(store, "s"))).map((request) => JSON.stringify(request.messages));
+    for (const one of summaries) if (!listed.includes(JSON.stringify(one.messages))) lost.add(one);
+  };
   const model = (id: string): Model => createScriptedModel(answer, { id, record: false });
-  const start = () =>
+  const load = () => {
+    const text = `Rules, version ${chance.below(3)}. ${chance.once(4) ? long : ""}`;
+    return [{ name: "rules", path: "/repo/RULES", text, trust: "user" as const }];
+  };
+  const agentOf = (name: string, handoffs: readonly Handoff[]) =>
     createAgent({
-      model: model("own"),
+      name,
+      handoffs,
+      model: model(name),
       models: { fast: model("fast"), smart: model("smart") },
       fallbacks: [model("second")],
       tools: [createEcho().tool, createEcho("other").tool],
       systemPrompt: "Be kind.",
       ...(chance.once(2) ? { settings: { topK: 1 + chance.below(2) } } : {}),
       hooks: chance.once(5) ? [] : [{ name: "change", beforeLLMCall: changes(chance) }],
-      ...(chance.once(2) ? { context: { manager } } : {}),
+      ...(chance.once(3)
+        ? {}
+        : {
+            context: {
+              ...(chance.once(2) ? { manager } : {}),
+              ...(chance.once(2) ? { sources: [{ name: "rules", load }] } : {}),
+            },
+          }),
       retry: { decide: (failure) => (failure.kind === "auth" ? { giveUp: "" } : { retryInMs: 0 }) },
       compaction: { contextWindow: 6_000 },
       limits: { maxSteps: 8, onRepeatedCall: "ignore", onMaxSteps: chance.pick(["stop", "summary"]) },
       store,
     });
+  /** Two agents that hand over to each other. Gives one of them: it drives whatever the other has. */
+  const start = () => {
+    const to = (name: string, agent: Handoff["agent"]): Handoff => ({
+      name,
+      description: `Is ${name}.`,
+      agent,
+      ...filters(chance),
+    });
+    const own = agentOf("own", [to("other", () => other)]);
+    const other = agentOf("other", [to("own", () => own)]);
+    return own;
+  };
   for (let run = 0; run < 4; run += 1) {
     const options = {
       ...(chance.once(3) ? { model: "smart" } : {}),
       ...(chance.once(3) ? { settings: { stopSequences: ["END"] } } : {}),
+      ...(run === 0 ? historyOf(chance) : {}),
     };
     let agent = start();
     const stream = agent.runStream(`Run ${run}`, { sessionId: "s", ...options });
@@ -92,12 +157,19 @@ async function play(seed: number): Promise<{ readonly sent: number; readonly sum
       if (chance.once(4)) await agent.session("s").steer(`Steer ${chance.below(100)}`);
       if (!chance.once(6)) continue;
       // This process leaves at once; another one carries the run on.
-      leaving = true;
       await agent.shutdown({ graceMs: 0 });
-      leaving = false;
+      await noteLost();
       agent = start();
     }
-    if ((await stream.result).status === "interrupted") await agent.session("s").resume();
+    const { runId } = stream;
+    if ((await stream.result).status === "interrupted")
+      await agent
+        .session("s")
+        .resume()
+        .catch(async (error: unknown) => {
+          // Whoever steers the run carries it on, and may have ended it meanwhile.
+          if ((await agent.session("s").result(runId)) === null) throw error;
+        });
     await agent.shutdown();
   }
   const made = await collect(modelRequests(store, "s"));
@@ -108,19 +180,31 @@ async function play(seed: number): Promise<{ readonly sent: number; readonly sum
     `${runId}/${modelCallIndex}/${attempt}/${purpose}`;
   const keys = new Set(expected.map(keyOf));
   expect(made.filter((request) => keys.has(keyOf(request)))).toEqual(expected);
-  return { sent: expected.length, summaries: expected.filter(({ purpose }) => purpose === "compaction").length };
+  const log = await store.read("s");
+  const eventsOf = (type: string) => log.filter(({ event }) => event.type === type).length;
+  return {
+    sent: expected.length,
+    summaries: expected.filter(({ purpose }) => purpose === "compaction").length,
+    handoffs: eventsOf("handed_off"),
+    seeded: eventsOf("history_added"),
+    sources: log.filter(({ event }) => event.type === "prepared" && event.sources !== undefined).length,
+  };
 }
 
+const transfers = ["transfer_to_own", "transfer_to_other"] as const;
+
 test("requests are made again from the log, as the models got them", {
-  ...verifies("TRC-3", "LOOP-16", "LOOP-20"),
+  ...verifies("TRC-3", "LOOP-16", "LOOP-20", "AGENT-1", "LOOP-19", "CTX-11"),
   timeout: 120_000,
 }, async () => {
-  let [requests, summaries] = [0, 0];
-  for (let seed = 1; seed <= sampled({ quick: 12, long: 60 }); seed += 1) {
+  const all = { sent: 0, summaries: 0, handoffs: 0, seeded: 0, sources: 0 };
+  for (let seed = 1; seed <= sampled({ quick: 12, long: 80 }); seed += 1) {
     const played = await play(seed);
-    requests += played.sent;
-    summaries += played.summaries;
+    for (const kind of Object.keys(all) as (keyof Played)[]) all[kind] += played[kind];
   }
-  expect(requests).toBeGreaterThan(sampled({ quick: 200, long: 1_377 }));
-  expect(summaries).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
+  expect(all.sent).toBeGreaterThan(sampled({ quick: 200, long: 1_377 }));
+  expect(all.summaries).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
+  expect(all.handoffs).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
+  expect(all.seeded).toBeGreaterThan(sampled({ quick: 1, long: 10 }));
+  expect(all.sources).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
 });

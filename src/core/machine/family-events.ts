@@ -5,8 +5,9 @@ type OfRun = { readonly runId: string };
 
 export type FamilyEventBody =
   /**
-   * The child session of a call waits for a person since `askedAt` (epoch milliseconds), or no more (null). The report
-   * is about the child's entry `childSeq`; a report about an earlier entry than the last one is stale.
+   * The child session of a call waits for a person since `askedAt` (epoch milliseconds), or does not (null): no more, or
+   * because its tool asks and goes on running. The report is about the child's entry `childSeq`; a report about an
+   * earlier entry than the last one is stale.
    */
   | (OfRun & {
       readonly type: "child_waiting";

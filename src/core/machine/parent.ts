@@ -2,17 +2,28 @@
  * What a child session tells its parent about its waiting for a person.
  *
  * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
- *    other questions are open. At the end of a run its result is sent instead.
+ *    other questions are open: also those of a tool that goes on running while it asks. At the end of a run its result
+ *    is sent instead.
  * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
  *    later one counts.
  */
 import type { Effect } from "./effect.js";
 import type { EventOf } from "./event.js";
-import { type ActiveState, asksOutside, type Call, callOf, hasCalls, isTerminal, type State } from "./state.js";
+import {
+  type ActiveState,
+  asksOutside,
+  type Call,
+  callOf,
+  type HeldQuestion,
+  hasCalls,
+  isTerminal,
+  type State,
+} from "./state.js";
 
 /** Marks the next state of a child session if its parent is to be told. Mutates it: it is not shared yet. */
 export function markUntold(before: State, after: State): void {
-  if (after.status === "idle" || isTerminal(after) || hasSameQuestions(before, after)) return;
+  if (after.status === "idle" || isTerminal(after)) return;
+  if (hasSameQuestions(before, after) && !asksMoreWhileRunning(before, after)) return;
   (after as { parentUntold?: number }).parentUntold = after.seq;
 }
 
@@ -28,6 +39,27 @@ function hasSameQuestions(before: State, after: State): boolean {
       return earlier !== undefined && isSameQuestion(earlier, call);
     })
   );
+}
+
+/** Whether a tool that goes on running, here or in a session below, has a question that it did not have before. */
+function asksMoreWhileRunning(before: State, after: State): boolean {
+  if (!hasCalls(after)) return false;
+  return after.calls.some((call) => {
+    if (call.status === "running" && call.held !== undefined) return holdsMore(callOf(before, call.callKey), call.held);
+    return isReportOfMore(callOf(before, call.callKey), call);
+  });
+}
+
+function holdsMore(earlier: Call | undefined, held: readonly HeldQuestion[]): boolean {
+  const known = earlier?.status === "running" ? (earlier.held ?? []) : [];
+  return held.some(({ step, askedAt }) => !known.some((one) => one.step === step && one.askedAt === askedAt));
+}
+
+/** A child that does not wait, neither now nor at its report before, has one reason to report: a question of a tool. */
+function isReportOfMore(earlier: Call | undefined, call: Call): boolean {
+  const report = reportOf(call);
+  if (report === undefined || earlier === undefined || reportOf(earlier) === report) return false;
+  return !asksOutside(call) && !asksOutside(earlier);
 }
 
 const none: readonly Call[] = [];

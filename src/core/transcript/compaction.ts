@@ -6,13 +6,7 @@
  * 2. A result stays with its call.
  */
 
-import {
-  type AssistantMessage,
-  type Message,
-  type ToolMessage,
-  toolCallsOf,
-  type UserMessage,
-} from "../data/message.js";
+import { type AssistantMessage, type ToolMessage, toolCallsOf, type UserMessage } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
@@ -166,7 +160,7 @@ function hasIdsOf(a: AssistantMessage, b: AssistantMessage): boolean {
 }
 
 /** Results under the ids of the calls in the message before them. */
-export function withIdsOf(message: AssistantMessage, results: ToolMessage): Message {
+export function withIdsOf(message: AssistantMessage, results: ToolMessage): ToolMessage {
   const calls = toolCallsOf(message);
   return {
     role: "tool",

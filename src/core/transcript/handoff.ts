@@ -7,10 +7,13 @@
  *    handoff. So a later compaction takes it away together with its neighbours, and a reader that begins at that
  *    compaction builds the same transcript.
  * 3. A reference to what a compaction took away gives nothing.
+ * 4. Results have the ids of the calls in the message before them. Whoever begins to read at a later compaction may know
+ *    the calls under other ids than those that the filter saw.
  */
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
+import { withIdsOf } from "./compaction.js";
 import { holdsFiles } from "./history.js";
 import { changedFrom } from "./reuse.js";
 import type { Transcript } from "./transcript-record.js";
@@ -45,7 +48,7 @@ type Placed = { readonly message: Message; readonly seq: number; readonly origin
 function replaceMessages(transcript: Transcript, seq: number, refs: readonly MessageRef[]): void {
   const { messages, seqs, origins, ids, compaction, appended } = transcript;
   const summary = compaction === null ? undefined : messages[0];
-  const placed = placedMessages(transcript, seq, refs);
+  const placed = withIdsOfCalls(placedMessages(transcript, seq, refs));
   const changedAt = placed.findIndex(({ message }, index) => message !== messages[index]);
   changedFrom(transcript.lastSent, changedAt === -1 ? placed.length : changedAt);
   messages.splice(0, messages.length, ...placed.map(({ message }) => message));
@@ -58,6 +61,17 @@ function replaceMessages(transcript: Transcript, seq: number, refs: readonly Mes
   for (const message of messages)
     if (message.role === "assistant")
       for (const part of message.parts) if (part.type === "tool_call") ids.add(part.toolCallId);
+}
+
+function withIdsOfCalls(placed: readonly Placed[]): readonly Placed[] {
+  return placed.map((one, index) => {
+    const calls = placed[index - 1]?.message;
+    const results = one.message;
+    if (results.role !== "tool" || calls?.role !== "assistant") return one;
+    const message = withIdsOf(calls, results);
+    const isSame = message.parts.every(({ toolCallId }, at) => toolCallId === results.parts[at]?.toolCallId);
+    return isSame ? one : { ...one, message };
+  });
 }
 
 function placedMessages(transcript: Transcript, handoffSeq: number, refs: readonly MessageRef[]): readonly Placed[] {

@@ -26,7 +26,7 @@ export function questionPlaces(before: State, event: Event, after: State): reado
   const add = (childId: string | undefined, seq: number | undefined): void => {
     if (childId !== undefined && seq !== undefined) places.push({ childId, seq });
   };
-  if (event.type === "child_waiting" && event.askedAt !== null) {
+  if (event.type === "child_waiting") {
     const earlier = placeBefore(before, event.callKey);
     add(earlier?.childId, earlier?.seq);
     add(event.childId, event.childSeq);
@@ -43,13 +43,15 @@ function placeBefore(before: State, callKey: string): ChildPlace | undefined {
   return { childId: call.childId, seq: call.childSeq };
 }
 
-/** The questions that a child reports and that were not open at its report before. */
+/**
+ * The questions that a child reports and that were not open at its report before. One that does not wait may have some:
+ * those of a tool that goes on running.
+ */
 export function newQuestions(
   before: State,
   event: Extract<Event, { readonly type: "child_waiting" }>,
   questions: ChildQuestions,
 ): readonly PendingApproval[] {
-  if (event.askedAt === null) return [];
   const earlier = placeBefore(before, event.callKey);
   const known = earlier === undefined ? [] : questions(earlier.childId, earlier.seq);
   return questions(event.childId, event.childSeq).filter((one) => !known.some((other) => isSame(one, other)));

@@ -14,18 +14,15 @@ import { textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
-import { hasCalls, isTerminal, type State } from "../machine/state.js";
-import { toolOf } from "../transcript/results.js";
+import { isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { compactedEvent, failedEvents } from "./attempt-events.js";
-import { type ChildQuestions, newQuestions, noQuestions } from "./child-questions.js";
-import { changedByCall, changedData } from "./data-events.js";
-import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
-import { approvalsOf, type PendingApproval } from "./outcome.js";
-import type { OfCall, PublicEvent, PublicEventBody } from "./public-event.js";
+import { callBodies, recoveryQuestions } from "./call-events.js";
+import { type ChildQuestions, noQuestions } from "./child-questions.js";
+import { changedData } from "./data-events.js";
+import { approvalsOf } from "./outcome.js";
+import type { PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
-import { questionText } from "./tool-questions.js";
-import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
 
 /**
  * The public events of one entry.
@@ -78,14 +75,10 @@ function bodiesOf(
   questions: ChildQuestions,
 ): readonly PublicEventBody[] {
   switch (event.type) {
-    case "session_created": {
-      const { v: _, at: __, ...body } = event;
-      return [body];
-    }
+    case "session_created":
+      return [created(event)];
     case "run_started":
-      return [
-        { type: "run_started", runId: event.runId, input: transcript.run?.input ?? [], ...defined({ by: event.by }) },
-      ];
+      return [started(event, transcript)];
     case "history_added":
       return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
@@ -99,32 +92,20 @@ function bodiesOf(
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
-      return decidedEvents(event, transcript, before, after);
     case "answered":
-      return answeredEvents(event, transcript, after);
     case "tool_waiting":
-      return waitingEvents(event, transcript, after);
     case "child_waiting":
-      return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
     case "tool_failed":
-      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
     case "tool_finished":
-      return finishedEvents(event, transcript);
     case "tool_step_finished":
-      return callEvent(transcript, event, (call) => [stepEvent(event, call), ...changedByCall(event)]);
     case "tool_asked":
-      return callEvent(transcript, event, (call, record) => [
-        ...askedEvents(event, call, record),
-        ...changedByCall(event),
-      ]);
+    case "late_result":
+    case "timer_fired":
+      return callBodies(event, transcript, before, after, questions);
     case "data_changed":
       return [changedData(event)];
-    case "timer_fired":
-      return expiredQuestion(event, transcript);
     case "abort_requested":
       return abortEvents(sessionId, event, before);
-    case "late_result":
-      return [lateResult(event)];
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
     case "handed_off":
@@ -144,6 +125,14 @@ function bodiesOf(
       event satisfies EventOf<ReservedEventType>;
       return [];
   }
+}
+
+function created({ v: _, at: __, ...body }: EventOf<"session_created">): PublicEventBody {
+  return body;
+}
+
+function started({ runId, by }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
+  return { type: "run_started", runId, input: run?.input ?? [], ...defined({ by }) };
 }
 
 function sourcesChanged(
@@ -223,145 +212,6 @@ function steeredEvents(
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
 }
 
-type Named = { readonly runId: string; readonly callKey: string };
-type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
-
-function callEvent(
-  transcript: Transcript,
-  { runId, callKey }: Named,
-  make: (call: OfCall, record: CallRecordOf) => readonly PublicEventBody[],
-): readonly PublicEventBody[] {
-  const record = transcript.calls.get(callKey);
-  if (record === undefined) return [];
-  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: toolOf(record) }, record);
-}
-
-function positionOf(state: State, callKey: string) {
-  return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
-}
-
-function decidedEvents(
-  event: EventOf<"tool_decided">,
-  transcript: Transcript,
-  before: State,
-  after: State,
-): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) => {
-    const was = positionOf(before, event.callKey);
-    const first = was?.status === "deciding" && was.edited === undefined;
-    const bodies: PublicEventBody[] = first
-      ? [{ type: "tool_call", input: record.input, ...repairIn(event), ...call }]
-      : [];
-    const now = positionOf(after, event.callKey);
-    bodies.push(...externalRequest(now, call, record));
-    if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
-    return bodies;
-  });
-}
-
-function waitingEvents(
-  event: EventOf<"tool_waiting">,
-  transcript: Transcript,
-  after: State,
-): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) =>
-    event.childId === undefined
-      ? externalRequest(positionOf(after, event.callKey), call, record)
-      : [{ type: "child_started", childId: event.childId, ...call }],
-  );
-}
-
-function expiredQuestion(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
-  const { runId, callKey } = event;
-  return callKey === undefined ? [] : callEvent(transcript, { runId, callKey }, (call) => expiredEvents(event, call));
-}
-
-/** The request for a result from outside, if the call waits for one. */
-function externalRequest(
-  now: ReturnType<typeof positionOf>,
-  call: OfCall,
-  { input }: CallRecordOf,
-): readonly PublicEventBody[] {
-  return now?.status === "waiting" && now.on === "external"
-    ? [{ type: "approval_requested", why: "external", input, ...call }]
-    : [];
-}
-
-function question(
-  call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
-  record: CallRecordOf,
-) {
-  const text = questionText(call, record);
-  return {
-    type: "approval_requested",
-    why: call.why,
-    input: record.input,
-    ...(call.inputHash === undefined ? {} : { inputHash: call.inputHash }),
-    ...(text === undefined ? {} : { question: text }),
-    ...(call.expiresAt === undefined ? {} : { expiresAt: call.expiresAt }),
-  } as const;
-}
-
-/** A question of a child session belongs to the run of the parent, too. */
-function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
-  const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
-  return { type: "approval_requested", ...call, runId, childId: sessionId };
-}
-
 function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
   return { type, runId, callKey, from, to };
-}
-
-function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
-  return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
-}
-
-/** A restart may turn calls that were running into questions. */
-function recoveryQuestions(transcript: Transcript, before: State, after: State): readonly PublicEventBody[] {
-  if (!hasCalls(after)) return [];
-  return after.calls.flatMap((now) => {
-    if (now.status !== "asking" || positionOf(before, now.callKey)?.status === "asking") return [];
-    return callEvent(transcript, { runId: after.runId, callKey: now.callKey }, (call, record) => [
-      { ...question(now, record), ...call },
-    ]);
-  });
-}
-
-function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
-  const { answer, by, questionId } = event;
-  const note = "note" in answer ? answer.note : undefined;
-  return callEvent(transcript, event, (call, record) => [
-    {
-      type: "approval_answered",
-      answer: answer.type,
-      ...(answer.type === "modify" ? { input: answer.input } : {}),
-      ...(questionId === undefined ? {} : { questionId }),
-      ...(answer.type === "reply" ? { value: answer.value } : {}),
-      ...(note === undefined ? {} : { note }),
-      ...(by === undefined ? {} : { by }),
-      ...call,
-    },
-    ...externalRequest(positionOf(after, event.callKey), call, record),
-  ]);
-}
-
-function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) => {
-    const { result } = record;
-    if (result === undefined) return [];
-    const isError = result.outcome !== "ok";
-    const cut = result.cut === undefined ? {} : { cut: result.cut };
-    return [
-      ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
-      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
-      {
-        type: "call_complete",
-        status: isError ? "error" : "ok",
-        durationMs: result.durationMs ?? 0,
-        ...attemptsOf(record, transcript),
-        ...call,
-      },
-      ...changedByCall(event),
-    ];
-  });
 }

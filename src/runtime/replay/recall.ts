@@ -128,6 +128,33 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
   }
 
+  async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {
+    const { runId, sources, contextSeq } = event;
+    if (sources !== undefined) {
+      const { name, context } = partsNear(parts, state);
+      if (context.sources.length > 0) await recallSources({ runId, agent: name }, sources, memory);
+    }
+    // How many entries the preparation had seen depends on timing, so the recorded number counts.
+    return act({ type: "prepare", key: "replay", runId }, { ...state, seq: contextSeq }, transcript);
+  }
+
+  async function callToolAgain(
+    event: EventOf<"tool_decided" | "tool_waiting" | "tool_failed" | "tool_finished">,
+    state: State,
+    transcript: Transcript,
+  ): Promise<EventBody | undefined> {
+    const call = callOf(state, event.callKey);
+    if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
+    if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
+    if (event.type === "tool_decided") return decideAgain(event, state, transcript);
+    // A result without an attempt came from another program.
+    const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
+    const compiled = call === undefined ? undefined : partsNear(parts, state).tools.get(call.name);
+    if (compiled !== undefined && runsAgain(compiled) && wasCutOff(event, state, compiled)) return undefined;
+    const real = { clock: waitingClock };
+    return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
+  }
+
   async function presentEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
     now = event.at;
     if (event.hooks !== undefined) return undefined;
@@ -138,35 +165,15 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "compaction_started":
         return act({ type: "prepare", key: "replay", runId: event.runId ?? "" }, state, transcript);
       case "prepared":
-        if (event.sources !== undefined) {
-          const { name, context } = partsNear(parts, state);
-          if (context.sources.length > 0)
-            await recallSources({ runId: event.runId, agent: name }, event.sources, memory);
-        }
-        // How many entries the preparation had seen depends on timing, so the recorded number counts.
-        return act(
-          { type: "prepare", key: "replay", runId: event.runId },
-          { ...state, seq: event.contextSeq },
-          transcript,
-        );
+        return prepareAgain(event, state, transcript);
       case "model_finished":
       case "model_failed":
         return callAgain(event, state, transcript);
       case "tool_decided":
       case "tool_waiting":
       case "tool_failed":
-      case "tool_finished": {
-        const call = callOf(state, event.callKey);
-        if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
-        if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
-        if (event.type === "tool_decided") return decideAgain(event, state, transcript);
-        // A result without an attempt came from another program.
-        const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-        const compiled = call === undefined ? undefined : partsNear(parts, state).tools.get(call.name);
-        if (compiled !== undefined && runsAgain(compiled) && wasCutOff(event, state, compiled)) return undefined;
-        const real = { clock: waitingClock };
-        return isOurs ? act(ofCall("run_tool", event, call), state, transcript, real) : undefined;
-      }
+      case "tool_finished":
+        return callToolAgain(event, state, transcript);
       case "handed_off":
         return act({ type: "hand_over", key: "replay", runId: event.runId }, state, transcript);
       case "steered":

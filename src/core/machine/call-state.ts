@@ -1,0 +1,146 @@
+/**
+ * One tool call in the state of a session: where it stands, and what follows from that.
+ */
+
+/** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
+export type Recover = "rerun" | "ask" | "fail" | "reconcile";
+
+export type CallPolicy = {
+  readonly recover: Recover;
+  /** Runs alone among the calls of its step. */
+  readonly sequential?: boolean;
+  /** How long this call may take to settle after an abort, in milliseconds, instead of the run's `abortGraceMs`. */
+  readonly graceMs?: number;
+  /** Its result comes from outside (`session.provideResult`); nothing is executed here. */
+  readonly external?: boolean;
+  /** The provider runs the call once it is approved; nothing is executed here. */
+  readonly provider?: boolean;
+  /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
+  readonly durable?: boolean;
+  /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
+  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
+  /** The agent that the call hands the session over to; nothing is executed. */
+  readonly handoff?: string;
+};
+
+/** How a call ended. */
+export type CallOutcome = "ok" | "error" | "denied" | "blocked" | "skipped" | "not_run" | "aborted" | "interrupted";
+
+type CallIdentity = {
+  /** `runId`/`modelCallIndex`/position: the identity of the call everywhere. Positions count from 1. */
+  readonly callKey: string;
+  readonly name: string;
+  /** The entry that holds the call's present input: the model's message, a decision or an answer. */
+  readonly inputSeq: number;
+  /** SHA-256 of the canonical input, if a person is asked. */
+  readonly inputHash?: string;
+};
+
+/** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
+export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
+
+/** A question that was asked at `askedAt` (epoch milliseconds), and whose tool goes on running. */
+export type HeldQuestion = OpenQuestion & { readonly askedAt: number };
+
+/** How many questions of one call may be open at once. */
+export const maxOpenQuestions = 16;
+
+/** The child session of a call, and what it reported last. */
+type ChildReport = {
+  readonly childId?: string;
+  /** Since when the child waits for a person, in epoch milliseconds. Absent: it does not. */
+  readonly askedAt?: number;
+  /** The entry of the child that the report is about. */
+  readonly childSeq?: number;
+};
+
+/** How many attempts of a call have failed and were tried again. */
+type Failures = { readonly failures?: number };
+
+/** One tool call as data. Only `running` calls are in doubt after a crash. */
+export type Call = CallIdentity &
+  (
+    | {
+        readonly status: "deciding";
+        /** A person changed the input. If the call asks again, the time to answer goes on. */
+        readonly edited?: { readonly policy: CallPolicy; readonly expiresAt?: number };
+      }
+    | {
+        readonly status: "asking";
+        /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
+        readonly why: "policy" | "recovery" | "provider" | "tool";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
+        readonly askedAt: number;
+        readonly expiresAt?: number;
+        /** The questions of the tool that are not answered yet. The call runs again when there is none. */
+        readonly open?: readonly OpenQuestion[];
+        readonly failures?: number;
+      }
+    | ({
+        readonly status: "ready";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** The last attempt failed, and the call waits for a slot for its next one. */
+        readonly lastFailed?: true;
+      } & Failures)
+    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
+    | {
+        readonly status: "retrying";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        readonly failures: number;
+        readonly until: number;
+        readonly ms: number;
+      }
+    | ({
+        readonly status: "running";
+        readonly policy: CallPolicy;
+        readonly attempt: number;
+        /** Questions to a person that are open while the call runs: its process waits for the answers. */
+        readonly held?: readonly HeldQuestion[];
+      } & ChildReport &
+        Failures)
+    | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
+    | ({
+        readonly status: "waiting";
+        readonly on: "child";
+        readonly policy: CallPolicy;
+        readonly reservedTokens?: number;
+        readonly reservedCostUsd?: number;
+      } & ChildReport)
+    | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
+    /** The call ends without being run (again). Its result follows in the same commit; entry `causeSeq` says why. */
+    | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
+    | { readonly status: "done"; readonly outcome: CallOutcome }
+  );
+
+/**
+ * This process can do nothing for the call while all slots are taken: a call that is still ready waits for a child's
+ * slot.
+ */
+export function isHeldOutside({ status }: Call): boolean {
+  return status === "waiting" || status === "asking" || status === "ready" || status === "done";
+}
+
+/** A person must answer this call or its child session, or a caller must provide its result. */
+export function asksOutside(call: Call): call is Call & { readonly askedAt: number } {
+  return call.status === "asking" || (call.status === "waiting" && call.askedAt !== undefined);
+}
+
+/** The questions of a tool that are open; undefined if there is none. */
+export function openQuestionsOf(call: Call): readonly OpenQuestion[] | undefined {
+  if (call.status === "asking") return call.open;
+  return call.status === "running" ? call.held : undefined;
+}
+
+/** The open question of a tool by its id; undefined if it is not open. */
+export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
+  return openQuestionsOf(call)?.find(({ step }) => step === questionId);
+}
+
+/** The key that identifies a call. Positions count from 1. */
+export function callKeyOf(runId: string, modelCallIndex: number, position: number): string {
+  return `${runId}/${modelCallIndex}/${position}`;
+}
