@@ -13,6 +13,7 @@ import { fork } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -55,20 +56,30 @@ function fail(what) {
   failures.push(what);
 }
 
+/** A port that is free now. */
+async function freePort() {
+  const probe = createServer();
+  probe.listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
+
 /** One place among the servers: when its process ends, the next one begins at the same port. */
-async function createPlace(index) {
-  const place = { port: 0, child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
+async function createPlace(port, index) {
+  const place = { child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
   async function live() {
     const random = createRandom(seed, "server", index, place.lives);
     const life = { commits: random.whole(10, 250), end: random.one(Object.keys(ends)) };
     place.lives += 1;
     if (place.isLast) life.end = "none";
-    const options = { path, journal, seed, port: place.port, token, life };
+    const options = { path, journal, seed, port, ports, token, life };
     const child = fork(fileURLToPath(new URL("./chaos/server.mjs", import.meta.url)), [JSON.stringify(options)]);
     place.child = child;
     child.on("message", (message) => {
-      if ("port" in message) place.port = message.port;
-      else fail(message.error);
+      if ("error" in message) fail(message.error);
     });
     child.once("exit", (code, signal) => {
       if (place.isOver) return;
@@ -84,8 +95,9 @@ async function createPlace(index) {
 }
 
 await (await openSqliteStore({ path })).close();
-const places = await Promise.all(Array.from({ length: serverCount }, (_, index) => createPlace(index)));
-const world = { ports: places.map(({ port }) => port), token, sessions: new Set(), fail };
+const ports = await Promise.all(Array.from({ length: serverCount }, freePort));
+const places = await Promise.all(ports.map(createPlace));
+const world = { ports, token, sessions: new Set(), fail };
 const startedAt = performance.now();
 const isOver = () => performance.now() - startedAt > seconds * 1_000 || failures.length >= mostFailures;
 const clients = Array.from({ length: clientCount }, (_, index) => createClient({ seed, index, world, isOver }));
@@ -168,7 +180,7 @@ function report() {
   for (const failure of failures.slice(0, mostFailures)) console.error(failure);
   if (failures.length > 0) console.error(`The store is kept: ${folder}`);
   console.log(
-    `Seed ${seed}: ${world.sessions.size} sessions, ${sum("runs")} runs, ${events} events, ${sum("frames")} frames, ` +
+    `Seed ${seed}: ${world.sessions.size} sessions, ${sum("runs")} runs, ${events} events, ${sum("frames")} frames, ${sum("peerDeltas")} deltas of other processes, ` +
       `${sum("drops")} dropped streams, ${sum("answers")} answers, ${sum("steers")} steers, ${sum("aborts")} aborts; ` +
       `servers ${died}; ${failures.length} failed`,
   );

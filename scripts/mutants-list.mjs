@@ -622,4 +622,20 @@ export const mutants = [
     check: "tests",
     tests: "test/core/handoff-lists.seeds.test.ts",
   },
+  {
+    name: "a question that is asked anew after a crash takes no answer",
+    file: "src/runtime/api/answers.ts",
+    find: 'call.status === "running" ? `/${call.attempt}` : ""',
+    replace: '""',
+    check: "tests",
+    tests: "test/runtime/held-questions.test.ts",
+  },
+  {
+    name: "a compaction that was given up goes on asking",
+    file: "src/runtime/effects/compact.ts",
+    find: "abort(wanted);",
+    replace: "",
+    check: "tests",
+    tests: "test/runtime/compaction.test.ts",
+  },
 ];

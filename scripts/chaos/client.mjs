@@ -19,7 +19,7 @@ export function createClient({ seed, index, world, isOver }) {
   const headers = { authorization: `Bearer ${world.token}` };
   /** Of each session that it has watched: what a client holds, and the events that came. */
   const watched = new Map();
-  const done = { runs: [], steers: [], answers: [], aborts: 0, drops: 0, frames: 0, reconnects: 0 };
+  const done = { runs: [], steers: [], answers: [], aborts: 0, drops: 0, frames: 0, peerDeltas: 0, reconnects: 0 };
   let count = 0;
 
   const url = (path) => `http://127.0.0.1:${random.one(world.ports)}${path}`;
@@ -56,7 +56,8 @@ export function createClient({ seed, index, world, isOver }) {
     const runId = `${sessionId}-r`;
     const answer = await ask("POST", "/v1/sessions", body, { "idempotency-key": runId });
     if (answer === null) return;
-    if (answer.status >= 300) return world.fail(`a session could not begin: ${JSON.stringify(answer)}`);
+    if (answer.status !== 201 || answer.json.runId !== runId)
+      return world.fail(`a session could not begin: ${JSON.stringify(answer)}`);
     done.runs.push({ sessionId, runId: answer.json.runId, text: body.input });
     world.sessions.add(sessionId);
   }
@@ -109,7 +110,7 @@ export function createClient({ seed, index, world, isOver }) {
 
   /** Reads so many frames of a stream, and drops the connection. */
   async function watch(sessionId = random.one([...world.sessions]), frames = random.whole(1, 120), isEnough = null) {
-    const own = watched.get(sessionId) ?? { view: createStreamView(), events: [] };
+    const own = watched.get(sessionId) ?? { view: createStreamView(), events: [], live: "none" };
     watched.set(sessionId, own);
     const connection = new AbortController();
     const last = own.view.lastId();
@@ -145,6 +146,8 @@ export function createClient({ seed, index, world, isOver }) {
     const before = own.view.partial();
     const applied = own.view.apply(frame);
     if (frame.data.type === "reset") world.fail(`${sessionId}: the stream said reset`);
+    if ("live" in frame.data) own.live = frame.data.live;
+    if (applied === "partial" && own.live === "peer") done.peerDeltas += 1;
     if (applied === "reconnect") done.reconnects += 1;
     if (applied === "event") {
       own.events.push(frame);

@@ -9,7 +9,7 @@ import { createServer } from "pawl/server";
 import { openSqliteStore } from "pawl/sqlite";
 import { createChaosAgent } from "./agent.mjs";
 
-const { path, journal, seed, port, token, life } = JSON.parse(process.argv[2]);
+const { path, journal, seed, port, ports, token, life } = JSON.parse(process.argv[2]);
 
 const opened = await openSqliteStore({ path });
 let commits = 0;
@@ -30,6 +30,11 @@ const server = createServer({
   store,
   agents: [createChaosAgent({ seed, journal, store })],
   token,
+  peers: {
+    address: `http://127.0.0.1:${port}`,
+    secret: "a-secret-between-the-servers-of-the-chaos-test",
+    allow: ports.map((other) => `http://127.0.0.1:${other}`),
+  },
   // A client that waits counts these, too.
   heartbeatMs: 25,
   limits: { changesPerMinute: 1_000_000, streamsPerPrincipal: 1_000 },
@@ -41,7 +46,7 @@ const server = createServer({
 const http = createHttpServer(server.listener);
 http.listen(port, "127.0.0.1");
 await once(http, "listening");
-process.send({ port: http.address().port });
+process.send({ listening: port });
 process.on("message", (message) => {
   if (message === "stay") life.end = "none";
   if (message === "end") void drain();

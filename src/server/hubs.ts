@@ -5,6 +5,7 @@ import type { Agent, Client, Redact } from "../index.js";
 import type { LiveSource } from "./client/index.js";
 import { behindEntry } from "./client/view.js";
 import { createHub, type Hub, type HubSource } from "./hub.js";
+import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
 import { redacted } from "./redacted-items.js";
 
@@ -15,6 +16,7 @@ export type Hubs = {
 
 export type HubParts = {
   readonly links: Links;
+  readonly alone: LoneRuns | null;
   readonly client: Client;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly redact: Redact;
@@ -30,7 +32,12 @@ export function createHubs(parts: HubParts): Hubs {
     const place = behindEntry(seq);
     const items: HubSource["items"] = (signal, onLive) =>
       redacted(parts.links.items(followed, place, { signal, onLive }), parts.redact);
-    return createHub({ items }, await parts.links.live(sessionId), () => hubs.delete(sessionId));
+    const live = await parts.links.live(sessionId);
+    const leave = parts.alone?.joined(sessionId);
+    return createHub({ items }, live, () => {
+      hubs.delete(sessionId);
+      leave?.();
+    });
   }
 
   return {

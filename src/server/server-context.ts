@@ -5,6 +5,7 @@ import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, W
 import { redactJson } from "../index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
+import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
 import { ServerError } from "./server-error.js";
@@ -24,6 +25,8 @@ export type ServerContext = {
   readonly streams: OpenStreams;
   /** Those that other processes of this server read. */
   readonly peerStreams: OpenStreams;
+  /** Null if runs that nobody watches go on. */
+  readonly alone: LoneRuns | null;
   readonly usage: UsageLimits;
   readonly isDraining: () => boolean;
   /** The OpenAPI document. */

@@ -71,6 +71,11 @@ type Common = {
    * another process holds. Agents get `peers.address` unless they have it: the server uses copies of them then.
    */
   readonly peers?: PeerOptions;
+  /**
+   * Aborts a run that a chat request (`/v1/chat`, `/v1/agui`) began, when no stream of its session has been open for so many
+   * seconds: for pages that only leave (`stop()`). A run that waits for somebody is not aborted. Default: never.
+   */
+  readonly abortWhenAlone?: number;
 };
 
 export type ServerOptions = Common &
@@ -93,6 +98,8 @@ export type ServerSettings = {
   readonly heartbeatMs: number;
   readonly log: (line: LogLine) => void;
   readonly peers: Peers | null;
+  /** Milliseconds; null: never. */
+  readonly aloneMs: number | null;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -109,7 +116,7 @@ const defaultLimits: Required<ServerLimits> = {
 
 const optionNames: ReadonlySet<string> = new Set([
   ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
-  ...["redact", "heartbeatMs", "log", "peers"],
+  ...["redact", "heartbeatMs", "log", "peers", "abortWhenAlone"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -124,6 +131,9 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     throw misconfigured("basePath is a path such as /pawl, without a slash at its end.");
   if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
     throw misconfigured("heartbeatMs is a number of milliseconds, more than 0.");
+  const { abortWhenAlone: alone } = options;
+  if (alone !== undefined && !(Number.isFinite(alone) && alone > 0 && alone <= 86_400))
+    throw misconfigured("abortWhenAlone is a number of seconds, more than 0 and at most a day.");
   checkNames("limits", limits, new Set(Object.keys(defaultLimits)));
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
@@ -143,6 +153,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     heartbeatMs,
     log: options.log ?? (() => {}),
     peers,
+    aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
   };
 }
 

@@ -7,13 +7,22 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Agent, createClient, createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
+import {
+  type Agent,
+  type Client,
+  createClient,
+  createWorker,
+  PawlError,
+  type Worker,
+  type WorkerReport,
+} from "../index.js";
 import { createHubs } from "./hubs.js";
 import { createListWatch } from "./list-watch.js";
+import { createLoneRuns, type LoneRuns } from "./lone-runs.js";
 import { createListener } from "./node-listener.js";
 import { openApi } from "./open-api.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
-import { createLinks } from "./peers/links.js";
+import { createLinks, type Links } from "./peers/links.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
@@ -79,6 +88,7 @@ export function createServer(options: ServerOptions): Server {
     await worker?.stop({ graceMs });
     await working;
     context.peerStreams.endAll("drain", 0);
+    context.alone?.close();
   }
 
   return {
@@ -128,6 +138,7 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
   const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
   const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
+  const alone = loneRunsOf(settings, client, links);
   const list = createListWatch({
     store,
     infoOf: (summary) => infoOf({ settings }, summary),
@@ -142,12 +153,36 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     isDraining,
     openApi: () => openApi(routes, settings.basePath),
     links,
-    hubs: createHubs({ links, client, agents, redact }),
+    alone,
+    hubs: createHubs({ links, alone, client, agents, redact }),
     streams: createOpenStreams(streamRules),
     peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };
+}
+
+function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, links: Links): LoneRuns | null {
+  if (aloneMs === null) return null;
+  return createLoneRuns({
+    afterMs: aloneMs,
+    clock: {
+      after(ms, call) {
+        const timer = setTimeout(call, ms);
+        return () => clearTimeout(timer);
+      },
+    },
+    async abort(sessionId, runIds) {
+      const summary = await store.describe(sessionId);
+      if (summary === null) return "done";
+      const { holder, activity, inbox } = summary;
+      if (holder === null && inbox === 0 && activity !== "active") return activity === "waiting" ? "parked" : "done";
+      if (holder === null) return "later";
+      if (links.isHere(holder))
+        for (const runId of runIds) await client.session(sessionId).abort({ runId, note: "Nobody watched the chat." });
+      return "done";
+    },
+  });
 }
 
 type Handled = { readonly answer: Answer; readonly headers: { readonly [name: string]: string } };

@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import {
   type AgentOptions,
+  type CompactionService,
   createAgent,
   createMemoryStore,
   type Message,
@@ -14,6 +15,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
+import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
 const words = "A sentence of some length that fills the window. ".repeat(12);
@@ -189,4 +191,42 @@ describe("what was replaced", () => {
     for (const compaction of [{ triggerRatio: 2 }, { targetRatio: 0.9 }, { keepTurns: 0 }, { window: 1 } as object])
       expect(() => createAgent({ model, compaction })).toThrow("compaction");
   });
+});
+
+test("a service that took too long asks the summariser nothing any more", verifies("CTX-4"), async () => {
+  const clock = createWatchedClock();
+  let goOn = () => {};
+  const late = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  let isDue = true;
+  let tell = (_: unknown) => {};
+  const told = new Promise<unknown>((resolve) => {
+    tell = resolve;
+  });
+  const service: CompactionService = {
+    isDue: () => isDue,
+    cutOf: ({ cuts }) => cuts[0] ?? null,
+    async sumUp({ ask }) {
+      isDue = false;
+      await late;
+      ask({ systemPrompt: "Sum up.", text: "All of it." }).then(tell, tell);
+      return { summary: "Late.", retained: [] };
+    },
+  };
+  const summariser = createScriptedModel([short]);
+  const agent = createAgent({
+    model: createScriptedModel(talking(2)),
+    tools: [createEcho().tool],
+    clock,
+    compaction: { contextWindow: 2_000, model: summariser },
+    services: { compaction: service },
+  });
+  const result = agent.run("Talk.");
+  await clock.waitFor(1_800_000);
+  await clock.advance(1_800_000);
+  expect(await result).toMatchObject({ status: "completed" });
+  goOn();
+  expect(await told).toMatchObject({ message: "The compaction is no longer wanted." });
+  expect(summariser.requests).toEqual([]);
 });

@@ -28,7 +28,7 @@ export type Rig = {
 export type Answered = { readonly status: number; readonly json: any; readonly headers: Headers };
 
 export type RigOptions = Partial<
-  Pick<ServerOptions, "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs">
+  Pick<ServerOptions, "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs" | "abortWhenAlone">
 > & {
   readonly store?: Store;
   readonly agents?: readonly Agent[];

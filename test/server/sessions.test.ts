@@ -76,6 +76,28 @@ describe.each(bothStores)("a server on $name", ({ open }) => {
     );
   });
 
+  test("begins one session for a repeated request, also with an id of one's own", async () => {
+    await withStore(open, (store) =>
+      withServer({ store, agents: [writer(store)] }, async ({ ask }) => {
+        const begin = (key: string, own: object = {}) =>
+          ask("POST", "/v1/sessions", { agent: "writer", input: "Write.", ...own }, { "idempotency-key": key });
+        const [first, second] = await Promise.all([begin("k1"), begin("k1")]);
+        const { sessionId } = first.json;
+        expect(second).toMatchObject({ status: 201, json: { sessionId, runId: "k1" } });
+        expect(await ask("GET", `/v1/sessions/${sessionId}/runs/k1?wait=30`)).toMatchObject({ status: 200 });
+        expect(await begin("k1")).toMatchObject({ status: 201, json: { sessionId, runId: "k1" } });
+        const { events } = (await ask("GET", `/v1/sessions/${sessionId}/events?type=run_started`)).json;
+        expect(events).toHaveLength(1);
+
+        const mine = { sessionId: "mine" };
+        expect(await begin("k2", mine)).toMatchObject({ status: 201, json: { ...mine, runId: "k2" } });
+        expect(await begin("k2", mine)).toMatchObject({ status: 201, json: { ...mine, runId: "k2" } });
+        expect(await begin("k3", mine)).toMatchObject({ status: 409, json: { error: { code: "session_busy" } } });
+        expect((await ask("GET", "/v1/sessions")).json.sessions).toHaveLength(2);
+      }),
+    );
+  });
+
   test("shows what waits, and the first of two answers counts", async () => {
     await withStore(open, async (store) => {
       const { agent, paid } = payer(store);

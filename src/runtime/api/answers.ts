@@ -87,10 +87,11 @@ export function createAnswering(
 
   async function answerTool(
     state: State,
-    { callKey }: Call,
+    call: Call,
     decision: Extract<ApprovalDecision, { type: "reply" | "decline" }>,
     { by, questionId }: AnswerOptions,
   ): Promise<"said" | "duplicate"> {
+    const { callKey } = call;
     const all = (await ownQuestions(store, id, state)).filter((one) => one.callKey === callKey);
     const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
     if (questionId === undefined && all.length > 1) throw severalOpen(callKey, all);
@@ -102,7 +103,9 @@ export function createAnswering(
         : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
     const who = by === undefined ? {} : { by };
     const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
-    return post(`answer/${callKey}/tool/${asked.questionId}`, body, state);
+    // A tool that goes on with its question asks it anew in its next attempt. Others are asked once.
+    const attempt = call.status === "running" ? `/${call.attempt}` : "";
+    return post(`answer/${callKey}/tool/${asked.questionId}${attempt}`, body, state);
   }
 
   async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {

@@ -11,7 +11,7 @@ import type { EventOf } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import type { CompactionService, CompactionTask, Summary } from "../../ports/compaction.js";
-import type { Cancellation } from "../lib/cancellation.js";
+import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import { modelOf } from "../model/models.js";
@@ -38,9 +38,15 @@ export async function compact(
     return { type: "compacted", runId, tokensBefore, fault: faultOf("nothing_to_compact", "Nothing can be replaced.") };
   const own = modelOf(context);
   const called = parts.compaction.model === null ? own : { ...own, model: parts.compaction.model };
-  const summariser = createSummariser(effect, called, context, cancellation);
+  const wanted = createCancellation();
+  const stopListening = onCancel(cancellation, () => abort(wanted, cancellation.reason));
+  const summariser = createSummariser(effect, called, context, wanted);
   const startedAt = context.now();
-  const made = await sumUp(cut, summariser, parts.compaction.budgetOf(called.model).tokens, compaction, context);
+  const budget = parts.compaction.budgetOf(called.model).tokens;
+  const made = await sumUp(cut, summariser, budget, compaction, context);
+  stopListening();
+  // A service that took too long asks nobody any more.
+  abort(wanted);
   return {
     type: "compacted",
     runId,

@@ -39,6 +39,8 @@ class SummariserFailure extends Error {
 
 const heldElsewhere: ModelFailure = { kind: "cancelled", message: "The session is no longer held here." };
 
+const notWanted: ModelFailure = { kind: "cancelled", message: "The compaction is no longer wanted." };
+
 export function createSummariser(
   { runId }: EffectOf<"compact">,
   called: CalledModel,
@@ -54,6 +56,7 @@ export function createSummariser(
   async function attempt(asking: Asked): Promise<string | ModelFailure> {
     const request = summaryRequestOf({ sessionId, runId, modelCallIndex }, asking.prompt.text, asking.text.text);
     while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return heldElsewhere;
+    if (cancellation.isCancelled) return notWanted;
     asking.attempts += 1;
     const assembly = createAssembly(request);
     await streamInto(assembly, request, {

@@ -45,7 +45,12 @@ async function live({ request, params }: Asked, context: ServerContext) {
     status: 200,
     stream(sink) {
       const open = eventStream(framesOf(session, seq, left.signal), left, sink, format);
-      sink.onClose(context.peerStreams.add(open, async () => (await held()) !== undefined));
+      const leave = context.alone?.joined(id);
+      const forget = context.peerStreams.add(open, async () => (await held()) !== undefined);
+      sink.onClose(() => {
+        forget();
+        leave?.();
+      });
       return open;
     },
   } as const satisfies Awaited<ReturnType<Route["handle"]>>;

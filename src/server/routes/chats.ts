@@ -12,7 +12,7 @@ import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
 import { behindEntry } from "../client/view.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
-import type { Principal } from "../principal.js";
+import { idFor, type Principal } from "../principal.js";
 import { redacted } from "../redacted-items.js";
 import type { Answer, Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -155,10 +155,8 @@ function agentFor({ agents }: ServerContext, name: string | undefined): string {
   throw new ServerError("bad_input", `Name the agent of the chat. There are ${known === "" ? "none here" : known}.`);
 }
 
-async function sessionIdOf({ id }: Principal, chat: string): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify([id, chat]));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return `chat-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+async function sessionIdOf(principal: Principal, chat: string): Promise<string> {
+  return `chat-${await idFor(principal, chat)}`;
 }
 
 /**
@@ -188,7 +186,11 @@ function postedSession(
   };
   return {
     ...session,
-    send: (input, options) => session.send(input, { ...options, ...naming, by: principal.id }),
+    async send(input, options) {
+      const sent = await session.send(input, { ...options, ...naming, by: principal.id });
+      context.alone?.begun(id, sent.runId);
+      return sent;
+    },
     events: ((options) => redacted(events(options), settings.redact, mayApprove)) as PostedSession["events"],
     pendingApprovals: async () => {
       const waiting = await session.pendingApprovals();
@@ -226,7 +228,9 @@ function streamed(
     stream(sink) {
       const open = eventStream(events, left, sink, format);
       const forget = context.streams.add(open, mayStay);
+      const leave = context.alone?.joined(sessionId);
       sink.onClose(() => {
+        leave?.();
         forget();
         giveBack();
       });

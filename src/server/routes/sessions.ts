@@ -1,8 +1,8 @@
 /**
  * Sessions: the list, what one is, beginning one, forking and deleting one.
  */
-import type { RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
-import { randomText } from "../principal.js";
+import type { ClientSession, RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
+import { idFor, randomText } from "../principal.js";
 import type { Asked, Route } from "../route.js";
 import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
@@ -45,7 +45,8 @@ export const sessionRoutes: readonly Route[] = [
     path: "/v1/sessions",
     action: "begin",
     scope: "run",
-    about: "Begins a session with a request. A process with the agent carries it out.",
+    about:
+      "Begins a session with a request. A process with the agent carries it out. The header `Idempotency-Key` is the id of the run: a repeated request begins one session.",
     body: objectOf(
       {
         agent: text("The name of the agent.", 200),
@@ -170,7 +171,7 @@ export function listed(
   return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
 }
 
-async function begin({ principal, body }: Asked, context: ServerContext) {
+async function begin({ request, principal, body }: Asked, context: ServerContext) {
   const { agent, input, options, sessionId } = body as {
     readonly agent: string;
     readonly input: string;
@@ -190,14 +191,28 @@ async function begin({ principal, body }: Asked, context: ServerContext) {
     );
   if (!(await isAllowed(context, principal, "begin", null)))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  const id = sessionId ?? randomText(16);
-  if (sessionId !== undefined && (await context.settings.store.describe(id)) !== null)
+  const key = request.headers.get("idempotency-key");
+  const id = sessionId ?? (key === null ? randomText(16) : await idFor(principal, key));
+  const { store } = context.settings;
+  const isThere = (sessionId !== undefined || key !== null) && (await store.describe(id)) !== null;
+  if (isThere && (key === null || (await firstRunOf(store, client.session(id))) !== key))
     throw new ServerError(
       "session_busy",
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
-  const { runId } = await client.session(id).send(input, { ...postOptionsIn(options), agent, by: principal.id });
+  const run = key === null ? {} : { runId: key };
+  const { runId } = await client
+    .session(id)
+    .send(input, { ...postOptionsIn(options), agent, by: principal.id, ...run });
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
+}
+
+/** The run that a session began with, which may still be in its inbox. */
+async function firstRunOf(store: Store, session: ClientSession): Promise<string | null> {
+  for await (const event of session.events({ follow: false, after: 0 }))
+    if (event.type === "run_started" || event.type === "run_queued") return event.runId;
+  for (const { body } of await store.inbox(session.id)) if (body.type === "input") return body.runId;
+  return null;
 }
 
 async function describe(asked: Asked, context: ServerContext) {

@@ -1,0 +1,179 @@
+/**
+ * Real processes with servers over one SQLite file, on loopback: killed (SIGKILL) and drained.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { createClient, type PublicEvent, type Store } from "../../src/index.js";
+import { createStreamView, followSession, type StreamFrame } from "../../src/server/client/index.js";
+import { createToken } from "../../src/server/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
+import { collect } from "../support/agents.js";
+import type { Answered } from "./rig.js";
+
+const program = fileURLToPath(new URL("../fixtures/server/process.mjs", import.meta.url));
+
+export const words = Array.from({ length: 60 }, (_, index) => `word${index} `);
+
+export type ProcessOptions = {
+  /** Whether it carries runs out. Default: true. */
+  readonly work?: boolean;
+  /** The words of a text at which its model waits. */
+  readonly stops?: readonly number[];
+  /** What it says where it is. Default: where it is. */
+  readonly address?: string;
+  readonly peerSecret?: string;
+};
+
+export type ServerProcess = {
+  readonly url: string;
+  readonly ask: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+  /** Resolves when its model stands at this word for the n-th time. */
+  readonly stands: (at: number, times?: number) => Promise<void>;
+  /** Its models go on. */
+  readonly go: () => void;
+  readonly kill: () => Promise<void>;
+  readonly drain: () => Promise<void>;
+  readonly isAlive: () => boolean;
+};
+
+export type Watched = {
+  readonly frames: StreamFrame[];
+  /** Resolves when it is so of the frames that have come. */
+  readonly until: (isSo: (frames: readonly StreamFrame[]) => boolean) => Promise<void>;
+  /** The text of the message that is being streamed, as far as it has come. */
+  readonly text: () => string;
+  /** Rejects if the watcher was told something that does not fit. */
+  readonly end: Promise<void>;
+};
+
+export type Processes = {
+  readonly store: Store;
+  readonly start: (options?: ProcessOptions) => Promise<ServerProcess>;
+  /** Watches at the first of these processes that lives, and at the next one when it is gone. */
+  readonly watch: (at: readonly ServerProcess[], path: string) => Watched;
+  /** The public events of a session, as JSON. */
+  readonly log: (sessionId: string) => Promise<readonly PublicEvent[]>;
+};
+
+export async function createProcesses(): Promise<Processes> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-servers-"));
+  const path = join(folder, "sessions.db");
+  const store = await openSqliteStore({ path });
+  const [token, secret] = [createToken(), createToken()];
+  const children: ChildProcess[] = [];
+  const left = new AbortController();
+  onTestFinished(async () => {
+    left.abort();
+    await Promise.all(children.map(kill));
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  return {
+    store,
+    async start(options = {}) {
+      const given = { path, token, secret, words, work: true, stops: [], allow: ["http://127.0.0.1:*"], ...options };
+      const child = fork(program, [JSON.stringify(given)]);
+      children.push(child);
+      return processOf(child, token);
+    },
+    watch(at, path) {
+      const headers = { authorization: `Bearer ${token}` };
+      const reach: typeof fetch = (_, init) => fetch(`${at.find((one) => one.isAlive())?.url}${path}`, init);
+      return watched(followSession({ url: path, headers, fetch: reach, signal: left.signal, retryMs: 5 }));
+    },
+    async log(sessionId) {
+      const events = await collect(createClient({ store }).session(sessionId).events({ follow: false }));
+      return JSON.parse(JSON.stringify(events)) as readonly PublicEvent[];
+    },
+  };
+}
+
+function watched(followed: ReturnType<typeof followSession>): Watched {
+  const frames: StreamFrame[] = [];
+  let view = createStreamView();
+  const waiting = new Set<() => void>();
+  const read = async () => {
+    for await (const one of followed) {
+      frames.push(one.frame);
+      view = one.view;
+      if (one.applied === "reconnect") throw new Error("The stream left something out.");
+      if (!words.join("").startsWith(text()) && !/^I (?:look|pay)/.test(text())) throw new Error(`It says ${text()}.`);
+      for (const look of [...waiting]) look();
+    }
+  };
+  const text = () =>
+    view
+      .partial()
+      ?.message.parts.map((part) => ("text" in part ? part.text : ""))
+      .join("") ?? "";
+  return {
+    frames,
+    text,
+    until: (isSo) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!isSo(frames)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    end: read(),
+  };
+}
+
+async function processOf(child: ChildProcess, token: string): Promise<ServerProcess> {
+  const stood: number[] = [];
+  const waiting = new Set<() => void>();
+  child.on("message", (said: { readonly stands?: number }) => {
+    if (said.stands !== undefined) stood.push(said.stands);
+    for (const look of [...waiting]) look();
+  });
+  const [{ url }] = (await once(child, "message")) as [{ readonly url: string }];
+  const isAlive = () => child.exitCode === null && child.signalCode === null;
+  return {
+    url,
+    isAlive,
+    async ask(method, path, body, headers = {}) {
+      const type = body === undefined ? {} : { "content-type": "application/json" };
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...type, ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+      return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
+    },
+    stands: (at, times = 1) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (stood.filter((one) => one === at).length < times) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    go: () => void child.send("go"),
+    kill: () => kill(child),
+    async drain() {
+      const ended = once(child, "exit");
+      child.send("drain");
+      await ended;
+    },
+  };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
