@@ -463,8 +463,8 @@ export const mutants = [
   {
     name: "what a guard refuses counts",
     file: "src/runtime/effects/beside-call.ts",
-    find: "if (verdict === null) return;",
-    replace: 'if (verdict === null || stage === "output") return;',
+    find: "if (objection === null) return;",
+    replace: 'if (objection === null || stage === "output") return;',
     check: "seeds",
   },
   {
