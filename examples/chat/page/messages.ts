@@ -21,6 +21,9 @@ export type Decision =
   | { readonly type: "modify"; readonly input: unknown }
   | { readonly type: "reply"; readonly value: unknown };
 
+/** What /v1/chat takes in its field `answers`. */
+export type Answer = Pick<Question, "callKey" | "inputHash" | "questionId"> & { readonly decision: Decision };
+
 export type Metadata = {
   readonly sessionId?: string;
   readonly status?: string;
@@ -53,6 +56,18 @@ export function openQuestions({ parts }: Message, call: ToolCall): readonly Ques
     part.type === "data-pawl-question" && part.data.callKey === call.toolCallId && part.data.answer === undefined
       ? [part.data]
       : [],
+  );
+}
+
+/** Whether the question of this answer is still open. */
+export function isOpen(message: Message | undefined, { callKey, questionId }: Answer): boolean {
+  return (
+    message?.parts.some(
+      (part) =>
+        part.type === "dynamic-tool" &&
+        part.toolCallId === callKey &&
+        openQuestions(message, part).some((question) => question.questionId === questionId),
+    ) === true
   );
 }
 

@@ -5,7 +5,7 @@
 import { Chat, useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Decision, isWaiting, type Message, type Question } from "./messages.js";
+import { type Answer, type Decision, isOpen, isWaiting, type Message, type Question } from "./messages.js";
 
 const transport = new DefaultChatTransport<Message>({
   api: "/v1/chat",
@@ -71,13 +71,24 @@ export function useDurableChat(id: string) {
   const last = messages.at(-1);
   const sessionId = last?.metadata?.sessionId;
 
+  /** Answers that were given while a stream was open. */
+  const given = useRef<readonly Answer[]>([]);
+
   async function answer({ callKey, inputHash, questionId }: Question, decision: Decision) {
     tellOthers();
-    const answers = [{ callKey, inputHash, questionId, decision }];
-    if (!running.current) await sendMessage(undefined, { body: { answers } });
-    // The stream is open, because another call runs: it shows what follows from the answer.
-    else await post(`/v1/sessions/${sessionId}/answers`, answers[0]);
+    const own = { callKey, inputHash, questionId, decision };
+    if (!running.current) return sendMessage(undefined, { body: { answers: [own] } });
+    // Another call runs, so the stream is open, and shows what follows. If it is just ending, the answer is sent again.
+    given.current = [...given.current, own];
+    await post(`/v1/sessions/${sessionId}/answers`, own);
   }
+
+  useEffect(() => {
+    if (isRunning || given.current.length === 0) return;
+    const answers = given.current.filter((one) => isOpen(last, one));
+    given.current = [];
+    if (answers.length > 0) void sendMessage(undefined, { body: { answers } });
+  }, [isRunning, last, sendMessage]);
 
   return {
     messages,
