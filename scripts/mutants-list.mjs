@@ -638,4 +638,25 @@ export const mutants = [
     check: "tests",
     tests: "test/runtime/compaction.test.ts",
   },
+  {
+    name: "the result of a call is told before the items of its child",
+    file: "src/runtime/api/family-stream.ts",
+    find: 'if (item.type === "tool_result") yield* closeCall(member, item);',
+    replace: "",
+    check: "seeds",
+  },
+  {
+    name: "a cursor stands behind nothing of a child",
+    file: "src/runtime/api/family-stream.ts",
+    find: "    member.place = behindEvent(item);",
+    replace: "    if (member === root) member.place = behindEvent(item);",
+    check: "seeds",
+  },
+  {
+    name: "what a child still has to tell is lost when its call ends",
+    file: "src/runtime/api/family-stream.ts",
+    find: "    yield* rest(child);\n    close(child);",
+    replace: "    close(child);",
+    check: "seeds",
+  },
 ];

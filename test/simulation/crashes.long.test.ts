@@ -1,6 +1,6 @@
 /**
  * Reference scenarios, crashed everywhere: at every wait, which includes the moments before and after each commit, and at
- * every pair of commits. However often a process dies, the end is the one without crashes, but for what its tools cannot know.
+ * every pair of commits (at some of them if a scenario is too large for that). However often a process dies, the end is the one without crashes, but for what its tools cannot know.
  *
  * `npm run crash` does all of it in each store.
  */
@@ -23,7 +23,7 @@ describe("in memory", () => {
     expect(plays).toBeGreaterThan(20);
   });
 
-  test.each(scenarios)("$name: every pair of crashes around commits", proven, async (scenario) => {
+  test.each(scenarios)("$name: pairs of crashes around commits", proven, async (scenario) => {
     const { failures, plays } = await sweepScenario(scenario, createMemoryStore(), "pairs");
     expect(failures).toEqual([]);
     expect(plays).toBeGreaterThan(20);

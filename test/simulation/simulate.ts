@@ -68,7 +68,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     const temper = temperOf(world, ownHabitsOf(seed));
     const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
     const known = { isCalm: temper.isCalm, hasGuard: temper.own.extras.guard !== null };
-    for (const history of await simulationHistoriesOf(world, directed.clients, known))
+    for (const history of await simulationHistoriesOf(world, { ...directed, ...known }))
       checkInvariants(history, simulationInvariants);
     return reportOf(seed, directed.turns, world.facts);
   } catch (cause) {

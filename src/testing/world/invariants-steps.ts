@@ -4,7 +4,8 @@
  * 1. A step that the log has is not run again. Only a failed attempt of the whole call lets its failed steps run again.
  * 2. A step that may run once only begins after its start is in the log. It begins a second time only if it failed.
  * 3. A tool goes on only with what is in the log: with this value or this error, and with the first answer.
- * 4. A tool that runs again is given its steps and answers in the order of the log, from the first one on.
+ * 4. A tool that runs again is given its steps and answers in the order of the log, from the first one on. Questions of a
+ *    tool that goes on running are no part of that: each attempt asks its own.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Event, EventOf } from "../../core/machine/event.js";
@@ -28,6 +29,8 @@ type Steps = {
   readonly started: Set<string>;
   /** Those that began in some process. */
   readonly begun: Set<string>;
+  /** Questions of a tool that goes on running, by name; null as long as they are open. Each attempt asks its own. */
+  readonly held: Map<string, Ended | null>;
 };
 
 type StepsByCall = (callKey: string) => Steps;
@@ -35,7 +38,7 @@ type StepsByCall = (callKey: string) => Steps;
 function createSteps(): StepsByCall {
   const calls = new Map<string, Steps>();
   return (callKey) => {
-    const steps = calls.get(callKey) ?? { ended: [], started: new Set(), begun: new Set() };
+    const steps = calls.get(callKey) ?? { ended: [], started: new Set(), begun: new Set(), held: new Map() };
     calls.set(callKey, steps);
     return steps;
   };
@@ -53,10 +56,13 @@ function addEvent(stepsOf: StepsByCall, event: Event): void {
     case "tool_step_finished":
       stepsOf(event.callKey).ended.push({ step: event.step, event });
       break;
+    case "tool_asked":
+      if (event.held === true) stepsOf(event.callKey).held.set(event.step, null);
+      break;
     case "answered":
     case "timer_fired":
       if (event.callKey !== undefined && event.questionId !== undefined)
-        stepsOf(event.callKey).ended.push({ step: event.questionId, event });
+        endQuestion(stepsOf(event.callKey), event.questionId, event);
       break;
     case "tool_failed":
       forgetFailures(stepsOf(event.callKey));
@@ -64,6 +70,11 @@ function addEvent(stepsOf: StepsByCall, event: Event): void {
     default:
       break;
   }
+}
+
+function endQuestion({ held, ended }: Steps, step: string, event: Ended): void {
+  if (held.has(step)) held.set(step, event);
+  else ended.push({ step, event });
 }
 
 /** A step in doubt did not fail: nobody knows what became of it. */
@@ -110,10 +121,14 @@ function givenAsRecorded({ facts }: History): Breach | undefined {
     if (fact.type !== "step_given" || isOver(state, fact.callKey)) continue;
     const { callKey, attempt, step } = fact;
     if (failed.has(`${callKey} ${attempt}`)) continue;
+    const where = `${fact.process} goes on with the step '${step}' of ${callKey} attempt ${attempt}`;
+    const held = stepsOf(callKey).held.get(step);
+    if (held === null) return { what: `${where}, whose question is open`, fact };
+    if (held !== undefined && !isGiven(held, fact)) return { what: `${where}, which has another answer`, fact };
+    if (held !== undefined) continue;
     const place = given.get(`${callKey} ${attempt}`) ?? 0;
     given.set(`${callKey} ${attempt}`, place + 1);
     const next = stepsOf(callKey).ended[place];
-    const where = `${fact.process} goes on with the step '${step}' of ${callKey} attempt ${attempt}`;
     if (next === undefined) return { what: `${where}, which is not in the log`, fact };
     if (next.step !== step) return { what: `${where}; '${next.step}' comes next in the log`, fact };
     if (!isGiven(next.event, fact))

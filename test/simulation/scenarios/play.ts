@@ -16,13 +16,15 @@ import { createScriptedModel, type ScriptedStep } from "../../../src/testing/scr
 import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
-import { createWorld, type Process, type World } from "../../../src/testing/world/world.js";
+import { storeOf } from "../../../src/testing/world/store.js";
+import { clockOf, createWorld, type Process, type World } from "../../../src/testing/world/world.js";
 import { delegate, transferTo } from "../world/family.js";
 import { simulationHistoriesOf } from "../world/history.js";
 import { simulationInvariants } from "../world/invariants.js";
-import { type ProcessOptions, startProcess } from "../world/processes.js";
+import { createReader, type ProcessOptions, startProcess } from "../world/processes.js";
 import { createSteppedTools, steppedTools } from "../world/stepped-tools.js";
 import { createTools, type Ledger, onceOnly } from "../world/tools.js";
+import { beginWatch, goOn, tellingsOf, type Watch } from "../world/watches.js";
 import type { Scenario } from "./scenarios.js";
 
 export type PlayOptions = {
@@ -50,12 +52,16 @@ export type PlayEnding = {
 export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<PlayEnding> {
   const world = createWorld(options.store, createChance(1), options.sessionId);
   try {
-    const { points, result } = await playThrough(world, playableOf(world, scenario, options), options.dies);
-    const histories = await simulationHistoriesOf(
-      world,
-      { questions: [], readers: [] },
-      { isCalm: false, hasGuard: false },
-    );
+    const process = processOptionsOf(world, scenario, options);
+    const watches: Watch[] = [];
+    const playable = playableOf(world, scenario, options, { process, watches });
+    const { points, result } = await playThrough(world, playable, options.dies);
+    // The play ends with the results: what the watch is still to be told may be under way.
+    for (const watch of watches) watch.isOver = true;
+    const tellings = await tellingsOf(world, watches, createReader(world, process), createChance(points));
+    const clients = { questions: [], readers: [], watches };
+    const witnesses = { clients, tellings, isCalm: false, hasGuard: false };
+    const histories = await simulationHistoriesOf(world, witnesses);
     for (const each of histories) checkInvariants(each, simulationInvariants);
     const [history] = histories;
     if (history === undefined) throw new Error("The play has no session.");
@@ -73,15 +79,10 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   }
 }
 
-function playableOf(
-  world: World,
-  scenario: Scenario,
-  { points, sameHost }: PlayOptions,
-): Playable<readonly RunResult[]> {
-  const { sessionId } = world;
-  const { whenStill, depth = 0, hasTwins = false, filter } = scenario;
+function processOptionsOf(world: World, scenario: Scenario, { sameHost }: PlayOptions): ProcessOptions {
+  const { depth = 0, hasTwins = false, filter } = scenario;
   const ledger: Ledger = new Map();
-  const options: ProcessOptions = {
+  return {
     sameHost,
     depth,
     hasTwins,
@@ -96,14 +97,42 @@ function playableOf(
       };
     },
   };
+}
+
+type Cast = { readonly process: ProcessOptions; readonly watches: Watch[] };
+
+/** If the scenario is watched, each life goes on with the watch where the one before was told last. */
+function playableOf(
+  world: World,
+  { whenStill, attend, isWatched = false }: Scenario,
+  { points }: PlayOptions,
+  { process: options, watches }: Cast,
+): Playable<readonly RunResult[]> {
+  const { sessionId } = world;
   return {
     start() {
       const process = startProcess(world, options);
-      return { process, attended: scenario.attend(process.agent, sessionId) };
+      const attended = attend(process.agent, sessionId);
+      const [watch] = watches;
+      if (watch !== undefined) goOn(watch, process, sessionId);
+      else if (isWatched) watches.push(beginWatch(process, sessionId));
+      return { process, attended };
     },
     isPoint: (turn) => points === "waits" || isAroundCommit(turn),
     lastsOn: ({ what }) => what === "slow tool",
-    ...(whenStill === undefined ? {} : { whenStill: ({ agent }: Process) => whenStill(agent, sessionId) }),
+    ...(whenStill === undefined
+      ? {}
+      : {
+          whenStill(process: Process) {
+            const self = () => process;
+            const outside = {
+              store: storeOf(world, self),
+              clock: clockOf(world, self),
+              makeId: () => `answer${world.number()}`,
+            };
+            return whenStill(process.agent, sessionId, outside);
+          },
+        }),
   };
 }
 
@@ -133,7 +162,7 @@ export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | 
 }
 
 /** Tools whose effects are elsewhere: in their steps, in another session, outside. */
-const actsUnseen: ReadonlySet<string> = new Set([...steppedTools, delegate, "outside"]);
+const actsUnseen: ReadonlySet<string> = new Set([...steppedTools, "holding", delegate, "outside"]);
 
 /** Every tool but `look` waits for a turn, so that a process can die while it is checked. */
 function permissionsOf(world: World, process: () => Process): CanExecuteTool {
@@ -155,7 +184,7 @@ function modelOf(world: World, process: () => Process, scenario: Scenario, agent
         agent,
         request: { ...request, messages: [...request.messages] },
       });
-      const step = scenario.answer(request);
+      const step = scenario.answer(request, agent);
       world.note({
         type: "model_meant",
         sessionId: request.sessionId,

@@ -2,9 +2,12 @@
  * Reference scenarios: the answers of a model and the requests of people, the same in every life of a run.
  */
 import type { RunResult } from "../../../src/core/view/outcome.js";
+import { PawlError } from "../../../src/errors.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
+import { type ClientOptions, createClient } from "../../../src/runtime/api/client.js";
+import { pendingApprovals, type StoredApproval } from "../../../src/runtime/api/stored-approvals.js";
 import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
@@ -21,15 +24,19 @@ export type Scenario = {
   readonly hasTwins?: boolean;
   /** What the other one is shown; all unless given. */
   readonly filter?: Handoff["filter"];
+  /** How many pairs of crashes are played, drawn by chance; every pair unless given. */
+  readonly pairs?: number;
+  /** Whether somebody watches the session and those below it, from the first life to the last. */
+  readonly isWatched?: boolean;
   /** The model's answer. It depends on the request alone, so every life gets the same answers. */
-  readonly answer: (request: ModelRequest) => ScriptedStep;
+  readonly answer: (request: ModelRequest, agent: string) => ScriptedStep;
   /**
    * Makes all requests of the people, from the start. Every life makes the same requests. @returns the results of the
    * runs
    */
   readonly attend: (agent: Agent, sessionId: string) => Promise<readonly RunResult[]>;
   /** Called when no process can continue by itself. */
-  readonly whenStill?: (agent: Agent, sessionId: string) => Promise<unknown>;
+  readonly whenStill?: (agent: Agent, sessionId: string, outside: ClientOptions) => Promise<unknown>;
 };
 
 function attendRun(agent: Agent, sessionId: string, runId: string, onPolicy: ApprovalDecision = { type: "approve" }) {
@@ -73,7 +80,7 @@ const answers = steps({ calls: [call("keyed")] }, { text: "Whole." });
 
 const retries: Scenario = {
   name: "attempts that fail",
-  answer: (request) => (request.attempt === 1 ? failing : answers(request)),
+  answer: (request, agent) => (request.attempt === 1 ? failing : answers(request, agent)),
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
 };
 
@@ -138,6 +145,60 @@ const family: Scenario = {
 const delegated = [call("delegate"), call("delegate"), call("look")];
 const [keyedBelow, guardedBelow] = [call("keyed"), call("guarded")];
 
+/** Answers what waits one by one, the last first, and lets the session go on in between. */
+async function attendLastFirst(agent: Agent, sessionId: string, runId: string): Promise<RunResult> {
+  const session = agent.session(sessionId);
+  const run = () => agent.run(`do ${runId}`, { sessionId, runId });
+  let result = await run();
+  while (result.status === "awaiting_human") {
+    const one = result.approvals.at(-1);
+    if (one === undefined) throw new Error("The run waits, and nothing is asked.");
+    const decision: ApprovalDecision = one.why === "tool" ? { type: "reply", value: 7 } : { type: "approve" };
+    const question = one.questionId === undefined ? {} : { questionId: one.questionId };
+    await session.answer(one.callKey, decision, question);
+    result = await session.resume().catch((error) => {
+      if (error instanceof PawlError && error.code === "run_finished") return run();
+      throw error;
+    });
+  }
+  return result.runId === runId ? result : await run();
+}
+
+const levels: Scenario = {
+  name: "three levels of agents that ask at once, watched",
+  depth: 2,
+  pairs: 100,
+  isWatched: true,
+  answer: ({ modelCallIndex }, agent) => (modelCallIndex > 1 ? { text: `${agent} is done.` } : (asked[agent] ?? {})),
+  attend: async (agent, sessionId) => [await attendLastFirst(agent, sessionId, "run")],
+};
+const asked: { readonly [agent: string]: ScriptedStep } = {
+  [nameAt(0)]: { calls: [call("delegate"), call("guarded")] },
+  [nameAt(1)]: { calls: [call("delegate"), call("guarded")] },
+  [nameAt(2)]: { calls: [call("asking", 1)] },
+};
+
+const held: Scenario = {
+  name: "a tool and a child's tool that go on running while they ask",
+  depth: 1,
+  pairs: 100,
+  answer: ({ modelCallIndex }, agent) =>
+    modelCallIndex > 1 ? { text: `${agent} is done.` } : { calls: agent === nameAt(0) ? holdingCalls : [holdingBelow] },
+  attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
+  // The last question is answered first, whichever session asks.
+  whenStill: async (_agent, top, outside) => {
+    const waiting: StoredApproval[] = [];
+    for await (const one of pendingApprovals(outside.store))
+      if (one.sessionId === top || one.session.top === top) waiting.push(one);
+    const one = waiting.at(-1);
+    if (one?.questionId === undefined) return;
+    const { sessionId, callKey, questionId } = one;
+    await createClient(outside).session(sessionId).answer(callKey, { type: "reply", value: 7 }, { questionId });
+  },
+};
+const holdingCalls = [call("delegate"), call("holding", 1)];
+const holdingBelow = call("holding", 2);
+
 const handoffs: Scenario = {
   name: "handoffs there and back, beside tools and an approval",
   hasTwins: true,
@@ -179,6 +240,8 @@ export const scenarios: readonly Scenario[] = [
   toolSteps,
   questions,
   family,
+  levels,
+  held,
   handoffs,
   filtered,
   abort,

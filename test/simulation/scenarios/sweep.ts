@@ -20,11 +20,14 @@ export type Swept = Tally & {
 
 /**
  * `waits`: one crash at every wait. `commits`: one crash around every commit. `pairs`: every pair of crashes around
- * commits.
+ * commits, or as many as the scenario says.
  */
 export type Sweep = "waits" | "commits" | "pairs";
 
 export async function sweepScenario(scenario: Scenario, store: Store, kind: Sweep): Promise<Swept> {
+  const { pairs } = scenario;
+  if (kind === "pairs" && pairs !== undefined)
+    return await sampleScenario(scenario, store, { deaths: 2, count: pairs, seed: 1 });
   const run = await beginRun(scenario, store, kind);
   await (kind === "pairs" ? sweepPairs : sweepSingles)(run.playAt, run.points);
   return run.swept();

@@ -16,6 +16,7 @@ import { storeOf } from "../../../src/testing/world/store.js";
 import { clockOf, type Process, retire, type World } from "../../../src/testing/world/world.js";
 import type { Extras } from "./extras.js";
 import { nameAt, twinAt } from "./family.js";
+import { beginWatch, goOn, type Watch } from "./watches.js";
 
 /** Something that was asked of a process. */
 export type Question = {
@@ -39,6 +40,8 @@ export type Reader = { readonly process: Process; readonly seen: PublicEvent[]; 
 export type Clients = {
   readonly questions: Question[];
   readonly readers: Reader[];
+  /** Those who watch the session together with the sessions below it. */
+  readonly watches: Watch[];
   readonly run: (process: Process) => void;
   readonly send: (process: Process, mode: "queue" | "steer" | "reject") => void;
   readonly answer: (process: Process) => void;
@@ -51,6 +54,8 @@ export type Clients = {
   readonly work: (process: Process) => void;
   readonly resume: (process: Process) => void;
   readonly read: (process: Process) => void;
+  /** Begins to watch the session and those below it, or goes on behind a place that was told. */
+  readonly watch: (process: Process, chance: Chance) => void;
   readonly shutDown: (process: Process) => void;
 };
 
@@ -59,6 +64,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
   const { chance, number, sessionId } = world;
   const questions: Question[] = [];
   const readers: Reader[] = [];
+  const watches: Watch[] = [];
 
   function ask(
     process: Process,
@@ -121,6 +127,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
   return {
     questions,
     readers,
+    watches,
     run(process) {
       const { input, runId } = request();
       const named = chance.happens(0.5) || questions.some((one) => one.input === input);
@@ -188,6 +195,14 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     work: (process) => ask(process, "work", () => workIn(process)),
     resume: (process) => ask(process, "resume", () => process.agent.session(sessionId).resume()),
     read: (process) => void readers.push(readAlong(process, sessionId)),
+    watch(process, chance) {
+      const [first, ...others] = watches;
+      if (first === undefined || (watches.length < mostWatches && chance.happens(0.3)))
+        return void watches.push(beginWatch(process, sessionId));
+      const watch = chance.pick([first, ...others]);
+      const { length } = watch.seen;
+      goOn(watch, process, sessionId, chance.happens(0.5) ? length : chance.below(length + 1));
+    },
     shutDown: (process) =>
       ask(process, "shutdown", async () => {
         await process.agent.shutdown({ graceMs: 500 });
@@ -196,6 +211,8 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
       }),
   };
 }
+
+const mostWatches = 3;
 
 /** The agents whose sessions the first agent of a process drives. */
 const drivenByTheFirst: ReadonlySet<string> = new Set([nameAt(0), twinAt(0)]);

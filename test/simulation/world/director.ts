@@ -2,7 +2,7 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
-import { createChance } from "../../../src/testing/world/chance.js";
+import { type Chance, createChance } from "../../../src/testing/world/chance.js";
 import { leaseMs } from "../../../src/testing/world/processes.js";
 import {
   carryOn,
@@ -20,9 +20,10 @@ import { type FamilyHabits, familyHabitsOf, maxHandoffs, nameAt, namesAt, transf
 import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
-import { type ProcessOptions, startProcess } from "./processes.js";
+import { createReader, type ProcessOptions, startProcess } from "./processes.js";
 import { createSteppedTools, steppedNamesOf } from "./stepped-tools.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
+import { type Telling, tellingsOf } from "./watches.js";
 
 /** What a seed makes likely; each probability counts once for a turn. */
 export type Temper = {
@@ -53,16 +54,20 @@ export type OwnHabits = {
   /** The tools with steps that models pick from, beside the others. */
   readonly stepped: readonly string[];
   readonly extras: Extras;
+  /** Whether somebody watches a family; a chance: at which turns. */
+  readonly watching: Chance | null;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
   readonly hasSlowSchemas: boolean;
 };
 
 export function ownHabitsOf(seed: number): OwnHabits {
   const family = createChance(seed ^ 0x2545f491);
+  const watching = createChance(seed ^ 0x27d4eb2f);
   return {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
     family: familyHabitsOf(family),
     hasSlowSchemas: family.happens(0.3),
+    watching: watching.happens(0.5) ? watching : null,
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
     extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
   };
@@ -71,6 +76,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
 export const noOwnHabits: OwnHabits = {
   hooks: null,
   family: null,
+  watching: null,
   hasSlowSchemas: false,
   stepped: [],
   extras: { chance: createChance(0), ...noExtras },
@@ -124,7 +130,12 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
   };
 }
 
-export type Directed = { readonly clients: Clients; readonly turns: number };
+export type Directed = {
+  readonly clients: Clients;
+  readonly turns: number;
+  /** What those who watch were told. */
+  readonly tellings: readonly Telling[];
+};
 
 export async function direct(world: World, temper: Temper, turns: number): Promise<Directed> {
   const clients = createClients(world, temper.sameHost, temper.own.extras);
@@ -141,7 +152,9 @@ export async function direct(world: World, temper: Temper, turns: number): Promi
   await expectDueOrHeld(world);
   world.faults = noFaults;
   for (const process of world.processes) if (process.status === "stopped") carryOn(world, process);
-  return { clients, turns: turns + (await comeToEnd(world, clients, start)) };
+  const all = turns + (await comeToEnd(world, clients, start));
+  const tellings = await tellingsOf(world, clients.watches, createReader(world, options), temper.own.watching);
+  return { clients, turns: all, tellings };
 }
 
 function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
@@ -218,7 +231,8 @@ function interfere({ chance }: World, clients: Clients, process: Process): void 
 }
 
 /** People and workers who look at the sessions below the first one, too. */
-function attend({ chance }: World, { say, abort }: Temper, clients: Clients, process: Process): void {
+function attend({ chance }: World, { say, abort, own }: Temper, clients: Clients, process: Process): void {
+  if (own.watching?.happens(0.06) === true) clients.watch(process, own.watching);
   if (chance.happens(say)) chance.pick([clients.answerBelow, clients.answerBelow, clients.work])(process);
   if (chance.happens(abort)) clients.abortBelow(process);
 }

@@ -12,6 +12,7 @@ import { agentInvariants } from "./invariants-agents.js";
 import { dataInvariants } from "./invariants-data.js";
 import { peopleInvariants } from "./invariants-people.js";
 import { toolInvariants } from "./invariants-tools.js";
+import { watchInvariants } from "./invariants-watches.js";
 
 export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...logInvariants,
@@ -23,6 +24,7 @@ export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...dataInvariants,
   ...agentInvariants,
   ...peopleInvariants,
+  ...watchInvariants,
 ];
 
 function requestsAreInLog({ facts, requests }: SimulationHistory): Breach | undefined {

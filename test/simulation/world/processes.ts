@@ -2,6 +2,7 @@
  * Processes: agents over the same store, each with its own holder, its own way to the store and its own timers.
  */
 import type { Observer } from "../../../src/ports/observer.js";
+import type { Holder, Store } from "../../../src/ports/store.js";
 import type { AnyTool } from "../../../src/ports/tool.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
@@ -44,44 +45,58 @@ export type ProcessOptions = {
 };
 
 export function startProcess(world: World, options: ProcessOptions): Process {
+  return enterWorld(world, (self, named) => agentOf(world, options, self, { ...named, store: storeOf(world, self) }));
+}
+
+/** Nobody's process: an agent that reads the store without waiting for turns. It must not be asked for more. */
+export function createReader(world: World, options: ProcessOptions): Pick<Agent, "session"> {
+  const holder: Holder = { id: "reader", host: "nowhere", pid: 0, startedAt: 0 };
+  const self: Process = { name: "reader", holder, agent: undefined as never, status: "gone" };
+  return agentOf(world, options, () => self, { name: self.name, holder, store: world.store });
+}
+
+function agentOf(
+  world: World,
+  options: ProcessOptions,
+  self: () => Process,
+  { name, holder, store }: Pick<Process, "name" | "holder"> & { readonly store: Store },
+): Agent {
   const { parts, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
-  return enterWorld(world, (self, { holder, name }) => {
-    const surroundings: AgentDefaults<AgentOptions["model"]> = {
-      asModel: (model) => model,
-      createStore: () => world.store,
-      createHolder: () => holder,
-      isDead: (other) => sameHost && isKilled(world, other),
-      listPrices: {},
-      contextWindows: {},
-      createOutputTools: () => [],
-    };
-    const agentAt = (level: number): Agent => {
-      const below = level < depth ? [asDelegate(agentAt(level + 1))] : [];
-      const build = (own: string, handoffs: readonly Handoff[]): Agent => {
-        const { tools, ...others } = parts(self, level, own);
-        const options: AgentOptions = {
-          ...others,
-          name: own,
-          tools: [...tools, ...below],
-          handoffs,
-          store: storeOf(world, self),
-          clock: clockOf(world, self),
-          makeId: () => `id${world.number()}`,
-          leaseMs,
-          retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
-          observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
-        };
-        return buildAgent(options, surroundings);
+  const surroundings: AgentDefaults<AgentOptions["model"]> = {
+    asModel: (model) => model,
+    createStore: () => world.store,
+    createHolder: () => holder,
+    isDead: (other) => sameHost && isKilled(world, other),
+    listPrices: {},
+    contextWindows: {},
+    createOutputTools: () => [],
+  };
+  const agentAt = (level: number): Agent => {
+    const below = level < depth ? [asDelegate(agentAt(level + 1))] : [];
+    const build = (own: string, handoffs: readonly Handoff[]): Agent => {
+      const { tools, ...others } = parts(self, level, own);
+      const options: AgentOptions = {
+        ...others,
+        name: own,
+        tools: [...tools, ...below],
+        handoffs,
+        store,
+        clock: clockOf(world, self),
+        makeId: () => `id${world.number()}`,
+        leaseMs,
+        retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
+        observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
       };
-      const [first, second] = [nameAt(level), twinAt(level)];
-      if (!hasTwins) return build(first, []);
-      const filter = filterOf(self);
-      const agent: Agent = build(first, [handoffTo(second, () => twin, filter)]);
-      const twin = build(second, [handoffTo(first, () => agent, filter)]);
-      return agent;
+      return buildAgent(options, surroundings);
     };
-    return agentAt(0);
-  });
+    const [first, second] = [nameAt(level), twinAt(level)];
+    if (!hasTwins) return build(first, []);
+    const filter = filterOf(self);
+    const agent: Agent = build(first, [handoffTo(second, () => twin, filter)]);
+    const twin = build(second, [handoffTo(first, () => agent, filter)]);
+    return agent;
+  };
+  return agentAt(0);
 }
 
 /** An observer that nobody may wait for. */

@@ -4,6 +4,7 @@
  * A step gives another value each time it runs. So a step that ran twice, or a value in the wrong place, is seen.
  */
 import type { Json } from "../../../src/core/data/message.js";
+import { asHeld } from "../../../src/ports/held-question.js";
 import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } from "../../../src/ports/tool.js";
 import { StepError } from "../../../src/runtime/tools/step-error.js";
 import { settled } from "../../../src/testing/test-clock.js";
@@ -53,6 +54,7 @@ export function createSteppedTools(bench: Bench): readonly Tool<Input>[] {
   return [
     tool("stepped", stepping, { durable: true }),
     tool("asking", asking, { durable: true }),
+    tool("holding", ({ ask }, n) => holding(ask, n), { recover: "rerun" }),
     tool("piecewise", ({ step }, n) => inSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
     tool("persistent", persisting, {
       durable: true,
@@ -108,6 +110,13 @@ async function asking({ step, ask }: Steps, n: number): Promise<Json> {
     default:
       return [await ask(question("soon", { expiresInMs: 2_000 })), await step("after")];
   }
+}
+
+/** Goes on while its questions are open. Whoever runs it again is asked anew. */
+async function holding(ask: Steps["ask"], n: number): Promise<Json> {
+  const held = (name: string) => ask(asHeld({ message: `${name}?`, name, schema: { type: "number" } }));
+  const both = await Promise.all([held(`who ${n}`), held("when")]);
+  return [...both, await held("where")];
 }
 
 /** Throws an error of its own, so that the call is tried again. */
