@@ -71,6 +71,11 @@ export function isOpen(message: Message | undefined, { callKey, questionId }: An
   );
 }
 
+/** Whether the run of this message has not ended. */
+export function isUnderWay(message: Message | undefined): boolean {
+  return message?.role === "assistant" && message.metadata?.status === undefined;
+}
+
 export function isWaiting(message: Message | undefined): boolean {
   return (
     message?.parts.some((part) => part.type === "dynamic-tool" && openQuestions(message, part).length > 0) === true

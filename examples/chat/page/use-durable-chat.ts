@@ -5,7 +5,7 @@
 import { Chat, useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Answer, type Decision, isOpen, isWaiting, type Message, type Question } from "./messages.js";
+import { type Answer, type Decision, isOpen, isUnderWay, isWaiting, type Message, type Question } from "./messages.js";
 
 const transport = new DefaultChatTransport<Message>({
   api: "/v1/chat",
@@ -41,16 +41,24 @@ export function useDurableChat(id: string) {
   const running = useRef(isRunning);
   running.current = isRunning;
 
+  /** The newest catching up: an older one must not show what it has loaded before. */
+  const newest = useRef(0);
+
   /** Shows what the server has, and joins the run under way. */
   const catchUp = useCallback(async () => {
+    newest.current += 1;
+    const turn = newest.current;
+    const isStale = () => turn !== newest.current || running.current;
     try {
-      const response = await fetch(`/v1/chat/${id}/messages`);
-      const loaded = await response.json();
-      if (!response.ok) throw new Error(loaded.error.message);
-      if (running.current) return;
-      setMessages(loaded.messages);
+      const loaded = await load(id);
+      if (isStale()) return;
+      setMessages(loaded);
       setLost(0);
       await resumeStream();
+      // The run may have ended between the two requests.
+      if (!isUnderWay(loaded.at(-1)) || isStale()) return;
+      const again = await load(id);
+      if (!isStale()) setMessages(again);
     } catch {
       setLost((times) => times + 1);
     }
@@ -127,6 +135,13 @@ function useOtherTabs(id: string, status: string, onNews: () => void): () => voi
   return () => {
     acts.current = true;
   };
+}
+
+async function load(id: string): Promise<Message[]> {
+  const response = await fetch(`/v1/chat/${id}/messages`);
+  const loaded = await response.json();
+  if (!response.ok) throw new Error(loaded.error.message);
+  return loaded.messages;
 }
 
 async function post(path: string, body: unknown): Promise<void> {
