@@ -625,8 +625,8 @@ export const mutants = [
   {
     name: "a question that is asked anew after a crash takes no answer",
     file: "src/runtime/api/answers.ts",
-    find: 'call.status === "running" ? `/${call.attempt}` : ""',
-    replace: '""',
+    find: 'const attempt = call.status === "running" ?',
+    replace: 'const attempt = call.status === "done" ?',
     check: "tests",
     tests: "test/runtime/held-questions.test.ts",
   },

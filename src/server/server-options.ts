@@ -56,8 +56,8 @@ type Common = {
    */
   readonly may?: May;
   /**
-   * Signs what clients bring back, and makes the ids of chats: at least 32 characters, the same in all processes and after a
-   * restart. Default: that of `peers`, else made from the token; without either, chats and open calls of MCP do not outlive the process.
+   * Signs what clients bring back: at least 32 characters, the same in all processes and after a restart. Default: that of
+   * `peers`, else made from the token; without either, cookies of pages and open calls of MCP do not outlive the process.
    */
   readonly secret?: string;
   /** The path under which the server is mounted, for example `/pawl`. Default: none. */
