@@ -163,20 +163,31 @@ describe("pawl serve", () => {
     expect(() => statSync(socketPath)).toThrow();
   });
 
-  test("without work posts and reads, and another server carries the runs out", verifies("SRV-7"), async () => {
-    const world = createWorld(files);
-    const { running, ask, stderr } = await serve(world, ["--no-work"]);
-    expect(stderr()).toContain("Runs are carried out elsewhere.");
-    const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: "List the files" });
-    const path = `/v1/sessions/${json.sessionId}/runs/${json.runId}`;
-    expect((await ask("GET", path)).status).toBe(202);
-    const working = await serve(world);
-    expect((await ask("GET", `${path}?wait=30`)).json).toMatchObject({ status: "completed" });
-    for (const one of [running, working.running]) {
-      one.kill("SIGTERM");
-      expect((await one.ended).code).toBe(0);
-    }
-  });
+  test(
+    "without work posts and reads, and a worker or another server carries the runs out",
+    verifies("SRV-7"),
+    async () => {
+      const world = createWorld(files);
+      const { running, ask, stderr } = await serve(world, ["--no-work"]);
+      expect(stderr()).toContain("Runs are carried out elsewhere.");
+      const begin = async () => {
+        const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: "List the files" });
+        const path = `/v1/sessions/${json.sessionId}/runs/${json.runId}`;
+        expect((await ask("GET", path)).status).toBe(202);
+        return path;
+      };
+      const first = await begin();
+      expect((await world.pawl(["worker", "--once", "--yes"])).code).toBe(0);
+      expect((await ask("GET", first)).json).toMatchObject({ status: "completed" });
+      const second = await begin();
+      const working = await serve(world);
+      expect((await ask("GET", `${second}?wait=30`)).json).toMatchObject({ status: "completed" });
+      for (const one of [running, working.running]) {
+        one.kill("SIGTERM");
+        expect((await one.ended).code).toBe(0);
+      }
+    },
+  );
 
   test("serves what a module gives: an agent, a list, an engine, or a function", verifies("SRV-7"), async () => {
     const world = createWorld();

@@ -3,7 +3,14 @@
  * worker carries on what it sent.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createClient, createWorker, type Store, type StreamItem } from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createWorker,
+  type Store,
+  type StreamItem,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { collect, createGate, ofType } from "../support/agents.js";
@@ -91,6 +98,19 @@ describe.each(bothStores)("a client, on $name", ({ open }) => {
       const log = await collect(client.session("s").events({ follow: false }));
       for (const items of await Promise.all(watching)) expect(items).toEqual(log);
       expect(watchers).toBe(1);
+    });
+  });
+
+  test("binds a session that it begins to a folder", async () => {
+    await withStore(open, async (store) => {
+      const session = createClient({ store }).session("s");
+      await session.send("Write.", { agent: "writer", root: "/elsewhere" });
+      const reports: WorkerReport[] = [];
+      const onReport = (report: WorkerReport) => void reports.push(report);
+      await createWorker({ store, agents: [agentOf(store).with({ root: "/here" })], onReport }).runUntilIdle();
+      expect(reports.at(-1)).toMatchObject({ type: "refused", error: { code: "root_mismatch" } });
+      await createWorker({ store, agents: [agentOf(store).with({ root: "/elsewhere" })] }).runUntilIdle();
+      expect((await session.state()).session).toMatchObject({ agent: "writer", root: "/elsewhere" });
     });
   });
 

@@ -61,7 +61,8 @@ const { dependencyOverrides: _, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anything };
 const sendRules = { ...sentRules, mode: modes, by: anything, ...skipRules };
-const { signal: _signal, limits: _limits, ...postedRules } = sendRules;
+const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
+const postedRules = { ...agentlessRules, root: anyText };
 
 /** The names of other libraries for these options. */
 const otherNames = {

@@ -59,7 +59,13 @@ export type ClientOptions = {
 };
 
 /** The options of `Session.send`, without those that only a process with the agent can carry out. */
-export type PostOptions = Omit<SendOptions, "signal" | "limits">;
+export type PostOptions = Omit<SendOptions, "signal" | "limits"> & {
+  /**
+   * The folder that a session which begins is bound to, as with an agent's `root`. Default: that of the agent that carries
+   * it out.
+   */
+  readonly root?: string;
+};
 
 /**
  * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
@@ -160,10 +166,10 @@ function clientSession(id: string, place: Place): ClientSession {
   async function send(input: Input, options: PostOptions = {}) {
     checkPostedOptions(options);
     checkWords({ by: options.by });
-    const { mode = "queue", runId = makeId(), agent, ...others } = options;
+    const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
     const state = (await store.load(id))?.state ?? initialState;
     const begun = state.session ?? (await postedBinding(store, id));
-    const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent });
+    const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent, ...defined({ root }) });
     if (mode === "reject" && (await openRun(store, id, state)) !== null) throw busyError(id);
     const handedTo = begun === null || agent === undefined || agent === begun.agent ? {} : { agent };
     const posting = mode === "steer" ? "steer" : "queue";

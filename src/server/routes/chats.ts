@@ -20,6 +20,7 @@ import type { Answer, Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { json, objectOf, oneOf, text } from "../shape.js";
+import { rootOf } from "./sessions.js";
 
 const ui: EventFormat = {
   headers: { "x-vercel-ai-ui-message-stream": "v1" },
@@ -136,12 +137,7 @@ async function beginOrJoin(
   if (present !== null) return present;
   if (!(await isAllowed(context, asked.principal, "begin", null)))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return postedSession(
-    asked.principal,
-    context,
-    await sessionIdOf(asked.principal, chat),
-    agentFor(context, agent),
-  );
+  return postedSession(asked.principal, context, await sessionIdOf(asked.principal, chat), agentFor(context, agent));
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
@@ -184,8 +180,9 @@ export function postedSession(
 ): PostedSession & Pick<ClientSession, "abort"> {
   const { client, agents, settings } = context;
   const session = client.session(id);
-  const followed = (agent === undefined ? undefined : agents.get(agent))?.session(id) ?? session;
-  const naming = agent === undefined ? {} : { agent };
+  const here = agent === undefined ? undefined : agents.get(agent);
+  const followed = here?.session(id) ?? session;
+  const naming = agent === undefined ? {} : { agent, ...rootOf(here) };
   const mayApprove = principal.scopes.includes("approve");
   const mayAnswer = async () => {
     if (!mayApprove) throw new ServerError("forbidden", "This needs the scope approve.");

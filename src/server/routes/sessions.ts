@@ -1,7 +1,7 @@
 /**
  * Sessions: the list, what one is, beginning one, forking and deleting one.
  */
-import type { ClientSession, RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
+import type { Agent, ClientSession, RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import { idFor, randomText } from "../principal.js";
 import type { Asked, Route } from "../route.js";
@@ -206,11 +206,17 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
       "session_busy",
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
-  const run = key === null ? {} : { runId: key };
+  const own = { ...(key === null ? {} : { runId: key }), ...rootOf(agents.get(agent)) };
   const { runId } = await client
     .session(id)
-    .send(input, { ...postOptionsIn(options), agent, by: principal.id, ...run });
+    .send(input, { ...postOptionsIn(options), agent, by: principal.id, ...own });
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
+}
+
+/** A session is bound to the folder of its agent, so that whoever carries it out has the same one. */
+export function rootOf(agent: Agent | undefined): { readonly root?: string } {
+  const root = agent?.options.root;
+  return root === undefined ? {} : { root };
 }
 
 /** The run that a session began with, which may still be in its inbox. */
