@@ -152,6 +152,12 @@ describe("the OpenAPI document", () => {
             expect(answer.content, `${method} ${path} ${status}`).toBeDefined();
   });
 
+  // `npx vitest run -u test/server/open-api.test.ts` writes the file anew.
+  test("is the one in the docs", verifies("SRV-1"), async () => {
+    const document = await documentOf(await rigOfAll());
+    await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../docs/openapi.json");
+  });
+
   test("has a request for every route, and its answer fits", verifies("SRV-1"), async () => {
     const rig = await rigOfAll();
     const document = await documentOf(rig);
