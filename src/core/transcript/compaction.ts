@@ -71,7 +71,8 @@ export function compact(transcript: Transcript, event: EventOf<"compacted">): vo
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
-  if (event.sources !== undefined) transcript.sources = event.sources;
+  // An earlier entry may name those of an agent that another one has taken over from since.
+  transcript.sources = event.sources ?? null;
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
