@@ -194,7 +194,9 @@ function textOf({ stores: figures, unpromised }) {
     row(`one crash, at every await of ${scenarios.length} scenarios, every commit among them`, ({ crashes }) =>
       of(crashes),
     ),
-    row("two crashes, at every pair of commits; of the two largest scenarios, at 100 pairs each", ({ pairs }) => of(pairs)),
+    row("two crashes, at every pair of commits; of the two largest scenarios, at 100 pairs each", ({ pairs }) =>
+      of(pairs),
+    ),
     ...(options.soak ? [row("three crashes, sampled", ({ triples }) => of(triples))] : []),
     row("seeds with crashes, failures and zombies", ({ seeds: { seeds, kills, stops } }) =>
       [number(seeds), `(${number(kills)} kills, ${number(stops)} processes stopped past their lease)`].join(" "),
