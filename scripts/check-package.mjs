@@ -114,6 +114,8 @@ async function checkReadme() {
 /** Runs the examples that the package brings. */
 function checkExamples() {
   cpSync(join(folder, "node_modules", name, "examples"), join(folder, "examples"), { recursive: true });
+  // A project of its own, with packages of its own: `npm run chat` checks it.
+  rmSync(join(folder, "examples/chat"), { recursive: true });
   const sources = readdirSync(join(folder, "examples"), { recursive: true })
     .filter((file) => file.endsWith(".ts"))
     .map((file) => readFileSync(join(folder, "examples", file), "utf8"));
