@@ -160,6 +160,43 @@ describe("a process that dies again and again", () => {
   });
 });
 
+test(
+  "a generator that runs again shows what it yields, and repeats no step",
+  verifies("TOOL-12", "TOOL-14"),
+  async () => {
+    const inner = createMemoryStore();
+    const { store, failCommits, mend } = createFailingStore(inner);
+    const ran: string[] = [];
+    const seen = deferred();
+    async function* work({ step, attempt }: ToolContext) {
+      const pages = await step("pages", () => {
+        ran.push(`pages in ${attempt}`);
+        return 2;
+      });
+      yield `${pages} pages found`;
+      return step("read", async () => {
+        if (attempt === 2) await seen.promise;
+        return `read ${pages} pages in ${attempt}`;
+      });
+    }
+    // Commits: the start, the answer, the first step, the second step.
+    failCommits(4);
+    expect(await agentOf(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "interrupted" });
+    mend();
+    const session = agentOf(work, {}, { store }).session("s");
+    const resumed = session.resume();
+    for await (const item of session.events()) {
+      if (item.type !== "preliminary") continue;
+      expect(item.output).toEqual({ type: "text", text: "2 pages found" });
+      break;
+    }
+    seen.resolve();
+    expect(await resumed).toMatchObject({ status: "completed" });
+    expect(ran).toEqual(["pages in 1"]);
+    expect(await outputIn(inner)).toBe("read 2 pages in 2");
+  },
+);
+
 describe("a sequential tool that asks", () => {
   test("frees the way for other calls, and runs alone again afterwards", verifies("TOOL-13#ask"), async () => {
     const store = createMemoryStore();
