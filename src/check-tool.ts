@@ -15,7 +15,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./check-options.js";
-import { PawlError } from "./errors.js";
+import { type ErrorCode, PawlError } from "./errors.js";
 import type { AnyTool, ToolRetry } from "./ports/tool.js";
 
 const rules: OptionTable<AnyTool> = {
@@ -79,9 +79,10 @@ function delay(): OptionRule {
   };
 }
 
-function checkRetry(what: string, retry: ToolRetry): void {
-  checkOptions(`${what}: retry`, retryRules, retry);
-  if (retry.backoff !== undefined) checkOptions(`${what}: retry.backoff`, backoffRules, retry.backoff);
+/** The `retry` of a tool, and of a tool step. @throws PawlError `bad_configuration`, or the given code */
+export function checkRetry(what: string, retry: ToolRetry, code: ErrorCode = "bad_configuration"): void {
+  checkOptions(what, retryRules, retry, { code });
+  if (retry.backoff !== undefined) checkOptions(`${what}.backoff`, backoffRules, retry.backoff, { code });
 }
 
 const settings: CheckSettings = { otherNames };
@@ -98,5 +99,5 @@ export function checkTool(what: string, tool: AnyTool): void {
       "bad_configuration",
       `${what} is durable, so a call of it runs again after a crash, and is given the steps that are over. Leave recover out, or set durable: false.`,
     );
-  if (tool.retry !== undefined) checkRetry(what, tool.retry);
+  if (tool.retry !== undefined) checkRetry(`${what}: retry`, tool.retry);
 }

@@ -4,7 +4,7 @@ import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
-import type { AbstractChat, UIMessage } from "ai";
+import type { AbstractChat, Tool as AiTool, UIMessage } from "ai";
 import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
@@ -81,6 +81,8 @@ declare global {
   function sendMail(text: string): Promise<void>;
   function readBill(): Promise<{ readonly amount: number; readonly accounts: readonly string[] }>;
   function transfer(amount: number, account: string, idempotencyKey: string): Promise<string>;
+  const chargeInput: z.ZodObject<{ cents: z.ZodNumber }>;
+  const theirCharge: AiTool<{ cents: number }, string>;
   const report: z.ZodObject<{ title: z.ZodString }>;
   const note: UserMessage;
   const firstUser: number;

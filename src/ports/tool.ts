@@ -8,8 +8,8 @@ import type { Services } from "./services.js";
 import type { SessionData, ToolData } from "./session-data.js";
 
 /**
- * What a tool has in hand. Pass it on as it is: a copy by `{ ...context }` has no `signal`, `messages`, `data`, `step`
- * and `ask`. `Object.create(context, …)` has all of them.
+ * What a tool has in hand. A tool that calls another one passes it on as it is, or as `{ ...context, deps }`: the copy
+ * has all members, too.
  */
 export type ToolContext<Deps = unknown> = {
   /** Aborted when the run is aborted or the call's time is up. After `graceMs`, Pawl no longer waits for the tool. */

@@ -184,6 +184,15 @@ describe("an agent as a tool", verifies("TOOL-11"), () => {
     const agent = createAgent({ model: createScriptedModel([]) });
     expect(() => agent.asTool({ description: "x" })).toThrow(PawlError);
   });
+
+  test("takes a share of the budget above 0 and up to 1, and a request for an input of its own", () => {
+    const agent = createAgent({ name: "child", model: createScriptedModel([]) });
+    for (const budgetShare of [0, -1, 1.1, Number.NaN])
+      expect(() => agent.asTool({ description: "x", budgetShare })).toThrow(/must be more than 0 and at most 1/);
+    expect(agent.asTool({ description: "x", budgetShare: 1 }).name).toBe("child");
+    const input = { type: "object", properties: { topic: { type: "string" } } } as const;
+    expect(() => agent.asTool({ description: "x", input })).toThrow(/an input of its own, and no `request`/);
+  });
 });
 
 const verdict = {

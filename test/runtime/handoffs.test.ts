@@ -117,6 +117,17 @@ describe("a handoff", verifies("AGENT-1"), () => {
     expect(JSON.stringify(models.triage.requests[1]?.messages.at(-1))).toContain("as often as it may be");
   });
 
+  test("comes ten times in a run by default, and the next run counts anew", async () => {
+    const { triage, billing, models } = desk({
+      triage: [...Array(6).fill(toBilling), { text: "Then I do it." }, toBilling],
+      billing: [...Array(5).fill(toTriage), { text: "Here I am." }],
+    });
+    expect(await triage.run("Pay me back.", { sessionId: "s" })).toMatchObject({ text: "Then I do it." });
+    expect(await billing.session("s").state()).toMatchObject({ counters: { handoffs: 10 } });
+    expect(JSON.stringify(models.triage.requests[6]?.messages.at(-1))).toContain("as often as it may be");
+    expect(await triage.run("Again.", { sessionId: "s" })).toMatchObject({ text: "Here I am." });
+  });
+
   test("may need an approval; denied, the agent goes on", async () => {
     const { triage, models } = desk({
       triage: [toBilling, { text: "Then not." }],

@@ -13,6 +13,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
+import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
 const input = { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const;
@@ -224,5 +225,16 @@ describe("a function of one's own", () => {
       repairToolCall: () => ({ name: "write_file", input: { path: "a" } }),
     });
     expect(ran).toEqual([]);
+  });
+
+  test("that takes more than 10 s mends nothing", verifies("TOOL-16"), async () => {
+    const clock = createWatchedClock();
+    void clock.waitFor(10_000).then(() => clock.advance(10_000));
+    const { ran, items } = await play("cat", good, { clock, repairToolCall: () => new Promise<never>(() => {}) });
+    expect(ran).toEqual([]);
+    expect(items.find((item) => item.type === "hook_failed")).toMatchObject({
+      name: "repairToolCall",
+      outcome: "timed_out",
+    });
   });
 });

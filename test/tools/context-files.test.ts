@@ -77,6 +77,14 @@ describe("agentsFile()", () => {
     ]);
   });
 
+  test("gives at most 32 KiB of a file and 64 KiB together by default", verifies("CTX-11"), async () => {
+    const folder = createFolder({ ".git/HEAD": "", "a/b/c/none": "" });
+    for (const place of ["", "a", "a/b"]) writeFileSync(join(folder, place, "AGENTS.md"), "0123456\n".repeat(5_000));
+    const texts = await textsOf(agentsFile({ root: join(folder, "a/b"), trust: "project" }));
+    const shown = texts.map(({ text }) => text.replace(/\[Cut here.*$/s, "").length);
+    expect(shown).toEqual([0, 32 * 1024, 32 * 1024]);
+  });
+
   test("gives whole characters and lines whatever is cut", verifies("CTX-11"), async () => {
     const folder = createFolder({ "AGENTS.md": "" });
     await fc.assert(
@@ -195,6 +203,15 @@ describe("skills()", () => {
     const [mine, project] = await textsOf(source);
     expect(Buffer.byteLength(`${mine?.text}${project?.text}`)).toBeLessThan(17 * 1024);
     expect(project?.text).toMatch(/word\n\[Cut here: \d+ bytes of \d+ are shown\.\]$/);
+  });
+
+  test("tells 200 skills at most, and warns of more", verifies("CTX-11"), async () => {
+    const warnings = watchWarnings();
+    const many = Array.from({ length: 202 }, (_, at) => `s${String(at).padStart(3, "0")}`);
+    const folder = createFolder(Object.fromEntries(many.map((name) => [`${name}/SKILL.md`, skill(name, "d")])));
+    const [index] = await textsOf(skills({ folders: [folder], trust: "user" }));
+    expect(index?.text.match(/^- s\d+: d$/gm)).toHaveLength(200);
+    expect((await warnings()).join("\n")).toContain(`more than 200 skills. Those from ${join(folder, "s200")} on`);
   });
 
   test("leaves out what is no skill, and untrusted folders, with a warning", verifies("SEC-17#library"), async () => {

@@ -1,18 +1,10 @@
 /**
  * What a tool may say of a step: its name and its options.
  */
-import {
-  aFunction,
-  anObject,
-  checkOptions,
-  numberFrom,
-  type OptionTable,
-  timeLimit,
-  trueOrFalse,
-  wholeNumber,
-} from "../../check-options.js";
+import { anObject, checkOptions, type OptionTable, timeLimit, trueOrFalse } from "../../check-options.js";
+import { checkRetry } from "../../check-tool.js";
 import { PawlError } from "../../errors.js";
-import type { StepOptions, ToolRetry } from "../../ports/tool.js";
+import type { StepOptions } from "../../ports/tool.js";
 
 const stepRules: OptionTable<StepOptions> = {
   once: trueOrFalse,
@@ -20,14 +12,6 @@ const stepRules: OptionTable<StepOptions> = {
   timeoutMs: timeLimit,
   cleanup: trueOrFalse,
 };
-
-const retryRules: OptionTable<ToolRetry> = {
-  attempts: wholeNumber(1, "tries"),
-  backoff: anObject,
-  when: aFunction,
-};
-
-const backoffRules: OptionTable<NonNullable<ToolRetry["backoff"]>> = { baseMs: numberFrom(0), maxMs: numberFrom(0) };
 
 const asInput = { code: "bad_input" } as const;
 
@@ -37,10 +21,7 @@ export function checkStep(name: unknown, run: unknown, options: StepOptions): vo
   if (typeof run !== "function")
     throw new PawlError("bad_input", `The tool step "${name}" has no function: ctx.step(name, run).`);
   checkOptions("ctx.step()", stepRules, options, asInput);
-  const { retry } = options;
-  if (retry === undefined) return;
-  checkOptions("ctx.step().retry", retryRules, retry, asInput);
-  if (retry.backoff !== undefined) checkOptions("ctx.step().retry.backoff", backoffRules, retry.backoff, asInput);
+  if (options.retry !== undefined) checkRetry("ctx.step().retry", options.retry, "bad_input");
 }
 
 /** @throws PawlError `bad_input` */

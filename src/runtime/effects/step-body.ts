@@ -6,6 +6,7 @@ import type { Timing } from "../../core/machine/event.js";
 import type { Clock } from "../../ports/clock.js";
 import type { StepContext, StepOptions, ToolRetry } from "../../ports/tool.js";
 import { textOfError } from "../lib/error-text.js";
+import { retryDefaults, retryDelay } from "../lib/retry-delay.js";
 import type { StepErrorCode } from "../tools/step-error.js";
 import { normaliseJson } from "../tools/to-json.js";
 
@@ -35,7 +36,8 @@ export async function runStepBody(
   const startedAt = clock.now();
   for (let tries = 1; ; tries += 1) {
     const attempt = await tryOnce(run, { idempotencyKey, tries }, options.timeoutMs, signal, clock);
-    const waitMs = attempt.type === "threw" ? retryWait(options.retry, attempt.error, tries) : undefined;
+    const waitMs =
+      attempt.type === "threw" ? retryWait(options.retry, attempt.error, tries, idempotencyKey) : undefined;
     const isLast = waitMs === undefined || signal.aborted || !(await waited(waitMs, signal, clock));
     if (!isLast) continue;
     const timing = { startedAt, durationMs: Math.max(0, clock.now() - startedAt) };
@@ -74,19 +76,16 @@ function tryOnce(
   });
 }
 
-/** Undefined: not tried again. The wait doubles with each try. */
-function retryWait(retry: ToolRetry | undefined, error: unknown, tries: number): number | undefined {
-  if (retry === undefined || tries >= (retry.attempts ?? defaultAttempts)) return undefined;
+/** Undefined: not tried again. */
+function retryWait(retry: ToolRetry | undefined, error: unknown, tries: number, key: string): number | undefined {
+  if (retry === undefined || tries >= (retry.attempts ?? retryDefaults.attempts)) return undefined;
   try {
     if (retry.when !== undefined && !retry.when(error)) return undefined;
   } catch {
     return undefined;
   }
-  const { baseMs = 500, maxMs = 30_000 } = retry.backoff ?? {};
-  return Math.min(maxMs, baseMs * 2 ** Math.min(tries - 1, 30));
+  return retryDelay(retry.backoff, tries - 1, `${key}/${tries}`);
 }
-
-const defaultAttempts = 3;
 
 /** False if the call was aborted meanwhile. */
 function waited(ms: number, signal: AbortSignal, clock: Clock): Promise<boolean> {

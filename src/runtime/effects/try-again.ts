@@ -12,7 +12,7 @@ import { callOf } from "../../core/machine/state.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
-import { sha256 } from "../lib/hash.js";
+import { retryDelay } from "../lib/retry-delay.js";
 import { StepError } from "../tools/step-error.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
@@ -33,9 +33,7 @@ export function nextTry(
   // What a step says beside a plain failure is true of the next attempt, too.
   if (error instanceof StepError && error.code !== "step_failed") return undefined;
   if (!isWorthIt(error, tool, records)) return undefined;
-  const { baseMs, maxMs } = call.policy.retry;
-  const delay = Math.min(maxMs, baseMs * 2 ** (call.failures ?? 0));
-  return { retryInMs: Math.round(delay * (0.5 + fractionOf(`${sessionId}/${callKey}/${attempt}`) / 2)) };
+  return { retryInMs: retryDelay(call.policy.retry, call.failures ?? 0, `${sessionId}/${callKey}/${attempt}`) };
 }
 
 function isWorthIt(error: unknown, tool: AnyTool | undefined, records: HookRecord[]): boolean {
@@ -48,11 +46,6 @@ function isWorthIt(error: unknown, tool: AnyTool | undefined, records: HookRecor
     records.push({ name: `retry.when of ${tool?.name}`, hook: "afterToolCall", ms: 0, outcome: "threw", message });
     return false;
   }
-}
-
-/** A number from 0 up to, not including, 1. */
-function fractionOf(name: string): number {
-  return Number.parseInt(sha256(name).slice(0, 8), 16) / 2 ** 32;
 }
 
 /** What the log keeps of the error: the text that the hooks have left of it. */

@@ -3,6 +3,7 @@
  *
  * These tools do not declare whether they only read, so they count as not read-only.
  */
+import { PawlError } from "../../errors.js";
 import type { ProviderToolReference } from "../../ports/model.js";
 import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
 import { toModelMessages } from "./ai-sdk-messages.js";
@@ -30,13 +31,16 @@ type CallOptions = {
 
 /**
  * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and the
- * conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
- * Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
+ * conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is
+ * the result, and each is shown as a preliminary result. Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
  *
  * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
  * the model as the provider's own.
+ *
+ * @throws PawlError `bad_configuration` for an option that only tools of Pawl have, such as `durable`
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
+  refuseOwnOptions(name, aiTool);
   // Called as methods: a tool may be an instance of a class.
   const execute = methodOf<(input: unknown, options: CallOptions) => unknown>(aiTool, aiTool.execute);
   const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
@@ -57,6 +61,18 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
     ...providerOf(aiTool),
     ...(execute === undefined ? {} : { execute: run }),
   };
+}
+
+/** Options of Pawl's own tools. On a tool of the AI SDK they would be ignored: it would run without its promise. */
+const ownOptions = ["durable", "readOnly", "recover", "retry", "sequential", "timeoutMs", "graceMs", "maxOutputBytes"];
+
+function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
+  const own = ownOptions.find((option) => Object.hasOwn(aiTool, option));
+  if (own === undefined) return;
+  throw new PawlError(
+    "bad_configuration",
+    `The tool "${name}" is a tool of the AI SDK, which has no option ${own}. Make it with defineTool({ name, description, input, ${own}, execute }): input is the schema that it was made with, and execute may call its execute.`,
+  );
 }
 
 function providerOf({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
